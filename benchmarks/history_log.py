@@ -63,7 +63,7 @@ JOBS: Final = {
 
 def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
     """Run a job in this process; the archive is made first, if it is not there."""
-    from kafka_assignors.history import Archive, make_tables, spark_session  # noqa: PLC0415
+    from kafka_assignors.history import Archive, Engine, make_tables, spark_session  # noqa: PLC0415
 
     spark: SparkSession
     if name == "start":
@@ -84,7 +84,7 @@ def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
         "day": lambda: _sum(
             archive.read(spark, since=BEGAN + timedelta(days=9), until=BEGAN + timedelta(days=10))
         ),
-        "tables": lambda: make_tables(spark, str(folder), str(folder.with_name("tables"))),
+        "tables": lambda: make_tables(folder, folder.with_name("tables"), engine=Engine.spark()),
     }
     _sum(archive.read(spark, until=BEGAN + timedelta(hours=1)))  # the session is warm
     began, cpu = time.perf_counter(), cpu_seconds()

@@ -62,26 +62,29 @@ def batches_of(groups: int, generations: int) -> list[Any]:
 def steps_now() -> Mapping[str, Callable[[Any], object]]:
     """Each step by its name: it takes the records of a group as one batch."""
     # Not at the top: the other tree has none of these.
+    from kafka_assignors._common.garbage import no_garbage_collection  # noqa: PLC0415
     from kafka_assignors._groups.topics import TopicsSeen  # noqa: PLC0415
     from kafka_assignors.history._decoded import read_batches  # noqa: PLC0415
-    from kafka_assignors.history._pieces import (  # noqa: PLC0415
-        PIECES,
-        HistoryPart,
-        measure_part,
-        piece_row,
-    )
-    from kafka_assignors.history._stories import read_states, tell_group  # noqa: PLC0415
+    from kafka_assignors.history._metrics import measure_group  # noqa: PLC0415
+    from kafka_assignors.history._report import story_of  # noqa: PLC0415
     from kafka_assignors.history._what_if.job import (  # noqa: PLC0415
         ASSIGNORS,
         SCENARIOS,
         check_wanted,
-        read_course,
-        replay_parts,
-        tell_course,
+        replay_group,
     )
+    from kafka_assignors.history.report import ReportLimits  # noqa: PLC0415
+    from kafka_assignors.history.report._model import Drawing  # noqa: PLC0415
 
-    topics = TopicsSeen.always({})
-    replays = tuple(chain.from_iterable(check_wanted(ASSIGNORS, SCENARIOS)))
+    topics, wanted = TopicsSeen.always({}), check_wanted(ASSIGNORS, SCENARIOS)
+
+    class Rows:
+        """Where a task writes rows; nobody reads them."""
+
+        def write(self, table: str, schema: Any, batch: Any) -> None:
+            """Take some."""
+
+    nowhere: Any = Rows()
 
     def records(batch: Any) -> Iterator[Any]:
         return chain.from_iterable(found for _, found in read_batches([batch]))
@@ -91,22 +94,19 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
             pass
 
     def metrics(batch: Any) -> None:
-        pieces = measure_part(records(batch), HistoryPart(), topics=topics)
-        for number, (activity, found) in enumerate(pieces):
-            pa.RecordBatch.from_pylist([piece_row("g", 0, number, activity, found)], schema=PIECES)
+        with no_garbage_collection():
+            json.dumps([*measure_group("g", records(batch), nowhere, topics=topics, topic_names={})])
 
     def what_if(batch: Any) -> None:
-        course, broken = read_course(tell_course("g", records(batch), topics, {}))
-        replay_parts("g", course, replays, broken)
+        with no_garbage_collection():
+            json.dumps([*replay_group("g", records(batch), wanted=wanted, topics=topics, topic_names={})])
 
     def report(batch: Any) -> None:
-        told = tell_group("g", HistoryPart(), records(batch), topics=topics, topic_names={}, replayed=True)
-        rows = list(told)
-        for row in rows:
-            if "states" in row:
-                read_states(row["states"])
-        course, broken = read_course(row for row in rows if "course" in row)
-        replay_parts("g", course, replays, broken)
+        with no_garbage_collection():
+            (row,) = story_of(
+                "g", records(batch), wanted=wanted, topics=topics, topic_names={}, limits=ReportLimits()
+            )
+            Drawing.from_json(json.loads(json.dumps(row))["drawing"])
 
     return {"decoded": decode, "metrics": metrics, "what-if": what_if, "report": report}
 

@@ -3,7 +3,7 @@
     python -m benchmarks.history_what_if --groups 2000
 
 The groups are made up, and no two alike: sticky members that come, go, and are restarted, with the records
-that a coordinator would have written, as a Parquet file in the archive's schema. Then a local Spark replays
+that a coordinator would have written, in an archive. Then a local Spark replays
 them, and its rows are counted. CPU time is that of Spark's Java and of its Python workers.
 """
 
@@ -21,7 +21,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine
@@ -37,14 +36,14 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors.assignors._membership.claims import Claim
 from kafka_assignors.assignors._messages import make_subscription
+from kafka_assignors.history import Archive, Engine, what_if
 from kafka_assignors.history._schemas import ARCHIVE
-from kafka_assignors.history._what_if.job import ASSIGNORS, what_if
+from kafka_assignors.history._what_if.job import ASSIGNORS
 from kafka_assignors.leader import lead
+from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from pyspark.sql import SparkSession
 
 TOPICS: Final = {"orders": 80, "payments": 80, "shipments": 40}
 MEMBERS: Final = 20
@@ -150,53 +149,42 @@ def life(group: str, generations: int, seed: int) -> Iterator[tuple[int, bytes]]
         yield now, encode_group_metadata(value)
 
 
-def write_archive(path: Path, groups: int, generations: int, bar: Progress) -> int:
-    """Write the records of all groups, as they stand in the topic: groups side by side.
+def write_archive(folder: Path, groups: int, generations: int, bar: Progress) -> int:
+    """Write an archive with the records of all groups, some groups in each batch.
 
     Returns:
         The bytes of all records' values.
     """
-    schema = ARCHIVE.append(pa.field("group", pa.string(), nullable=False))
+    archive = Archive.create(folder)
     task = bar.add_task("groups written", total=groups)
     written = 0
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for first in range(0, groups, GROUPS_A_CHUNK):
-            rows = []
-            for number in range(first, min(first + GROUPS_A_CHUNK, groups)):
-                group = f"group-{number:05d}"
-                for offset, (now, value) in enumerate(life(group, generations, number)):
-                    written += len(value)
-                    rows.append(
-                        {
-                            "type": 2,
-                            "count": 1,
-                            "key": group_metadata_key(group),
-                            "value": value,
-                            "partition": number % PARTITIONS,
-                            "offset": offset * groups + number,
-                            "timestamp": now * 1000,
-                            "leader_epoch": 0,
-                            "group": group,
-                        }
-                    )
-                bar.advance(task)
-            rows.sort(key=lambda row: (row["partition"], row["offset"]))
-            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+    for first in range(0, groups, GROUPS_A_CHUNK):
+        rows = []
+        for number in range(first, min(first + GROUPS_A_CHUNK, groups)):
+            key = group_metadata_key(f"group-{number:05d}")
+            for offset, (now, value) in enumerate(life(f"group-{number:05d}", generations, number)):
+                written += len(value)
+                rows.append(
+                    {
+                        "type": 2,
+                        "count": 1,
+                        "key": key,
+                        "value": value,
+                        "partition": number % PARTITIONS,
+                        "offset": offset * groups + number,
+                        "timestamp": now * 1000,
+                        "leader_epoch": 0,
+                    }
+                )
+            bar.advance(task)
+        add_batch(archive, pa.RecordBatch.from_pylist(rows, schema=ARCHIVE))
     return written
 
 
-def measure(
-    spark: SparkSession, archive: Path, what: str, assignors: Sequence[str], *, split: bool
-) -> Result:
+def measure(archive: Path, what: str, assignors: Sequence[str]) -> Result:
     """Replay an archive."""
     cpu, began = cpu_seconds(own=False), time.perf_counter()
-    rows = what_if(
-        spark.read.parquet(str(archive)),
-        assignors=assignors,
-        scenarios=["as it was"],
-        topics=TOPICS,
-        split=split,
-    ).collect()
+    rows = what_if(Archive(archive), assignors=assignors, scenarios=["as it was"], engine=Engine.spark())
     took = time.perf_counter() - began
     cpu = cpu_seconds(own=False) - cpu
     failed = sum(row.failed for row in rows)
@@ -217,8 +205,8 @@ _HEAD: Final = """\
 
 {groups} groups, {generations} generations each, about {members} members and {partitions} partitions in three
 topics; sticky members that come, go and are restarted. {records:,} records, {mib:.0f} MiB. Replayed on Spark,
-`local[{cores}]`, by one call for each group unless it says otherwise; the row of what happened comes in
-addition to the assignors named. The first run also starts Spark's Python workers.
+`local[{cores}]`; the row of what happened comes in addition to the assignors named. The first run also starts
+Spark's Python workers.
 
 `{command}`
 
@@ -250,9 +238,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--assignor", action="append", help="only this one (repeatable)")
     parser.add_argument(
-        "--compare", action="store_true", help="also send each group once for each assignor, which costs more"
-    )
-    parser.add_argument(
         "--output", type=Path, default=RESULT, help="the page to write (default: %(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
@@ -261,12 +246,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     assignors = options.assignor or list(ASSIGNORS)
     bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with tempfile.TemporaryDirectory() as folder, bar:
-        archive = Path(folder) / "archive.parquet"
+        archive = Path(folder) / "archive"
         written = write_archive(archive, options.groups, options.generations, bar)
-        with local_spark(options.cores) as spark:
-            results = [measure(spark, archive, ", ".join(assignors), assignors, split=False)]
-            if options.compare:
-                results.append(measure(spark, archive, "the same, split", assignors, split=True))
+        with local_spark(options.cores):
+            results = [measure(archive, ", ".join(assignors), assignors)]
     command = f"python -m benchmarks.history_what_if --groups {options.groups}"
     facts = {
         "groups": f"{options.groups:,}",

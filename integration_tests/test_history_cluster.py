@@ -21,7 +21,7 @@ from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
-from kafka_assignors.history._metrics_tables import SCHEMAS
+from kafka_assignors.history._metrics import SCHEMAS
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
 from kafka_assignors.history._store.places import Place, place
 from kafka_assignors.history._store.reading import read_parts, whole

@@ -26,12 +26,11 @@ from integration_tests.support.scripted_groups import (
 )
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._capture import capture
-from kafka_assignors.history._metrics import write_metrics
-from kafka_assignors.history._schemas import TABLES, TOPICS
-from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._metrics import SCHEMAS, metrics
+from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
-from tests.support.delta_tables import files_of
+from tests.support.delta_tables import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -108,19 +107,16 @@ def history(cluster: Cluster, spark: SparkSession, tmp_path_factory: pytest.Temp
             name: Told(topic, script, Truth(script.group.timeline))
             for name, (topic, script) in scripts.items()
         }
-    return History(classic, modern, read_all(spark, archive, folder))
+    return History(classic, modern, read_all(archive, folder))
 
 
-def read_all(spark: SparkSession, archive: Archive, folder: Path) -> dict[str, Rows]:
+def read_all(archive: Archive, folder: Path) -> dict[str, Rows]:
     """The tables, and what was measured."""
     out = str(folder / "tables")
-    topics = spark.createDataFrame(archive.topics(), spark_schema(TOPICS))
-    make_tables(spark, archive.read(spark), out, topics=topics)
-    write_metrics(archive.read_groups(spark), archive.topics(), folder / "metrics")
-    frames = {name: read_table(spark, out, name) for name in TABLES}
-    for name in ("rebalances", "groups"):
-        frames[name] = spark.read.parquet(*map(str, files_of(folder / "metrics" / name)))
-    return {name: [row.asDict(recursive=True) for row in frame.collect()] for name, frame in frames.items()}
+    make_tables(archive, out)
+    metrics(archive, folder / "metrics")
+    tables = {name: read_table(out, name).read_all().to_pylist() for name in TABLES}
+    return tables | {name: rows_of(folder / "metrics" / name, schema) for name, schema in SCHEMAS.items()}
 
 
 @pytest.fixture(params=SCRIPTS)

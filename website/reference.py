@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_assignors._cli.command_line import COMMANDS
-from kafka_assignors._cli.commands import PROGRAM
+from kafka_assignors._cli.options import PROGRAM
 from kafka_assignors.testing import _plugin, _plugin_options
 from website.answers import answers
 

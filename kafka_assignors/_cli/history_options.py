@@ -62,7 +62,7 @@ def _complete_assignors(ctx: click.Context, param: click.Parameter, incomplete: 
 
 def _check_capture(options: SimpleNamespace) -> None:
     if options.interval is not None and not options.continuous:
-        refuse("--interval is how often to capture with --continuous, which is not there")
+        refuse("--interval requires --continuous")
 
 
 def _check_maintain(options: SimpleNamespace) -> None:
@@ -99,8 +99,8 @@ def _on_archive(
         Option(
             ["--master"],
             metavar="URL",
-            help="Spark's master (default: spark-submit's, else local[*], all cores of this machine; info,"
-            " metrics and report read a small archive without Spark)",
+            help="Spark's master (default: spark-submit's, else local[*], all cores of this machine; small"
+            " archives are read without Spark)",
         ),
         as_json(),
     ]
@@ -141,7 +141,7 @@ _REPLAY: Final = (
 _CAPTURE: Final = _on_archive(
     "capture",
     "read what is new in a running cluster's __consumer_offsets into an archive",
-    "history_capture:capture",
+    "history:capture",
     [
         *client(required=True),
         flag("--continuous", "capture again and again until Ctrl-C"),
@@ -197,7 +197,7 @@ _MAINTAIN: Final = _on_archive(
 _TABLES: Final = _on_archive(
     "tables",
     "decode an archive into tables",
-    "history:tables",
+    "history_read:tables",
     [
         click.Argument(
             ["out"], type=FILE_NAME, help="their folder or URI; tables that are there are replaced"
@@ -232,7 +232,7 @@ _METRICS: Final = _on_archive(
 _WHAT_IF: Final = _on_archive(
     "what-if",
     "replay groups' histories with other assignors and settings",
-    "history:what_if",
+    "history_read:what_if",
     [*_REPLAY, *_SELECTION],
     check=_check_selection,
 )

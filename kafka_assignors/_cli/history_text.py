@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._capture import Captured
     from kafka_assignors.history._counts import Counts
     from kafka_assignors.history._dump import Imported
-    from kafka_assignors.history._info import Info
+    from kafka_assignors.history._info import ArchiveInfo
     from kafka_assignors.history._maintenance import Maintenance
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._tables.job import TableCounts
+    from kafka_assignors.history.report import GroupSummary
 
 GROUPS_SHOWN: Final = 20
 """How many groups are listed; all of them are in the JSON."""
@@ -42,15 +43,13 @@ def imported_lines(done: Imported) -> Iterator[str]:
     yield from count_lines(done.counts)
 
 
-def info_lines(archive: Archive, found: Info) -> Iterator[str]:
+def info_lines(where: str, found: ArchiveInfo) -> Iterator[str]:
     """What an archive has."""
-    known = archive.description
-    cluster = "of dumps only" if known.cluster_id is None else f"of cluster {known.cluster_id}"
-    partitions = "" if known.partitions is None else f", {known.partitions} partitions"
-    files = archive.files()
-    yield f"{archive.where}: {known.topic} {cluster}{partitions}"
-    yield f"version {archive.version}: {count(len(files), 'file')}, {_megabytes(files)}"
-    for source, counts in found.counts.items():
+    cluster = "of dumps only" if found.cluster_id is None else f"of cluster {found.cluster_id}"
+    partitions = "" if found.partitions is None else f", {found.partitions} partitions"
+    yield f"{where}: {found.topic} {cluster}{partitions}"
+    yield f"version {found.version}: {count(found.files, 'file')}, {found.bytes / 1e6:,.1f} MB"
+    for source, counts in found.sources.items():
         yield f"from {source}: {counts.read:,} records in all"
         yield from count_lines(counts)
     if found.since is None or found.until is None:
@@ -112,30 +111,30 @@ def tables_lines(out: str, counts: TableCounts) -> Iterator[str]:
     yield from table([[f"  {name}", f"{rows:,}"] for name, rows in counts.rows.items()])
 
 
-def metrics_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """How restless groups were, the most restless first; rows in the schema `GROUPS`."""
+def metrics_lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
+    """How restless groups were, the most restless first."""
     if not groups:
         yield "no groups"
         return
     shown = groups[:GROUPS_SHOWN]
     columns = {
-        "group": [row["group"] for row in shown],
-        "rebalances": [f"{row['rebalances']:,}" for row in shown],
-        "a day": [f"{row['per_day']:.1f}" for row in shown],
-        "moved": [f"{row['moved']:,}" for row in shown],
-        "needed": [f"{row['moved'] - row['needless']:,}" for row in shown],
-        "unowned": [f"{row['unowned_seconds']:,.1f} s" for row in shown],
-        "longest": [f"{row['longest_seconds']:.1f} s" for row in shown],
+        "group": [row.group for row in shown],
+        "rebalances": [f"{row.rebalances:,}" for row in shown],
+        "a day": [f"{row.per_day:.1f}" for row in shown],
+        "moved": [f"{row.moved:,}" for row in shown],
+        "needed": [f"{row.moved - row.needless:,}" for row in shown],
+        "unowned": [f"{row.unowned_seconds:,.1f} s" for row in shown],
+        "longest": [f"{row.longest_seconds:.1f} s" for row in shown],
         "mostly": [
-            max(row["reasons"], key=lambda kind: (row["reasons"][kind], kind), default="-") for row in shown
+            max(row.reasons, key=lambda kind: (row.reasons[kind], kind), default="-") for row in shown
         ],
     }
     yield from fitted(columns, left={"group", "mostly"}, cut=("mostly", "group"))
     if len(groups) > len(shown):
         yield f"and {count(len(groups) - len(shown), 'group')} more: see --json"
     for row in shown:
-        if row["flapping"]:
-            yield f"{row['group']}: {', '.join(row['flapping'])} came and went three times within an hour"
+        if row.flapping:
+            yield f"{row.group}: {', '.join(row.flapping)} came and went three times within an hour"
 
 
 def count_lines(counts: Counts) -> Iterator[str]:
@@ -145,8 +144,3 @@ def count_lines(counts: Counts) -> Iterator[str]:
         *([f"  {name}", f"{count:,}", "counted only"] for name, count in counts.counted.most_common()),
     ]
     yield from table(rows, left=(0, 2)) if rows else ()
-
-
-def counts_to_json(counts: Counts) -> dict[str, Any]:
-    """The same for machines."""
-    return {"read": counts.read, "kept": dict(counts.kept), "counted": dict(counts.counted)}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import table
-from kafka_assignors._groups.saving import ACTUAL, WhatIf, best_saving
+from kafka_assignors._groups.saving import ACTUAL, best_saving
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
-    from kafka_assignors._groups.saving import Saving
+    from kafka_assignors._groups.saving import Saving, WhatIf
 
 GROUPS_SHOWN: Final = 20
 """Of how many groups all rows are shown, those that could have saved the most; all are in the JSON."""
@@ -19,18 +19,18 @@ GROUPS_SHOWN: Final = 20
 _HEAD: Final = ("", "scenario", "rebalances", "moved", "imbalance", "worst", "unowned s", "failed")
 
 
-def what_if_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """All that there is to say of rows in the schema `WHAT_IF`."""
-    listed = sorted(rows, key=lambda row: row["group"])
+def what_if_lines(rows: Iterable[WhatIf]) -> Iterator[str]:
+    """All that there is to say of replays."""
+    listed = sorted(rows, key=lambda row: row.group)
     if not listed:
         yield "there are no groups of consumers to replay"
         return
-    by_group = {group: list(each) for group, each in groupby(listed, key=lambda row: row["group"])}
-    saved = {group: best_saving(map(WhatIf.from_row, each)) for group, each in by_group.items()}
+    by_group = {group: list(each) for group, each in groupby(listed, key=lambda row: row.group)}
+    saved = {group: best_saving(each) for group, each in by_group.items()}
     found = [saving for saving in saved.values() if saving is not None]
     shown = sorted(by_group, key=lambda group: _most_saved(group, saved[group]))[:GROUPS_SHOWN]
     for group in shown:
-        happened = any(row["assignor"] == ACTUAL for row in by_group[group])
+        happened = any(row.assignor == ACTUAL for row in by_group[group])
         yield f"{group}: {_text(saved[group])}" if happened else group
         yield from table(_table(by_group[group]), left=(0, 1))
         yield ""
@@ -68,19 +68,17 @@ def _text(saving: Saving | None) -> str:
     return told if saving.moved >= 0 else f"{told}, for {-saving.moved:,} more moves"
 
 
-def _table(rows: Collection[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+def _table(rows: Collection[WhatIf]) -> Iterator[tuple[str, ...]]:
     """What happened first, then by cost."""
     yield _HEAD
-    for row in sorted(
-        rows, key=lambda row: (row["assignor"] != ACTUAL, row["unowned_seconds"], row["moved"])
-    ):
+    for row in sorted(rows, key=lambda row: (row.assignor != ACTUAL, row.unowned_seconds, row.moved)):
         yield (
-            row["assignor"],
-            row["scenario"],
-            f"{row['rebalances']:,}",
-            f"{row['moved']:,}",
-            f"{row['imbalance']:.2f}",
-            f"{row['worst_imbalance']:,}",
-            f"{row['unowned_seconds']:,.1f}",
-            f"{row['failed']:,}",
+            row.assignor,
+            row.scenario,
+            f"{row.rebalances:,}",
+            f"{row.moved:,}",
+            f"{row.imbalance:.2f}",
+            f"{row.worst_imbalance:,}",
+            f"{row.unowned_seconds:,.1f}",
+            f"{row.failed:,}",
         )

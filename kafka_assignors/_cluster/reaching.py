@@ -69,13 +69,7 @@ class _Wrong(Exception):  # noqa: N818 - caught here
 
 
 def look(addresses: Sequence[Address], settings: Mapping[str, Any], end: float | None = None) -> list[Found]:
-    """Find out about each address whether it can be used.
-
-    Args:
-        addresses: The addresses.
-        settings: Of kafka-python's clients.
-        end: Until when, in seconds of the monotonic clock; `REACHED_SECONDS` from now if None.
-    """
+    """Find out whether each address can be used, until `end` by the monotonic clock."""
     until = time.monotonic() + REACHED_SECONDS if end is None else end
     with ThreadPoolExecutor(max_workers=len(addresses) or 1) as pool:
         return [*pool.map(lambda address: _look(address, settings, until), addresses)]

@@ -44,7 +44,7 @@ class MemberTraffic(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Activity:
-    """What a group, or a part of its history, was like; parts are added up by `add_later`.
+    """What a group was like.
 
     Attributes:
         since_us: Its first record.
@@ -94,20 +94,6 @@ class Activity:
             self.needless += rebalance.needless
             self.longest_seconds = max(self.longest_seconds, rebalance.seconds)
 
-    def add_later(self, later: Activity) -> None:
-        """Take what came after it."""
-        self.until_us = later.until_us
-        self.members = later.members
-        self.seen |= later.seen
-        self.traffic += later.traffic
-        self.rebalances += later.rebalances
-        self.moved += later.moved
-        self.least_moved += later.least_moved
-        self.needless += later.needless
-        self.unowned_seconds += later.unowned_seconds
-        self.longest_seconds = max(self.longest_seconds, later.longest_seconds)
-        self.reasons.update(later.reasons)
-
     @property
     def per_day(self) -> float:
         """Rebalances a day; of a history of less than a day, as many as there were."""
@@ -145,25 +131,19 @@ class Activity:
 
 
 class GroupFollower:
-    """Follows a group, or a part of its history: its rebalances, and how restless it was.
+    """Follows a group: its rebalances, and how restless it was.
 
     Args:
         topics: See `find_rebalances`.
 
     Attributes:
-        activity: What was seen since it was last taken by `take`; None if nothing was.
+        activity: What was seen; None if nothing was.
     """
 
     def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
         self.activity: Activity | None = None
         self._finder = RebalanceFinder(topics)
         self._last: Snapshot | None = None
-
-    def lead_in(self, snapshot: Snapshot) -> None:
-        """Take a snapshot that belongs to another part of the history."""
-        self._last = snapshot
-        for _ in self._finder.add(snapshot):
-            pass
 
     def add(self, snapshot: Snapshot) -> list[Rebalance]:
         """Take the next snapshot; gives the rebalances that are over with it, quiet ones among them."""
@@ -174,11 +154,6 @@ class GroupFollower:
     def finish(self) -> list[Rebalance]:
         """What is left of a rebalance that did not come to its end."""
         return self._counted(self._finder.finish())
-
-    def take(self) -> Activity | None:
-        """The activity since the last call."""
-        activity, self.activity = self.activity, None
-        return activity
 
     def _counted(self, rebalances: Iterator[Rebalance]) -> list[Rebalance]:
         found = list(rebalances)

@@ -1,4 +1,4 @@
-/* The extension module. What its functions take and return stands in `codec.py` and, of the last two, in
+/* The extension module. What its functions take and return stands in `codec.py` and, of the last one, in
  * `kafka_assignors.history._tables`. */
 
 #include "_codec.h"
@@ -9,7 +9,6 @@ static PyMethodDef methods[] = {{"read_partitions", read_partitions, METH_O, "re
                                 {"read_subscriptions", read_subscriptions, METH_O, "read_subscriptions(blobs)\n--\n\n"},
                                 {"read_assignments", read_assignments, METH_O, "read_assignments(blobs)\n--\n\n"},
                                 {"decode", decode, METH_VARARGS, "decode(count, key, value)\n--\n\n"},
-                                {"moves", moves, METH_VARARGS, "moves(before, after)\n--\n\n"},
                                 {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT,

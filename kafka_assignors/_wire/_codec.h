@@ -244,7 +244,6 @@ PyObject *write_partitions(PyObject *module, PyObject *arguments);
 PyObject *read_subscriptions(PyObject *module, PyObject *blobs);
 PyObject *read_assignments(PyObject *module, PyObject *blobs);
 PyObject *decode(PyObject *module, PyObject *arguments);
-PyObject *moves(PyObject *module, PyObject *arguments);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

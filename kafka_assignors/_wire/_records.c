@@ -15,8 +15,6 @@
     COLUMN(LEADER, "leader")                                                                                           \
     COLUMN(MEMBER_COUNT, "members")                                                                                    \
     COLUMN(STATE_TIME, "state_time") /* int64 */                                                                       \
-    COLUMN(OWNERS_BOUNDS, "owners_bounds")                                                                             \
-    COLUMN(OWNERS, "owners") /* bytes */                                                                               \
     /* of members: the first is which of the records above */                                                          \
     COLUMN(MEMBER_RECORD, "member_record")                                                                             \
     COLUMN(MEMBER, "member_id")                                                                                        \
@@ -58,7 +56,6 @@ static const char *const dictionary_names[DICTIONARIES] = {"groups",  "protocols
 typedef struct {
     Column column[COLUMNS];
     Names names[DICTIONARIES];
-    Column owner_sizes, owners; /* of the record that is being read */
     /* The topics of the subscription before, and where they are in the column, in bytes. */
     Reader topics;
     size_t topics_from, topics_to;
@@ -128,21 +125,12 @@ static int put_subscription(Decoder *d, Reader bytes, int64_t member, bool stick
     return end_claim(d, member, 1, generation);
 }
 
-static int put_assignment(Decoder *d, Reader bytes, int64_t member, Reader identity)
+static int put_assignment(Decoder *d, Reader bytes, int64_t member)
 {
     Reader listed;
     bool has_twice;
-    size_t before = d->owners.size, rows = d->column[ASSIGNED].size;
     CHECK(read_assignment(&bytes, member, &d->names[TOPIC_NAMES], &d->column[ASSIGNED], &listed, &has_twice));
     NEED(!has_twice);
-    if (d->column[ASSIGNED].size > rows) {
-        unsigned char number[4];
-        set_big16(number, (size_t)left(&identity));
-        PUT(put(&d->owners, number, 2) && put(&d->owners, identity.at, (size_t)left(&identity)) &&
-            put(&d->owners, listed.at, (size_t)left(&listed)));
-        set_big32(number, d->owners.size - before);
-        PUT(put(&d->owner_sizes, number, 4));
-    }
     return TAKEN;
 }
 
@@ -173,7 +161,7 @@ static int read_member(Decoder *d, Reader *r, int16_t version, int64_t record, b
     CHECK(put_text(&d->column[HOST], &d->names[HOSTS], host));
     PUT(put32(&d->column[SESSION], session) && put32(&d->column[REBALANCE], rebalance));
     CHECK(put_subscription(d, subscription, member, sticky, cooperative));
-    return put_assignment(d, assignment, member, is_static ? instance : id);
+    return put_assignment(d, assignment, member);
 }
 
 static bool is(Reader string, const char *text)
@@ -208,15 +196,9 @@ static int read_record(Decoder *d, int64_t number, Reader key, Reader value)
     CHECK(put_text_or_none(d, PROTOCOL, PROTOCOLS, protocol, no_protocol));
     CHECK(put_text_or_none(d, LEADER, MEMBERS, leader, no_leader));
     bool sticky = is(protocol, "sticky"), cooperative = is(protocol, "cooperative-sticky");
-    d->owner_sizes.size = d->owners.size = 0;
     for (int32_t i = 0; i < members; i++)
         CHECK(read_member(d, &value, version, record, sticky, cooperative));
     NEED(left(&value) == 0);
-    Column *owners = &d->column[OWNERS];
-    unsigned char owner_count[4];
-    set_big32(owner_count, d->owner_sizes.size / 4);
-    PUT(put(owners, owner_count, 4) && put(owners, d->owner_sizes.bytes, d->owner_sizes.size) &&
-        put(owners, d->owners.bytes, d->owners.size) && put32(&d->column[OWNERS_BOUNDS], (int64_t)owners->size));
     return TAKEN;
 }
 
@@ -283,7 +265,7 @@ PyObject *decode(PyObject *module, PyObject *arguments)
     if (!acquire(&keys, buffers[0], buffers[1], buffers[2], from[0], count) ||
         !acquire(&values, buffers[3], buffers[4], buffers[5], from[1], count))
         goto done;
-    static const int bounds[] = {OWNERS_BOUNDS, TOPICS_BOUNDS, USER_DATA_BOUNDS, ASSIGNED_BOUNDS, CLAIMED_BOUNDS};
+    static const int bounds[] = {TOPICS_BOUNDS, USER_DATA_BOUNDS, ASSIGNED_BOUNDS, CLAIMED_BOUNDS};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
         if (!put32(&d->column[bounds[i]], 0))
             goto done;
@@ -314,8 +296,6 @@ done:
     free_columns(d->column, COLUMNS);
     for (int i = 0; i < DICTIONARIES; i++)
         forget(&d->names[i]);
-    free(d->owner_sizes.bytes);
-    free(d->owners.bytes);
     free(d);
     release(&keys);
     release(&values);

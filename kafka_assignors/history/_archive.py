@@ -207,10 +207,15 @@ class Archive:
             if (sources is None or file.values["source"] in sources) and _may_have(file, since, until)
         ]
 
-    def source(self, spark: SparkSession, columns: Sequence[str] = ARCHIVE.names) -> Source:
-        """All rows, for tasks: the columns of ARCHIVE, or some of these and source and day."""
-        where, files = self._records.where, self._records.files()
-        return source_of_files(spark, where, files, _columns(columns), skip_bad=self.skip_bad)
+    def source(
+        self,
+        spark: SparkSession,
+        columns: Sequence[str] = ARCHIVE.names,
+        files: Sequence[DataFile] | None = None,
+    ) -> Source:
+        """Rows for tasks, of some files or all: columns of ARCHIVE, source and day."""
+        where, chosen = self._records.where, self._records.files() if files is None else files
+        return source_of_files(spark, where, chosen, _columns(columns), skip_bad=self.skip_bad)
 
     def rows(
         self, spark: SparkSession, files: Sequence[DataFile] | None = None, columns: Sequence[str] = ()

@@ -34,7 +34,7 @@ def strings(values: Sequence[str | None]) -> Any:
     """An array of strings."""
     encoded = [b"" if one is None else one.encode() for one in values]
     ends = np.array([0, *accumulate(map(len, encoded))], dtype="<i4")
-    there = np.packbits([one is not None for one in values], bitorder="little")
+    there = np.packbits(np.array([one is not None for one in values], dtype=np.bool_), bitorder="little")
     buffers = [pa.py_buffer(one) for one in (there.tobytes(), ends.tobytes(), b"".join(encoded))]
     return pa.Array.from_buffers(pa.string(), len(values), buffers)
 

@@ -41,6 +41,10 @@ class Counts:
         """All of them."""
         return self.kept.total() + self.counted.total()
 
+    def to_json(self) -> dict[str, Any]:
+        """How many were read, kept and only counted."""
+        return {"read": self.read, "kept": dict(self.kept), "counted": dict(self.counted)}
+
 
 def name_of_type(number: int) -> str:
     """What a type of records is called."""

@@ -1,4 +1,4 @@
-"""Records of an archive's batch as snapshots, all at once: what every command but the tables reads.
+"""Records of an archive's batch as snapshots, all at once: what every command reads.
 
 The compiled codec turns the records of consumers' classic groups into columns; here these become snapshots.
 What it leaves, and everything where it was not compiled, `decode_record` reads, one record at a time. Each
@@ -17,14 +17,14 @@ import pyarrow as pa
 from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, make_member
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors._wire.codec import compiled
 from kafka_assignors._wire.reader import GENERATION_SINCE
-from kafka_assignors.history._tables.native import decode, numbers, texts
+from kafka_assignors.history._native import decode, is_compiled, numbers, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.snapshots import SnapshotMember
+    from kafka_assignors.history._native import Columns
 
 ROWS: Final = 256
 """How many records are decoded at once: of 20 members each, about 2 MB of Python's objects."""
@@ -51,12 +51,19 @@ def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRec
             yield part, read_batch(part)
 
 
-def read_batch(batch: Any) -> list[ArchivedRecord]:
-    """What is in a batch; see `read_batches`."""
+def read_batch(batch: Any, columns: Columns | None = None) -> list[ArchivedRecord]:
+    """What is in a batch; see `read_batches`.
+
+    Args:
+        batch: The batch.
+        columns: What `native.decode` makes of it, if that was called already.
+    """
     key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
     places: list[_Place] = list(zip(*(batch.column(name).to_pylist() for name in COLUMNS[2:]), strict=True))
+    if columns is None and is_compiled():
+        columns = decode(key, value)
     with no_garbage_collection():
-        decoded = {} if compiled() is None else _decode(key, value, places)
+        decoded = {} if columns is None else _decode(columns, places)
     return [
         ArchivedRecord(b"", None, *place, snapshot)
         if (snapshot := decoded.get(number)) is not None
@@ -65,9 +72,9 @@ def read_batch(batch: Any) -> list[ArchivedRecord]:
     ]
 
 
-def _decode(key: Any, value: Any, places: Sequence[_Place]) -> dict[int, Snapshot]:
+def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
     """The snapshots of those records that the compiled decoder takes, by number in the batch."""
-    columns, dictionaries = decode(key, value)
+    columns, dictionaries = decoded
     of = {name: _texts(dictionary) for name, dictionary in dictionaries.items()}
 
     def strings(column: str, dictionary: str) -> list[Any]:

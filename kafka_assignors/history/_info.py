@@ -4,107 +4,128 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kafka_assignors._common.times import moment
 from kafka_assignors.history._arrow import as_numpy
 from kafka_assignors.history._counts import counts_of, tally
-from kafka_assignors.history._local import chosen, group_of, meant
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._records import Selection, group_of, meant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
-    from typing import Any
-
-    from pyspark.sql import SparkSession
 
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._counts import Counts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Info:
+class ArchiveInfo:
     """What an archive has.
 
     Attributes:
-        counts: By source, how many records of each type; of the whole archive.
+        archive: Its URI.
+        version: Its version; see docs/history.md.
+        files: How many files its records are in.
+        bytes: How large these are.
+        cluster_id: The cluster that it is of; None if it is of dumps only.
+        topic: The topic that it is of.
+        partitions: How many partitions that has; None if that is not known.
+        topics: How many topics captures saw in the cluster.
+        sources: By source, how many records of each type; of the whole archive.
         since: When the first of the selected records was written; None if there are none.
         until: When the last was.
         groups: By group, how many of the selected records it has; the most first.
     """
 
-    counts: Mapping[str, Counts]
+    archive: str
+    version: int
+    files: int
+    bytes: int
+    cluster_id: str | None
+    topic: str
+    partitions: int | None
+    topics: int
+    sources: Mapping[str, Counts]
     since: datetime | None
     until: datetime | None
     groups: Mapping[str, int]
 
 
-class _Found(NamedTuple):
-    """Records of a group, or of none; times are microseconds since 1970."""
-
-    group: str | None
-    records: int
-    since: int
-    until: int
-
-
-def describe(
-    spark: SparkSession,
+def info(
     archive: Archive,
     *,
     since: datetime | None = None,
     until: datetime | None = None,
     groups: Sequence[str] = (),
-) -> Info:
-    """Count what is in an archive; see `Archive.read` for the selection."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its common name; small archives need none
+    engine: Engine | None = None,
+) -> ArchiveInfo:
+    """Count what is in an archive.
 
-    from kafka_assignors.history._spark_columns import group_of as named_by  # noqa: PLC0415 - as above
+    Args:
+        archive: The archive.
+        since: Of groups' records only those from then on; naive times are UTC.
+        until: Of these only those before then.
+        groups: Patterns of groups' names, such as "orders-*"; all records if there are none.
+        engine: What does the work; `Engine.fitting` by default.
 
-    records = archive.read(spark, since=since, until=until, groups=groups)
-    found = (
-        records.groupBy(named_by(F.col("key")).alias("group"))
-        .agg(
-            F.count("*").alias("records"),
-            # As numbers: times would come in the time zone of this process.
-            F.unix_micros(F.min("timestamp")).alias("since"),
-            F.unix_micros(F.max("timestamp")).alias("until"),
-        )
-        .collect()
+    Raises:
+        SparkError: Spark failed.
+    """
+    count = partial(_count, selection=Selection(since=since, until=until, groups=groups, every_record=True))
+    engine = engine or Engine.fitting(doing="counting")
+    rows = engine.map_rows(archive, ("source", "type", "count", "key", "timestamp"), count).rows
+    tallies = [row[1:] for row in rows if row[0] == "tally"]
+    found = [row[1:] for row in rows if row[0] == "group"]
+    records: Counter[str] = Counter()
+    for group, count_of, _, _ in found:
+        if group is not None:
+            records[group] += count_of
+    first = min((since_us for _, _, since_us, _ in found), default=None)
+    last = max((until_us for _, _, _, until_us in found), default=None)
+    files, known = archive.files(), archive.description
+    return ArchiveInfo(
+        archive=archive.where.uri,
+        version=archive.version,
+        files=len(files),
+        bytes=sum(file.size for file in files),
+        cluster_id=known.cluster_id,
+        topic=known.topic,
+        partitions=known.partitions,
+        topics=len({topic.topic for topic in archive.topics()}),
+        sources={
+            name: counts_of(tuple(one[1:]) for one in tallies if one[0] == name)
+            for name in sorted({one[0] for one in tallies})
+        },
+        since=None if first is None else moment(first),
+        until=None if last is None else moment(last),
+        groups=dict(sorted(records.items(), key=lambda one: (-one[1], one[0]))),
     )
-    return _info(archive.counts(spark), [_Found(*row) for row in found])
 
 
-def describe_here(
-    archive: Archive,
-    *,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    groups: Sequence[str] = (),
-) -> Info:
-    """The same without Spark: each file is read once, without its records' values."""
-    tallies: list[tuple[str, tuple[int, bool, int]]] = []
-    found: list[_Found] = []
-    files, is_meant = archive.files(), meant(groups)
-    for source in sorted({file.values["source"] for file in files}):
-        its = [file for file in files if file.values["source"] == source]
-        batches = archive.batches(its, ("type", "count", "key", "timestamp"))
+def _count(batches: Iterator[Any], _: object, *, selection: Selection) -> Iterator[tuple[Any, ...]]:
+    """Of each source and type how many records there are; of each group, how many and of what time."""
+    counted: Counter[tuple[Any, ...]] = Counter()
+    is_meant = meant(selection.groups)
 
-        def noted(batches: Iterator[Any] = batches, source: str = source) -> Iterator[Any]:
-            for batch in batches:
-                tallies.extend((source, one) for one in tally(batch))
-                yield batch
+    def tallied() -> Iterator[Any]:
+        for batch in batches:
+            if batch.num_rows:
+                source = batch["source"][0].as_py()
+                counted.update({(source, kind, kept): count for kind, kept, count in tally(batch)})
+            yield batch
 
-        for rows in chosen(noted(), since, until):
-            found += [one for one in _count(rows) if is_meant(one.group)]
-    sources = dict.fromkeys(source for source, _ in tallies)
-    counts = {name: counts_of(one for source, one in tallies if source == name) for name in sources}
-    return _info(counts, found)
+    for rows in selection.in_time(tallied()):
+        yield from (("group", *one) for one in _groups_of(rows) if is_meant(one[0]))
+    yield from (("tally", *one, count) for one, count in counted.items())
 
 
-def _count(rows: Any) -> Iterator[_Found]:
+def _groups_of(rows: Any) -> Iterator[tuple[str | None, int, int, int]]:
+    """Of each key its group, how many records, and when the first and the last were written."""
     keys = rows["key"].dictionary_encode(null_encoding="encode")
     of_key = as_numpy(keys.indices)
     times = as_numpy(rows["timestamp"])
@@ -113,20 +134,4 @@ def _count(rows: Any) -> Iterator[_Found]:
     first, last = (by.reduceat(times[order], begins) for by in (np.minimum, np.maximum))
     counts = np.diff(begins, append=len(order))
     names = map(group_of, keys.dictionary.to_pylist())
-    yield from map(_Found, names, counts.tolist(), first.tolist(), last.tolist())
-
-
-def _info(counts: Mapping[str, Counts], found: Iterable[_Found]) -> Info:
-    found = list(found)
-    records: Counter[str] = Counter()
-    for one in found:
-        if one.group is not None:
-            records[one.group] += one.records
-    since = min((one.since for one in found), default=None)
-    until = max((one.until for one in found), default=None)
-    return Info(
-        counts=counts,
-        since=None if since is None else moment(since),
-        until=None if until is None else moment(until),
-        groups=dict(sorted(records.items(), key=lambda one: (-one[1], one[0]))),
-    )
+    return zip(names, counts.tolist(), first.tolist(), last.tolist(), strict=True)

@@ -1,115 +1,153 @@
-"""The Spark job that measures groups: from an archive's records to the tables REBALANCES and GROUPS.
-
-A task holds one group's state and one piece of what it found. Long histories of classic groups are cut into
-windows, which go to several tasks: see `pieces`. Those of KIP-848 are not, as each of their records holds
-only a part of the group.
-"""
+"""How restless groups were: their rebalances, and a summary of each group."""
 
 from __future__ import annotations
 
+import logging
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from pyspark import StorageLevel
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from kafka_assignors.history._chain import of_each_group
-from kafka_assignors.history._metrics_tables import SCHEMAS, replacing, tables_at
-from kafka_assignors.history._pieces import PIECES, add_up, measure_window
-from kafka_assignors.history._schemas import GROUPS
+from kafka_assignors._common.times import moment
+from kafka_assignors._groups.activity import GroupFollower
+from kafka_assignors._groups.topics import seen_and_names
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._records import Selection
+from kafka_assignors.history._schemas import GROUPS, REBALANCES
+from kafka_assignors.history._snapshots import SnapshotReader, safe_snapshots
 from kafka_assignors.history._store.places import place
-from kafka_assignors.history._store.writing import TaskFiles, copy_rows, write_files
+from kafka_assignors.history._tables.replaced import replacing
+from kafka_assignors.history.report._model import GroupSummary
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
-    from pyspark.sql import DataFrame
+    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
+    from kafka_assignors._groups.topics import TopicsSeen
+    from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._store.writing import TaskFiles
 
-    from kafka_assignors._groups.topics import SeenTopic
+MANIFEST: Final = "metrics.json"
+SCHEMAS: Final = {"rebalances": REBALANCES, "groups": GROUPS}
 
-WINDOW: Final = 2_000
-"""How many records a window of a long history has."""
+_REBALANCES: Final = 500
+"""How many rebalances are held until they are written."""
+_MOVES: Final = 50_000
+"""The same of their moves: 400 bytes each."""
 
-_ROWS: Final = 256  # that are made of Arrow's columns at once
+_log = logging.getLogger(__name__)
 
 
-def write_metrics(
-    records: DataFrame,
-    topics: Sequence[SeenTopic],
-    out: str | os.PathLike[str],
+def metrics(
+    archive: Archive,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    groups: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
-) -> None:
-    """Measure all groups, and write the tables `rebalances` and `groups`.
+    engine: Engine | None = None,
+) -> list[GroupSummary]:
+    """Measure how restless groups were.
 
     Args:
-        records: See `measure`.
-        topics: See `measure`.
-        out: The folder of the tables, or their URI in an object store; those that are there are replaced.
-        options: Of the store; see `Archive`.
+        archive: The archive.
+        out: The folder of the tables `rebalances` and `groups`, or their URI in an object store; those that
+            are there are replaced. None to write none.
+        since: Groups begin with their state at this time; naive times are UTC.
+        until: Only records before then.
+        groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
+        options: Of the store of `out`; see `Archive`.
+        engine: What does the work; `Engine.fitting` by default.
+
+    Returns:
+        The groups, those with the most rebalances first.
 
     Raises:
         WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
             others where the tables are to be.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
+        SparkError: Spark failed.
     """
-    tables_at(place(out, options))  # a wrong one is refused before anything is read
-    pieces = measure(records, topics).persist(StorageLevel.DISK_ONLY)
-    try:
-        write_pieces(pieces, out, options)
-    finally:
-        pieces.unpersist()
+    selection = Selection(since=since, until=until, groups=groups)
+    where = None if out is None else place(out, options)
+    with nullcontext() if where is None else replacing(where, MANIFEST, SCHEMAS) as new:
+        topics, names = seen_and_names(archive.topics())
+        task = partial(measure_group, topics=topics, topic_names=names)
+        engine = engine or Engine.fitting(doing="measuring")
+        done = engine.map_groups(archive, selection, task, where=where)
+        if new is not None:
+            new.files.update(done.files)
+    return sorted(map(summary_of, done.rows), key=lambda one: (-one.rebalances, one.group))
 
 
-def write_pieces(
-    pieces: DataFrame, out: str | os.PathLike[str], options: Mapping[str, str] | None = None
-) -> None:
-    """Write what was measured as the tables `rebalances` and `groups`; see `write_metrics`."""
-    where = place(out, options)
-    with replacing(where) as files:
-        for name, rows in (("rebalances", rebalances_of(pieces)), ("groups", groups_of(pieces))):
-            copy = partial(copy_rows, table=name, schema=SCHEMAS[name])
-            files.update(write_files(rows, partial(TaskFiles, where), copy).files)
+def measure_group(
+    group: str,
+    records: Iterable[ArchivedRecord],
+    files: TaskFiles | None,
+    *,
+    topics: TopicsSeen,
+    topic_names: Mapping[str, str],
+) -> Iterator[dict[str, Any]]:
+    """Measure one group; its rebalances go into files.
 
-
-def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int = WINDOW) -> DataFrame:
-    """Measure all groups.
-
-    How many records each group has is looked up at once, the rest when the result is used.
-
-    Args:
-        records: Records in schema ARCHIVE with a column `group`. Those without a key or a group are left out.
-            A record that is there twice counts once.
-        topics: The cluster's topics, as `Archive.topics` gives them.
-        window: How many records of a classic group are measured in one go.
-
-    Returns:
-        Pieces, in schema PIECES; see `rebalances_of` and `groups_of`. It is worth persisting.
+    Yields:
+        One row of the table GROUPS, if the group has a snapshot; times are in microseconds since 1970.
     """
-    return of_each_group(records, measure_window(topics), PIECES, window=window)
+    follower = GroupFollower(topics)
+    held: list[Rebalance] = []
+    moves = 0
+    for one in rebalances_of(safe_snapshots(records, SnapshotReader(topic_names)), follower):
+        if files is None:
+            continue
+        held.append(one)
+        moves += len(one.moves)
+        if len(held) >= _REBALANCES or moves >= _MOVES:
+            _write(files, held)
+            held, moves = [], 0
+    if files is not None and held:
+        _write(files, held)
+    row = row_of(group, follower)
+    if row is not None:
+        if files is not None:
+            files.write("groups", GROUPS, pa.RecordBatch.from_pylist([_timed(row)], schema=GROUPS))
+        yield row
 
 
-def rebalances_of(pieces: DataFrame) -> DataFrame:
-    """The table REBALANCES."""
-    return pieces.select(F.explode("rebalances").alias("one")).select("one.*")
+def rebalances_of(snapshots: Iterable[Snapshot], follower: GroupFollower) -> Iterator[Rebalance]:
+    """The rebalances of a group; a snapshot on which that fails is logged, as no group may end the job."""
+    for snapshot in snapshots:
+        try:
+            found = follower.add(snapshot)
+        except Exception:  # noqa: BLE001 - whatever it is
+            _log.exception(
+                "cannot measure group %s at %s-%s", snapshot.group, snapshot.partition, snapshot.offset
+            )
+        else:
+            yield from (one for one in found if not one.quiet)
+    yield from (one for one in follower.finish() if not one.quiet)
 
 
-def groups_of(pieces: DataFrame) -> DataFrame:
-    """The table GROUPS."""
-
-    def groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for row in add_up(_rows(batches)):
-            yield pa.RecordBatch.from_pylist([row], schema=GROUPS)
-
-    small = pieces.drop("rebalances").withColumns({name: F.unix_micros(name) for name in ("since", "until")})
-    ordered = small.repartition("group").sortWithinPartitions("group", "window", "number")
-    return ordered.mapInArrow(groups, from_arrow_schema(GROUPS))
+def row_of(group: str, follower: GroupFollower) -> dict[str, Any] | None:
+    """The row of a group in GROUPS, with times in microseconds; None without snapshots."""
+    found = follower.activity
+    return None if found is None else found.row(group) | {"since": found.since_us, "until": found.until_us}
 
 
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    for batch in batches:
-        for begin in range(0, batch.num_rows, _ROWS):
-            yield from batch.slice(begin, _ROWS).to_pylist()
+def summary_of(row: Mapping[str, Any]) -> GroupSummary:
+    """What `row_of` returned, as an object."""
+    return GroupSummary.from_row(_timed(row))
+
+
+def _timed(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "since": moment(row["since"]), "until": moment(row["until"])}
+
+
+def _write(files: TaskFiles, rebalances: Iterable[Rebalance]) -> None:
+    rows = pa.array([one.values() for one in rebalances], pa.struct(list(REBALANCES)))
+    files.write("rebalances", REBALANCES, pa.RecordBatch.from_arrays(rows.flatten(), schema=REBALANCES))

@@ -35,8 +35,8 @@ __all__ = [
     "SnapshotMember",
     "SnapshotReader",
     "classic_snapshot",
-    "read_safely",
     "read_snapshots",
+    "safe_snapshots",
 ]
 
 _log = logging.getLogger(__name__)
@@ -110,17 +110,20 @@ class SnapshotReader:
             yield self._told
 
 
-def read_safely(reader: SnapshotReader, record: ArchivedRecord) -> list[Snapshot]:
-    """`SnapshotReader.add`; a record on which it fails is logged and counts as rejected.
+def safe_snapshots(records: Iterable[ArchivedRecord], reader: SnapshotReader) -> Iterator[Snapshot]:
+    """The snapshots of a group; a record on which reading fails is logged and counts as rejected.
 
     For no reason may one group end the job for all.
     """
-    try:
-        return list(reader.add(record))
-    except Exception:  # noqa: BLE001 - whatever it is
-        _log.exception("cannot read the record at %s-%s", record.partition, record.offset)
-        reader.rejected += 1
-        return []
+    for record in records:
+        try:
+            found = list(reader.add(record))
+        except Exception:  # noqa: BLE001 - whatever it is
+            _log.exception("cannot read the record at %s-%s", record.partition, record.offset)
+            reader.rejected += 1
+        else:
+            yield from found
+    yield from reader.flush()
 
 
 def read_snapshots(

@@ -32,7 +32,6 @@ NAMES: Final = (
     "group-file",
     "offsets-topic",
     "history-tables",
-    "moves",
     "flow",
 )
 MOST_BYTES: Final = 4_096

@@ -11,11 +11,10 @@ from random import Random
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.util import ensure_valid_topic_name
 
-from kafka_assignors._cli.group_file import read_group
-from kafka_assignors._cli.tree import FileError
 from kafka_assignors._model.members import MAX_WEIGHT
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import (
@@ -30,7 +29,6 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors._wire.reader import Reader, UnreadableError
 from kafka_assignors._wire.repair import repairs
 from kafka_assignors._wire.user_data import (
     UserDataError,
@@ -40,17 +38,13 @@ from kafka_assignors._wire.user_data import (
     encode_generation,
     encode_sticky,
 )
+from kafka_assignors.groups._file import read_group
+from kafka_assignors.groups._tree import FileError
+from kafka_assignors.history import _native as native
+from kafka_assignors.history._decoded import read_batch
+from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED
-from kafka_assignors.history._tables.moves import find_moves
-from kafka_assignors.history._tables.owners import (
-    Owners,
-    Told,
-    as_bytes,
-    decode_owners,
-    encode_list,
-    encode_owners,
-)
 from kafka_assignors.leader import lead
 from tests.support.archives import archived, random_records
 from tests.support.networks import WIDE, check_network
@@ -289,48 +283,19 @@ def check_offsets_topic(data: bytes) -> None:
 
 
 def check_history_tables(data: bytes) -> None:
-    """All decoders make the same rows of records, and of each record some row; moves are found both ways."""
+    """All decoders make the same rows of records, and of each record some row; and the same snapshots."""
     pairs = [blob.partition(SEPARATOR)[::2] for blob in data.split(NEXT)]
     batch = archived([(key, value or None) for key, value in pairs])
-    tables, told = one_by_one.decode(batch, {})
-    slow = {name: rows.cast(DECODED[name]) for name, rows in tables.items()}
+    slow = {name: rows.cast(DECODED[name]) for name, rows in one_by_one.decode(batch, {}).items()}
     assert slow["records"].num_rows + slow["rejected"].num_rows == len(pairs)
-    if fast.is_compiled():
-        quick, quick_told = fast.decode(batch, {})
-        for name, rows in quick.items():
+    if native.is_compiled():
+        for name, rows in fast.decode(batch, {}).items():
             assert rows.cast(DECODED[name]).equals(slow[name])
-        assert _given(quick_told) == _given(told)
-        told = quick_told
-    # One identity may be in it twice.
-    raw = [as_bytes(one) for one in told if one is not None]
-    _same_moves(raw[:-1], raw[1:])
-
-
-def _given(told: list[Told | None]) -> list[dict[str, bytes] | None]:
-    return [None if one is None else decode_owners(as_bytes(one)).given for one in told]
-
-
-def check_moves(data: bytes) -> None:
-    """Both ways find the same moves between any owners; bytes that are none are refused."""
-    before, _, after = data.partition(SEPARATOR)
-    told = []
-    for raw in (before, after):
-        members = []
-        for blob in raw.split(NEXT):
-            with suppress(UnreadableError):
-                identity, _, partitions = blob.partition(b":")
-                listed = Reader(partitions).partition_list()
-                members.append((identity.decode(errors="replace"), encode_list(dict(listed))))
-        told.append(encode_owners(Owners(members)))
-    _same_moves([told[0]], [told[1]])
-    if compiled():
-        with suppress(ValueError):
-            codec.compiled().moves([before], [after])
-
-
-def _same_moves(before: list[bytes], after: list[bytes]) -> None:
-    quick, slow = (find_moves(before, after, fast=fast) for fast in (True, False))
-    assert [column.to_pylist() for column in quick] == [column.to_pylist() for column in slow]
+        timed = batch.append_column("time_us", batch["timestamp"].cast(pa.int64()))
+        for place, one in enumerate(read_batch(timed)):
+            if one.snapshot is not None:
+                bare = one._replace(key=pairs[place][0], value=pairs[place][1], snapshot=None)
+                assert [*read_snapshots([bare])] == [one.snapshot]
 
 
 # What to begin with.
@@ -441,15 +406,6 @@ def seed_history_tables() -> list[bytes]:
     return [*seeds, *some, NEXT.join(some[:6]), NEXT.join([*seeds[-5:], *seeds[-5:]])]
 
 
-def seed_moves() -> list[bytes]:
-    first = NEXT.join(
-        [b"a:" + partition_list([("t", [0, 1])]), b"b:" + partition_list([("t", [2]), ("u", [0])])]
-    )
-    second = NEXT.join([b"a:" + partition_list([("t", [0, 2])]), b"c:" + partition_list([("t", [2, 2])])])
-    whole = encode_owners(Owners([("a", encode_list({"t": [0, 1]})), ("b", encode_list({"u": [5]}))]))
-    return [first + SEPARATOR + second, second + SEPARATOR + first, whole + SEPARATOR + whole, SEPARATOR]
-
-
 def seed_flow() -> list[bytes]:
     rng = Random(1)
     small = [bytes([cells, 4]) + bytes(rng.choices(range(10), k=90)) for cells in (1, 4)]
@@ -466,6 +422,5 @@ TARGETS: Final = {
     "group-file": Target(check_group_file, seed_group_files),
     "offsets-topic": Target(check_offsets_topic, seed_offsets_topic),
     "history-tables": Target(check_history_tables, seed_history_tables),
-    "moves": Target(check_moves, seed_moves),
     "flow": Target(check_network, seed_flow),
 }

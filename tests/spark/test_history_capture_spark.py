@@ -24,7 +24,7 @@ from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._dump import WrongDumpError, import_dump
-from kafka_assignors.history._info import describe
+from kafka_assignors.history._info import info
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._spark_columns import group_of
@@ -282,7 +282,7 @@ def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_p
         midnight = datetime(2026, 3, 2, tzinfo=UTC)
         assert offsets(archive.read(spark, since=midnight)) == [(0, 12)]
         assert offsets(archive.read(spark, until=midnight)) == [(0, 0)]
-        found = describe(spark, archive)
+        found = info(archive)
         assert (found.since, found.until) == (NOON, midnight)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before or "UTC")
@@ -551,7 +551,7 @@ class TestMaintenance:
 def test_an_archive_without_records_has_none(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     assert (offsets(archive.read(spark)), archive.counts(spark), archive.frontier()) == ([], {}, {})
-    found = describe(spark, archive)
+    found = info(archive)
     assert (found.since, found.until, found.groups) == (None, None, {})
 
 

@@ -16,8 +16,7 @@ import pytest
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
-from kafka_assignors.history._metrics import write_metrics
-from kafka_assignors.history._metrics_tables import SCHEMAS
+from kafka_assignors.history._metrics import SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place
@@ -77,14 +76,14 @@ def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSes
     add(spark, archive, [generation(1, 0, "a"), generation(2, 3600, "a", "b"), counted(1, 500)])
     add(spark, archive, [generation(3, 3700, "b"), generation(4, DAY, "b")])
     import_dump(spark, kip848_dump(tmp_path / "dump.jsonl"), archive)
-    make_tables(spark, archive, f"{home}/tables")
-    write_metrics(archive.read_groups(spark), archive.topics(), f"{home}/metrics")
+    make_tables(archive, f"{home}/tables")
+    metrics(archive, f"{home}/metrics")
     maintain(spark, archive, plan_maintenance(archive))
-    expected = {f"{home}/archive/records": archive.rows(spark)}
-    expected |= {f"{home}/tables/{name}": read_table(spark, f"{home}/tables", name) for name in TABLES}
+    expected = {f"{home}/archive/records": archive.rows(spark).toArrow()}
+    expected |= {f"{home}/tables/{name}": read_table(f"{home}/tables", name).read_all() for name in TABLES}
     for name, schema in SCHEMAS.items():
         log = Log(place(f"{home}/metrics/{name}"))
-        expected[str(log.where)] = frame_of_files(spark, log.where, log.files(), schema)
+        expected[str(log.where)] = frame_of_files(spark, log.where, log.files(), schema).toArrow()
 
     out = tmp_path / "rows"
     subprocess.run(
@@ -96,4 +95,4 @@ def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSes
     )
     read = pickle.loads(out.read_bytes())  # noqa: S301 - just written
     for table, rows in expected.items():
-        assert in_order(read[table]) == in_order(rows.toArrow().to_pylist()), table
+        assert in_order(read[table]) == in_order(rows.to_pylist()), table

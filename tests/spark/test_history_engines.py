@@ -15,8 +15,7 @@ from deltalake import DeltaTable
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
-from kafka_assignors.history._metrics import write_metrics
-from kafka_assignors.history._metrics_tables import MANIFEST, SCHEMAS
+from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place
@@ -64,8 +63,8 @@ def home(
     add(spark, archive, [restless(at, 7200 + 10 * at) for at in range(1, 5)])
     add(spark, archive, [generation(3, DAY, "b", "a"), generation(4, DAY + 7200, "b")])
     import_dump(spark, kip848_dump(folder / "dump.jsonl"), archive)
-    make_tables(spark, archive, f"{where}/tables", options=options)
-    write_metrics(archive.read_groups(spark), archive.topics(), f"{where}/metrics", options)
+    make_tables(archive, f"{where}/tables", options=options)
+    metrics(archive, f"{where}/metrics", options=options)
     return where, options
 
 
@@ -84,16 +83,20 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     )
 
 
-def rows_of(spark: SparkSession, where: str, name: str, options: dict[str, str]) -> DataFrame:
+def rows_in(frame: DataFrame) -> list[dict[str, Any]]:
+    return frame.toArrow().to_pylist()  # type: ignore[no-any-return]
+
+
+def rows_of(spark: SparkSession, where: str, name: str, options: dict[str, str]) -> list[dict[str, Any]]:
     """As this package reads a table."""
     kind, _, table = name.partition("/")
     if kind == "archive":
-        return Archive(f"{where}/archive", options).rows(spark)
+        return rows_in(Archive(f"{where}/archive", options).rows(spark))
     if kind == "tables":
-        return read_table(spark, f"{where}/tables", table, options)
+        return read_table(f"{where}/tables", table, options).read_all().to_pylist()  # type: ignore[no-any-return]
     versions, _ = read_set(place(f"{where}/metrics", options), MANIFEST)
     log = Log(place(f"{where}/metrics/{table}", options), versions[table])
-    return frame_of_files(spark, log.where, log.files(), SCHEMAS[table])
+    return rows_in(frame_of_files(spark, log.where, log.files(), SCHEMAS[table]))
 
 
 EMPTY = {"tables/claims", "tables/rejected"}
@@ -105,7 +108,7 @@ def test_other_engines_read_the_rows_that_spark_reads(
     spark: SparkSession, home: tuple[str, dict[str, str]], name: str
 ) -> None:
     where, options = home
-    expected = plain(rows_of(spark, where, name, options).toArrow().to_pylist())
+    expected = plain(rows_of(spark, where, name, options))
     assert bool(expected) == (name not in EMPTY)
 
     seen = DeltaTable(f"{where}/{name}", storage_options=options)

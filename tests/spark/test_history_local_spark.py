@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_assignors._common.plain import to_json
 from kafka_assignors._common.times import moment
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_report import report_archive, zoned
-from kafka_assignors.history._info import describe, describe_here
-from kafka_assignors.history._local import read_groups
-from kafka_assignors.history._metrics import groups_of, measure, write_metrics
-from kafka_assignors.history._metrics_local import measure_here
-from kafka_assignors.history._report_local import report_here
-from kafka_assignors.history._schemas import GROUPS, REBALANCES
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._info import info
+from kafka_assignors.history._metrics import SCHEMAS, metrics
+from kafka_assignors.history._report import report_archive
+from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.reading import DamagedFileError
+from kafka_assignors.history._tables.job import make_tables
+from kafka_assignors.history._what_if.job import what_if
 from tests.support.archives import BEGAN
 from tests.support.delta_tables import rows_of
 from tests.support.group_histories import START_US
@@ -72,77 +74,72 @@ def case(request: pytest.FixtureRequest, archives: dict[str, Archive]) -> tuple[
     return archives[name], SELECTIONS[selection]
 
 
-def test_info_without_spark_is_that_of_spark(
-    spark: SparkSession, case: tuple[Archive, dict[str, Any]]
+HERE = Engine.local()
+
+
+def everything(archive: Archive, chosen: dict[str, Any], folder: Path, engine: Engine) -> dict[str, Any]:
+    """What every command finds, and the rows of the tables that it makes."""
+    folder.mkdir()
+    found: dict[str, Any] = {
+        "info": to_json(info(archive, **chosen, engine=engine)),
+        "metrics": metrics(archive, folder / "metrics", **chosen, engine=engine),
+        "what-if": sorted(
+            map(repr, what_if(archive, assignors=["range", "sticky"], **chosen, engine=engine))
+        ),
+        "tables": make_tables(archive, folder / "tables", **chosen, engine=engine),
+    }
+    schemas = {"metrics": SCHEMAS, "tables": TABLES}
+    for home, tables in schemas.items():
+        for name, schema in tables.items():
+            found[f"{home}/{name}"] = sorted(rows_of(folder / home / name, schema), key=repr)
+    page = folder / "page.html"
+    for assignors in ((), ("range", "sticky")):
+        with suppress(ValueError):  # there may be nothing to report on
+            report_archive(archive, page, assignors=assignors, **chosen, engine=engine)
+            found[f"page {assignors}"] = MADE.sub("", page.read_text(encoding="utf-8"))
+    return found
+
+
+def test_every_command_finds_the_same_with_spark_and_without(
+    spark: SparkSession,  # noqa: ARG001 - Engine.spark() takes the session that is there
+    case: tuple[Archive, dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     archive, chosen = case
-    found, expected = describe_here(archive, **chosen), describe(spark, archive, **chosen)
-    assert found == expected
-    assert [*found.groups] == [*expected.groups]
+    here = everything(archive, chosen, tmp_path / "here", HERE)
+    there = everything(archive, chosen, tmp_path / "there", Engine.spark())
+    for name, expected in there.items():
+        assert here[name] == expected, name
+    assert {*here} == {*there}
 
 
-def by_group(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    told = [{**row, "reasons": dict(row["reasons"])} for row in rows]
-    return sorted(told, key=lambda row: str(row["group"]))
-
-
-@pytest.mark.parametrize(
-    "case",
-    [("story", "all"), ("story", "since"), ("story", "between"), ("seed 1", "all")],
-    ids=" ".join,
-    indirect=True,
-)
-def test_metrics_and_their_tables_without_spark_are_those_of_spark(
-    spark: SparkSession, case: tuple[Archive, dict[str, Any]], tmp_path: Path
-) -> None:
-    archive, chosen = case
-    write_metrics(archive.read_groups(spark, **chosen), archive.topics(), tmp_path / "spark")
-    expected = by_group(rows_of(tmp_path / "spark" / "groups", GROUPS))
-    records = read_groups(archive, **chosen)
-    assert by_group(measure_here(records, archive.topics())) == expected
-    assert len(expected) > 0
-    assert by_group(measure_here(records, archive.topics(), tmp_path / "here")) == expected
-    assert by_group(rows_of(tmp_path / "here" / "groups", GROUPS)) == expected
-    here, there = (
-        sorted(rows_of(tmp_path / name / "rebalances", REBALANCES), key=str) for name in ("here", "spark")
-    )
-    assert here == there
-
-
-@pytest.mark.parametrize("assignors", [(), ("range", "sticky")], ids=["no what-if", "what-if"])
-def test_a_report_without_spark_is_that_of_spark_to_the_letter(
-    spark: SparkSession, assignors: tuple[str, ...], archives: dict[str, Archive], tmp_path: Path
-) -> None:
-    archive = archives["story"]
-    here, there = tmp_path / "here.html", tmp_path / "there.html"
-    report_here(archive, read_groups(archive, since=SINCE), here, assignors=assignors)
-    report_archive(archive, archive.read_groups(spark, since=SINCE), there, assignors=assignors)
-    pages = [MADE.sub("", page.read_text(encoding="utf-8")) for page in (here, there)]
-    assert pages[0] == pages[1]
-    assert all(f">{group}<" in pages[0] for group in ("coop", "range", "g"))
+def test_there_is_something_to_find(archives: dict[str, Archive], tmp_path: Path) -> None:
+    found = everything(archives["story"], {"since": SINCE}, tmp_path / "here", HERE)
+    assert [(one.group, one.rebalances) for one in found["metrics"]] == [("coop", 5), ("range", 5), ("g", 2)]
+    assert all(f">{group}<" in found["page ()"] for group in ("coop", "range", "g"))
+    assert "What if" in found["page ('range', 'sticky')"]
+    assert min(len(found[f"tables/{name}"]) for name in ("members", "assignments", "moves")) > 10
 
 
 @pytest.mark.parametrize("chosen", [{}, {"since": SINCE}], ids=["all", "since"])
 def test_with_skip_bad_the_same_files_are_passed_over(
-    spark: SparkSession, chosen: dict[str, Any], tmp_path: Path
+    spark: SparkSession,  # noqa: ARG001 - as above
+    chosen: dict[str, Any],
+    tmp_path: Path,
 ) -> None:
     archive = story(tmp_path / "archive")
     damaged = max(archive.files(), key=lambda file: file.size)
     (tmp_path / "archive" / "records" / damaged.path).write_bytes(b"no Parquet")
-    with pytest.raises(DamagedFileError, match="put it back from a backup"):
-        describe_here(archive)
-    with pytest.raises(DamagedFileError, match="put it back from a backup"):
-        read_groups(archive)
+    for read in (info, metrics):
+        with pytest.raises(DamagedFileError, match="put it back from a backup"):
+            read(archive, engine=HERE)
     skipping = Archive(tmp_path / "archive", skip_bad=True)
-    assert describe_here(skipping, **chosen) == describe(spark, skipping, **chosen)
-    expected = groups_of(measure(skipping.read_groups(spark, **chosen), archive.topics())).collect()
-    found = measure_here(read_groups(skipping, **chosen), archive.topics())
-    told = [zoned(row, "since", "until") for row in expected]
-    assert by_group(found) == by_group(told)
+    for read in (info, metrics):
+        assert read(skipping, **chosen, engine=HERE) == read(skipping, **chosen, engine=Engine.spark())
 
 
 def test_the_selections_choose_different_records(archives: dict[str, Archive]) -> None:
-    found = {name: describe_here(archives["story"], **chosen) for name, chosen in SELECTIONS.items()}
+    found = {name: info(archives["story"], **chosen, engine=HERE) for name, chosen in SELECTIONS.items()}
     sizes = {name: sum(one.groups.values()) for name, one in found.items()}
     assert sizes["all"] > sizes["since"] > sizes["one group since"] > 0
     assert sizes["all"] > sizes["between"] > sizes["nothing"] == 0

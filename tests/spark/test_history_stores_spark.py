@@ -23,12 +23,11 @@ from benchmarks.processes import below
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import WrongArchiveError
+from kafka_assignors.history._archive_format import WrongArchiveError, tables_beside
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._maintenance import LEAST_RETENTION, maintain, plan_maintenance
-from kafka_assignors.history._metrics import write_metrics
-from kafka_assignors.history._metrics_tables import MANIFEST, SCHEMAS, tables_at as metrics_at
+from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.places import StoreError, WrongPlaceError, place
@@ -93,13 +92,13 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["read_groups"] = plain(archive.read_groups(spark, since=since, groups=["ord*"]))
     told["files_since"] = sorted(file.values["day"] for file in archive.files(since=since))
 
-    told["made"] = make_tables(spark, archive, f"{again}/tables", options=options)
+    told["made"] = make_tables(archive, f"{again}/tables", options=options)
     told["read_counts"] = read_counts(f"{home}/tables", options)
     told["tables"] = {
-        name: plain(read_table(spark, f"{home}/tables", name, options))
+        name: sorted(read_table(f"{home}/tables", name, options).read_all().to_pylist(), key=repr)
         for name in ("records", "generations", "moves", "assignments")
     }
-    write_metrics(archive.read_groups(spark), archive.topics(), f"{home}/metrics", options)
+    metrics(archive, f"{home}/metrics", options=options)
     where = place(f"{again}/metrics", options)
     versions, _ = read_set(where, MANIFEST)
     told["metrics"] = {
@@ -303,7 +302,7 @@ def test_what_others_have_in_a_store_is_no_place_for_tables(home: str, object_st
         Archive.create(home, object_store.options)
     where.write_text("groups/a.txt", "mine")
     with pytest.raises(WrongPlaceError, match=rf"{home}/groups has files of others, such as a\.txt"):
-        metrics_at(where)
+        tables_beside(where, MANIFEST, SCHEMAS)
     assert sorted(where.names()) == ["groups", "topics"]
 
 
@@ -587,18 +586,17 @@ def test_tables_whose_making_fails_leave_those_before(
     spark: SparkSession, object_store: ObjectStore, archive: Archive, home: str
 ) -> None:
     out, options = f"{home}/tables", {**archive.where.options, **ENDS_SOON}
-    made = make_tables(spark, archive, out, options=options)
+    made = make_tables(archive, out, options=options)
     add(spark, archive, [generation(3, 2, "a")])
     with (
         object_store.failing(busy(method="PUT", path=r"tables/moves/_delta_log/")),
         pytest.raises(StoreError, match=r"cannot commit to .*tables/moves: 503 Service Unavailable"),
     ):
-        make_tables(spark, archive, out, options=options)
+        make_tables(archive, out, options=options)
     assert read_counts(out, options) == made
     for name in TABLES:
         newest = Log(place(f"{out}/{name}", options))
         assert frame_of_files(spark, newest.where, newest.files(), TABLES[name]).count() >= made.rows[name]
-        assert read_table(spark, out, name, options).count() == made.rows[name]
-    again = make_tables(spark, archive, out, options=options)
-    assert (again.read, read_table(spark, out, "records", options).count()) == (3, 3)
-    assert [name for name in place(out, options).names() if name.startswith("_work")] == []
+        assert read_table(out, name, options).read_all().num_rows == made.rows[name]
+    again = make_tables(archive, out, options=options)
+    assert (again.read, read_table(out, "records", options).read_all().num_rows) == (3, 3)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors._cli import history_read
 from kafka_assignors._cli.main import main
-from kafka_assignors.history import _local
+from kafka_assignors.history import _engine
+from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._schemas import GROUPS
 from tests.support.delta_tables import rows_of
 from tests.support.local_archives import SINCE, story
@@ -89,26 +89,26 @@ class SparkWantedError(RuntimeError):
     ],
     ids=["master", "size", "spark-submit"],
 )
-@pytest.mark.parametrize("command", ["info", "metrics", "report"])
+@pytest.mark.parametrize("command", ["info", "metrics", "report", "tables", "what-if"])
 def test_spark_is_for_large_archives_and_where_it_is_asked_for(
     command: str,
     why: tuple[list[str], dict[str, int], dict[str, str]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def running(*_: Any) -> Any:
+    def running(*_: Any, **__: Any) -> Any:
         raise SparkWantedError
 
     more, limits, variables = why
     archive = story(tmp_path / "archive").where.uri
-    monkeypatch.setattr(history_read, "running_spark", running)
+    monkeypatch.setattr(Engine, "spark", running)
     for name, limit in limits.items():
-        monkeypatch.setattr(_local, name, limit)
+        monkeypatch.setattr(_engine, name, limit)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    page = [str(tmp_path / "page.html")] if command == "report" else []
+    out = [str(tmp_path / "out")] if command in {"report", "tables"} else []
     with pytest.raises(SparkWantedError):
-        main(["history", command, archive, *page, *more])
+        main(["history", command, archive, *out, *more])
 
 
 @pytest.mark.parametrize("command", ["metrics", "report"])
@@ -116,12 +116,12 @@ def test_spark_is_for_large_archives_and_where_it_is_asked_for(
 def test_spark_is_for_records_that_take_much_room_or_much_work(
     command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def running(*_: Any) -> Any:
+    def running(*_: Any, **__: Any) -> Any:
         raise SparkWantedError
 
     archive = story(tmp_path / "archive").where.uri
-    monkeypatch.setattr(history_read, "running_spark", running)
-    monkeypatch.setattr(_local, name, 1_000)
+    monkeypatch.setattr(Engine, "spark", running)
+    monkeypatch.setattr(_engine, name, 1_000)
     page = [str(tmp_path / "page.html")] if command == "report" else []
     if (command, name) == ("metrics", "SMALL_TO_REPLAY"):
         assert main(["history", command, archive, *page]) == 0  # nothing is replayed

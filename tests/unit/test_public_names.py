@@ -17,6 +17,7 @@ PROMISED = [
     "kafka_assignors.aio",
     "kafka_assignors.assignors",
     "kafka_assignors.coordinator",
+    "kafka_assignors.groups",
     "kafka_assignors.history",
     "kafka_assignors.history.report",
     "kafka_assignors.leader",

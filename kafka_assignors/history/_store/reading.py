@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_assignors.history._arrow import strings
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.log import Log, NoTableError
 from kafka_assignors.history._store.places import StoreError, reason_of
@@ -276,7 +277,7 @@ def _completed(batch: Any, values: Mapping[str, str], schema: pa.Schema) -> Any:
     arrays = []
     for field in schema:
         if field.name in values:
-            array = pa.repeat(pa.scalar(values[field.name]), batch.num_rows)
+            array = pa.repeat(strings([values[field.name]])[0], batch.num_rows)
         elif field.name in batch.schema.names:
             array = batch[field.name]
         else:

@@ -1,4 +1,4 @@
-"""What comes of a batch of the archive: a batch for each table, and what moves are worked out of.
+"""What comes of a batch of the archive: a batch for each table.
 
 All decoders return what is in the records, and for each row the number of its record in the batch. What else
 stands in a row is taken from the archive's columns here.
@@ -6,11 +6,12 @@ stands in a row is taken from the archive's columns here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from kafka_assignors.history._counts import is_kept
 from kafka_assignors.history._schemas import (
     ASSIGNMENTS,
     CLAIMS,
@@ -25,18 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors._model.arrays import IntArray
-    from kafka_assignors.history._tables.owners import Told
-
-CLASSIC: Final = pa.schema(
-    [
-        pa.field("group", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("time", TIME, nullable=False),
-        pa.field("generation", pa.int32()),
-    ]
-)
-"""One row for each record of a classic group."""
 
 DECODED: Final = {
     "records": RECORDS,
@@ -45,22 +34,8 @@ DECODED: Final = {
     "assignments": ASSIGNMENTS,
     "claims": CLAIMS,
     "rejected": REJECTED,
-    "classic": CLASSIC,
 }
 """The tables that a decoder makes rows of. Of `generations` there is a row for each record; see `job`."""
-
-
-class Decoded(NamedTuple):
-    """What came of a batch.
-
-    Attributes:
-        tables: A record batch for each of `DECODED`, in the order of the records and of what is in them.
-            Strings can be dictionary-encoded, else they have the tables' schemas.
-        owners: Who owned what after each record of `classic`; None for a tombstone.
-    """
-
-    tables: dict[str, Any]
-    owners: list[Told | None]
 
 
 _MOST_MS: Final = 253_402_300_799_999
@@ -69,9 +44,6 @@ _MOST_MS: Final = 253_402_300_799_999
 
 def kept(batch: Any) -> IntArray:
     """The numbers of a batch's rows that are records, not counts of records."""
-    # It takes a while to import, and who reads the schemas does not need it.
-    from kafka_assignors.history._counts import is_kept  # noqa: PLC0415
-
     return np.flatnonzero(np.asarray(is_kept(batch)))
 
 

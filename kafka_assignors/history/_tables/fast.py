@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_assignors._wire.codec import compiled
-from kafka_assignors.history._tables import native, one_by_one
-from kafka_assignors.history._tables.decoded import DECODED, Decoded, all_microseconds, kept, table
-from kafka_assignors.history._tables.native import int32s, numbers
+from kafka_assignors.history import _native as native
+from kafka_assignors.history._native import int32s, numbers
+from kafka_assignors.history._tables import one_by_one
+from kafka_assignors.history._tables.decoded import DECODED, all_microseconds, kept, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors._model.arrays import IntArray
-    from kafka_assignors.history._tables.owners import Told
+    from kafka_assignors.history._native import Columns
 
 _GROUP_METADATA: Final = 2
 _REBALANCE_TIMEOUT_SINCE: Final = 1
@@ -50,56 +50,38 @@ class Taken(NamedTuple):
         members: By number among those records: the columns of table `members` that are the member's own.
         assignments: By number among those members: `topic`, `partitions`.
         claims: The same, and `source`, `claimed_generation`.
-        owners: Of each of the records.
     """
 
     records: Rows
     members: Rows
     assignments: Rows
     claims: Rows
-    owners: list[Told | None]
 
 
-def is_compiled() -> bool:
-    """Whether the compiled part is there, without which there is only `one_by_one`."""
-    return compiled() is not None
-
-
-def decode(batch: Any, names: Mapping[str, str]) -> Decoded:
-    """Decode a batch of the archive.
+def decode(batch: Any, names: Mapping[str, str], columns: Columns | None = None) -> dict[str, Any]:
+    """The tables' rows of a batch; strings can be dictionary-encoded.
 
     Args:
-        batch: Rows in schema ARCHIVE.
+        batch: Rows in schema ARCHIVE, at least in those columns that are in a table.
         names: The names of topics by id, for the records of KIP-848.
-
-    Returns:
-        The rows of all records; strings can be dictionary-encoded. Owners come as bytes.
+        columns: What `native.decode` makes of it, if that was called already.
 
     Raises:
-        ImportError: It was not compiled.
+        ImportError: The codec was not compiled.
     """
-    taken = take(batch)
+    taken = take(native.decode(batch["key"], batch["value"]) if columns is None else columns)
     numbers = taken.records.whose
     rows = _rows(batch, taken)
     others = np.setdiff1d(kept(batch), numbers, assume_unique=True)
     if others.size == 0:
-        return Decoded({name: table(name, batch, *of_table) for name, of_table in rows.items()}, taken.owners)
-    rest, more_owners = one_by_one.decode_numbered(batch, others, names)
-    merged = {name: table(name, batch, *_merged(name, rows[name], more)) for name, more in rest.items()}
-    told = taken.owners + more_owners
-    in_order = np.argsort(np.concatenate((numbers, rest["classic"][0])), kind="stable")
-    return Decoded(merged, [told[number] for number in in_order.tolist()])
+        return {name: table(name, batch, *of_table) for name, of_table in rows.items()}
+    rest = one_by_one.decode_numbered(batch, others, names)
+    return {name: table(name, batch, *_merged(name, rows[name], more)) for name, more in rest.items()}
 
 
-def take(batch: Any) -> Taken:
-    """Decode the records of a batch that are as most of them are.
-
-    Raises:
-        ImportError: It was not compiled.
-    """
-    if not is_compiled():
-        raise ImportError("kafka_assignors._wire._codec was not compiled; use the plain decoder")
-    columns, texts = native.decode(batch["key"], batch["value"])
+def take(decoded: Columns) -> Taken:
+    """The columns of the compiled codec as Arrow's."""
+    columns, texts = decoded
 
     def strings(column: str, dictionary: str) -> Any:
         return native.strings(columns[column], texts[dictionary])
@@ -144,13 +126,12 @@ def take(batch: Any) -> Taken:
     assignments, claims = rows_of_lists("assigned"), rows_of_lists("claimed")
     claims.columns["source"] = dictionary_of(numbers(columns["claim_source"]), SOURCES)
     claims.columns["claimed_generation"] = int32s(columns["claim_generation"])
-    owners = _binary(columns["owners_bounds"], columns["owners"]).to_pylist()
-    return Taken(records, members, assignments, claims, owners)
+    return Taken(records, members, assignments, claims)
 
 
-def _binary(bounds: bytes, data: bytes, valid: Any = None) -> Any:
+def _binary(bounds: bytes, data: bytes, valid: Any) -> Any:
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
-    if valid is not None and not valid.all():
+    if not valid.all():
         buffers[0] = pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.Array.from_buffers(pa.binary(), len(bounds) // 4 - 1, buffers)
 
@@ -206,7 +187,6 @@ def _rows(batch: Any, taken: Taken) -> dict[str, Rows]:
                 "size": size,
             },
         ),
-        "classic": Rows(numbers, of_group),
         "members": Rows(
             numbers[member_record],
             {

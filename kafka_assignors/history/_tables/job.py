@@ -1,61 +1,54 @@
-"""From an archive to its tables, on Spark.
+"""From an archive to its tables.
 
     <out>/tables.json                    which versions of the tables belong together, and what is in them
     <out>/<table>/_delta_log/            one Delta table each
     <out>/<table>/part-*.parquet
-    <out>/_work-<time>-<id>/             what a run needs until it is done
 
 Readers that go by tables.json see the tables of one run, whole, even if others are made meanwhile.
 """
 
 from __future__ import annotations
 
-import re
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+import pyarrow as pa
 
+from kafka_assignors._groups.classic import classic_snapshot
+from kafka_assignors._groups.moved import find_owner_moves
+from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
+from kafka_assignors.history import _native as native
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import tables_beside
-from kafka_assignors.history._schemas import ARCHIVE, GENERATIONS, TABLES, TOPICS
-from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._decoded import read_batch
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._records import Selection
+from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place
-from kafka_assignors.history._store.reading import frame_of_files, source_of_rows
-from kafka_assignors.history._store.sets import KEPT_HOURS, read_set
-from kafka_assignors.history._tables.between import moves_in_order, write_between
-from kafka_assignors.history._tables.sink import (
-    ALL_MOVES,
-    EACH_GENERATION,
-    MIXED,
-    REPEATED,
-    RUNS_OF_GROUPS,
-    Made,
-    choose,
-)
-from kafka_assignors.history._tables.topic_names import PARTITION_METADATA, topic_names
+from kafka_assignors.history._store.reading import read_parts, whole
+from kafka_assignors.history._store.sets import read_set
+from kafka_assignors.history._store.writing import TaskFiles, units
+from kafka_assignors.history._tables import fast, one_by_one
+from kafka_assignors.history._tables.replaced import replacing
+from kafka_assignors.history._tables.topic_names import topic_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
-    from pyspark.sql import DataFrame, SparkSession
-
-    from kafka_assignors.history._store.places import Place
-    from kafka_assignors.history._store.reading import Source
-    from kafka_assignors.history._store.sets import TableSet
-
-    Watch = Callable[[str], AbstractContextManager[Any]]
+    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 
 MANIFEST: Final = "tables.json"
-_WORK: Final = "_work-"
-_WORK_OF_RUN: Final = re.compile(rf"{_WORK}\d{{8}}T\d{{6}}-[0-9a-f]{{32}}")
-_BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
-_BYTES: Final = "2m"
+_WIDE: Final = frozenset({"members", "assignments", "claims"})
+"""Tables with many rows for each record."""
+_UNIT: Final = 8 * 2**20
+"""Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
+Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
+them. If units are a quarter as large, each step of numpy takes in too few records.
+"""
+_GROUP_METADATA: Final = b"\0\2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,85 +69,62 @@ class TableCounts:
 
 
 def make_tables(
-    spark: SparkSession,
-    archive: Archive | DataFrame | str | PathLike[str],
+    archive: Archive | str | PathLike[str],
     out: str | PathLike[str],
     *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    groups: Sequence[str] = (),
     decoder: str = "auto",
-    topics: DataFrame | None = None,
     options: Mapping[str, str] | None = None,
-    watch: Watch | None = None,
+    engine: Engine | None = None,
 ) -> TableCounts:
     """Decode an archive into the tables of `schemas.TABLES`; what is in the folder already is replaced whole.
 
     Args:
-        spark: The session.
-        archive: An archive, or where it is; or rows in schema ARCHIVE, which takes more time.
+        archive: An archive, or where it is.
         out: The folder of the tables: a path, or a URI in an object store.
+        since: Only records from then on; naive times are UTC.
+        until: Only records before then.
+        groups: Patterns of groups' names; all records if there are none.
         decoder: "fast"; "plain", which takes longer and needs no compiler; "auto", the first that is there.
-        topics: Topics in schema TOPICS, for the records of KIP-848, which name topics by id. Those of the
-            archive are known without.
         options: Of the store of `out`, and of an archive that is named; see `Archive`.
-        watch: Called with what is to be done next, and entered while it is done.
+        engine: What does the work; `Engine.fitting` by default.
 
     Returns:
         How many records and rows there were: `decoded` and `rejected` make up `read`.
 
     Raises:
         ValueError: There is no such decoder.
-        WrongPlaceError: No store is of the scheme of a URI; the folder is an archive, or has files of others
-            where the tables are to be.
-        WrongArchiveError: It is no archive.
-        StoreError: A store does not let it be read, or the tables be written.
-        TablesBusyError: See there; the folder has the other's tables.
+        WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
+            others where the tables are to be.
+        TablesBusyError: Somebody else has replaced them meanwhile.
+        StoreError: The store does not let them be written.
+        SparkError: Spark failed.
     """
     decoder = choose(decoder)
-    watched = watch or (lambda _: nullcontext())
     where = place(out, options)
-    tables = tables_at(where)
-    records = _opened(archive, options)
-    others = _left_over(where)
-    made = Made(where, f"{_begun(datetime.now(UTC))}-{uuid4().hex}")
-    with _undone(made):
-        with watched("looking up the names of topics"):
-            names = _topic_names(spark, records, topics)
-        source = _source(spark, records)
-        with watched("decoding records"), _small_batches(spark):
-            read = made.write_decoded(source, decoder=decoder, names=names)
-        with watched("joining what tasks saw apart"):
-            if made.rows(RUNS_OF_GROUPS):
-                write_between(made.read(spark, RUNS_OF_GROUPS), made)
-        with watched("putting generations together"):
-            _put_generations_together(spark, made)
-        with watched("putting moves in order"):
-            if made.rows(MIXED):
-                _put_moves_in_order(spark, source, made, decoder)
-    counts = TableCounts(
-        read=read,
-        decoded=made.rows("records"),
-        rejected=made.rows("rejected"),
-        rows={name: made.rows(name) for name in TABLES},
-    )
-    made.discard(RUNS_OF_GROUPS, REPEATED, MIXED)
-    where.remove_folders([made.work])
-    tables.replace({name: made.files.get(name, []) for name in TABLES}, asdict(counts))
-    where.remove_folders(others)
-    tables.clean_up()
+    engine = engine or Engine.fitting(doing="decoding")
+    selection = Selection(since=since, until=until, groups=groups, every_record=True)
+    with replacing(where, MANIFEST, TABLES) as new:
+        records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
+        write = partial(_write, decoder=decoder, names=topic_names(records, engine))
+        done = engine.map_sorted(records, selection, write, where=where, wide=_WIDE)
+        new.files.update(done.files)
+        counts = TableCounts(
+            read=sum(done.rows),
+            decoded=new.rows("records"),
+            rejected=new.rows("rejected"),
+            rows={name: new.rows(name) for name in TABLES},
+        )
+        new.counts = asdict(counts)
     return counts
 
 
-def tables_at(where: Place) -> TableSet:
-    """The tables of a place, to be replaced; see `tables_beside`."""
-    return tables_beside(where, MANIFEST, TABLES)
-
-
 def read_table(
-    spark: SparkSession,
-    out: str | PathLike[str],
-    name: str,
-    options: Mapping[str, str] | None = None,
-) -> DataFrame:
-    """One of the tables in a folder, as it is now: what is made later is not seen.
+    out: str | PathLike[str], name: str, options: Mapping[str, str] | None = None
+) -> pa.RecordBatchReader:
+    """One of the tables in a folder, as it is now, batch by batch: what is made later is not seen.
 
     Raises:
         NoTablesError: There are none in the folder.
@@ -166,7 +136,8 @@ def read_table(
     where = place(out, options)
     versions, _ = read_set(where, MANIFEST)
     log = Log(where / name, versions[name])
-    return frame_of_files(spark, log.where, log.files(), TABLES[name])
+    batches = read_parts(log.where, [whole(file) for file in log.files()], TABLES[name])
+    return pa.RecordBatchReader.from_batches(TABLES[name], batches)
 
 
 def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = None) -> TableCounts:
@@ -178,93 +149,120 @@ def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = No
     return TableCounts(**read_set(place(out, options), MANIFEST)[1])
 
 
-def _opened(
-    archive: Archive | DataFrame | str | PathLike[str], options: Mapping[str, str] | None
-) -> Archive | DataFrame:
-    return Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
+def choose(decoder: str) -> str:
+    """The decoder that is meant: see `make_tables`.
+
+    Raises:
+        ValueError: There is no such decoder, or it was not compiled.
+    """
+    if decoder == "auto":
+        return "fast" if native.is_compiled() else "plain"
+    if decoder not in ("fast", "plain"):
+        raise ValueError(f"there is no decoder {decoder!r}, only 'auto', 'fast' and 'plain'")
+    if decoder == "fast" and not native.is_compiled():
+        raise ValueError(
+            "the fast decoder was not compiled when kafka-assignors was installed: install it where there is "
+            "a C compiler, or use the decoder 'plain'"
+        )
+    return decoder
 
 
-def _source(spark: SparkSession, records: Archive | DataFrame) -> Source:
-    return records.source(spark) if isinstance(records, Archive) else source_of_rows(records, ARCHIVE)
+def _write(
+    batches: Iterator[Any], files: TaskFiles | None, *, decoder: str, names: Mapping[str, str]
+) -> Iterator[int]:
+    """Write the rows of sorted records; gives how many there were."""
+    assert files is not None  # noqa: S101 - a place is given
+    moves, generations = Moves(), _Generations()
+    for unit in units(batches, _UNIT):
+        batch = unit.append_column("timestamp", unit["time_us"].cast(TIME))
+        columns = native.decode(batch["key"], batch["value"]) if decoder == "fast" else None
+        tables = one_by_one.decode(batch, names) if columns is None else fast.decode(batch, names, columns)
+        files.write("generations", GENERATIONS, generations.add(tables.pop("generations")))
+        for table, rows in tables.items():
+            files.write(table, TABLES[table], rows)
+        files.write("moves", MOVES, moves.add(read_batch(batch, columns)))
+        yield batch.num_rows
+    files.write("generations", GENERATIONS, generations.end())
 
 
-def _topic_names(
-    spark: SparkSession, records: Archive | DataFrame, topics: DataFrame | None
-) -> dict[str, str]:
-    if not isinstance(records, Archive):
-        return topic_names(records, [topics])
-    seen = spark.createDataFrame(records.topics(), spark_schema(TOPICS))
-    rows = records.rows(spark) if records.may_have(PARTITION_METADATA) else None
-    return topic_names(rows, [topics, seen])
+class _Generations:
+    """One row of each generation out of one for each record: the last, and when the first was written."""
+
+    def __init__(self) -> None:
+        self._group: str | None = None
+        self._rows: dict[int | None, list[Any]] = {}
+
+    def add(self, records: Any) -> Any:
+        """Take the next rows, sorted by group; gives those of groups that are over."""
+        done: list[list[Any]] = []
+        plain = records.cast(GENERATIONS)
+        columns = (
+            (column.cast(pa.int64()) if column.type == TIME else column).to_pylist()
+            for column in plain.columns
+        )
+        for row in map(list, zip(*columns, strict=True)):
+            if row[_GROUP] != self._group:
+                done += self._rows.values()
+                self._group, self._rows = row[_GROUP], {}
+            before = self._rows.pop(row[_GENERATION], None)
+            if before is not None:
+                row[_RECORDS] += before[_RECORDS]
+                row[_FIRST_TIME] = min(row[_FIRST_TIME], before[_FIRST_TIME])
+            self._rows[row[_GENERATION]] = row
+        return _batch(GENERATIONS, done)
+
+    def end(self) -> Any:
+        """The rows of the last group."""
+        return _batch(GENERATIONS, [*self._rows.values()])
 
 
-@contextmanager
-def _undone(made: Made) -> Iterator[None]:
-    """If it fails, what was written is removed."""
+_GROUP, _GENERATION, _RECORDS, _FIRST_TIME = map(
+    GENERATIONS.names.index, ("group", "generation", "records", "first_time")
+)
+
+
+class Moves:
+    """The moves from each record of a classic group to the next."""
+
+    def __init__(self) -> None:
+        self._group: str | None = None
+        self._last: Snapshot | None = None
+
+    def add(self, records: Sequence[ArchivedRecord]) -> Any:
+        """Take the next records, sorted by group; gives the moves, a batch of MOVES."""
+        rows: list[tuple[Any, ...]] = []
+        for group, snapshot in filter(None, map(_classic, records)):
+            last = self._last if group == self._group else None
+            self._group, self._last = group, snapshot
+            if last is None or snapshot is None:
+                continue
+            generation, place = snapshot.generation, (snapshot.partition, snapshot.offset, snapshot.time_us)
+            moves = find_owner_moves(last, snapshot)
+            rows += [(group, *place, generation, *move, last.generation) for move in moves]
+        return _batch(MOVES, rows)
+
+
+def _classic(record: ArchivedRecord) -> tuple[str, Snapshot | None] | None:
+    """The group of a classic group's record, and its snapshot, if it is no tombstone."""
+    if record.snapshot is not None:
+        return record.snapshot.group, record.snapshot
+    if not record.key or not record.key.startswith(_GROUP_METADATA):
+        return None
     try:
-        yield
-    except BaseException:
-        made.discard(*made.files)
-        made.where.remove_folders([made.work])
-        raise
+        decoded = decode_record(record.key, record.value)
+    except RecordError:
+        return None
+    if not isinstance(decoded, GroupMetadata):
+        return None
+    group, value = decoded.group_id, decoded.value
+    return group, None if value is None else classic_snapshot(record, group, value)
 
 
-def _begun(moment: datetime) -> str:
-    """What the names of folders begin with of runs that began at a moment; in their order."""
-    return f"{_WORK}{moment:%Y%m%dT%H%M%S}"
-
-
-def _left_over(where: Place) -> list[str]:
-    """The folders of runs that began so long ago that they have been ended."""
-    long_ago = _begun(datetime.now(UTC) - timedelta(hours=KEPT_HOURS))
-    return [name for name in where.names() if _WORK_OF_RUN.fullmatch(name) and name < long_ago]
-
-
-@contextmanager
-def _small_batches(spark: SparkSession) -> Iterator[None]:
-    """Records go to the workers in batches that fit into caches: Spark's 64 MB take twice the CPU."""
-    before = spark.conf.get(_BATCH_BYTES)
-    assert before is not None  # noqa: S101 - it has a default
-    spark.conf.set(_BATCH_BYTES, _BYTES)
-    try:
-        yield
-    finally:
-        spark.conf.set(_BATCH_BYTES, before)
-
-
-def _put_generations_together(spark: SparkSession, made: Made) -> None:
-    """One row of each generation out of one for each record."""
-    if not made.rows(REPEATED):
-        made.rename(EACH_GENERATION, "generations")
-        return
-    each, repeated = made.read(spark, EACH_GENERATION), made.read(spark, REPEATED).distinct()
-    once = each.join(repeated, "group", "left_anti").select(GENERATIONS.names)
-    merged = _merged(each.join(repeated, "group", "left_semi"))
-    made.write_table(once.unionByName(merged), "generations")
-    made.discard(EACH_GENERATION)
-
-
-def _merged(each: DataFrame) -> DataFrame:
-    """The last row of each generation, with how many there are, and the time of the first."""
-    first = ("partition", "offset")
-    rest = [name for name in GENERATIONS.names if name not in {*first, "group", "generation"}]
-    last = each.groupBy("group", "generation").agg(
-        F.max(F.struct(*first, *rest)).alias("last"),
-        F.sum("records").cast("int").alias("count"),
-        F.min("first_time").alias("began"),
-    )
-    columns = {"group": F.col("group"), "generation": F.col("generation")}
-    columns |= {name: F.col(f"last.{name}") for name in (*first, *rest)}
-    columns |= {"records": F.col("count"), "first_time": F.col("began")}
-    return last.select([columns[name].alias(name) for name in GENERATIONS.names])
-
-
-def _put_moves_in_order(spark: SparkSession, source: Source, made: Made, decoder: str) -> None:
-    """Of groups whose runs lie inside of each other nothing counts that was found so far."""
-    mixed = made.read(spark, MIXED).distinct()
-    moves = moves_in_order(source, mixed, decoder)
-    if made.rows("moves"):
-        moves = moves.unionByName(made.read(spark, "moves").join(mixed, "group", "left_anti"))
-    made.write_table(moves, ALL_MOVES)
-    made.discard("moves")
-    made.rename(ALL_MOVES, "moves")
+def _batch(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> Any:
+    """A batch of rows in the order of a schema; times are numbers."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    arrays = [
+        pa.array(column, pa.int64()).cast(TIME) if field.type == TIME else pa.array(column, field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -31,8 +31,7 @@ from kafka_assignors._wire.offsets_topic import (
     record_type,
 )
 from kafka_assignors.history._tables.columns import arrays_of, cells_of, spread_lists
-from kafka_assignors.history._tables.decoded import Decoded, kept, microseconds, table
-from kafka_assignors.history._tables.owners import Owners, encode_list
+from kafka_assignors.history._tables.decoded import kept, microseconds, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
         Subscription,
         TopicPartitions,
     )
-    from kafka_assignors.history._tables.owners import Told
 
 CONSUMER: Final = "consumer"
 """The protocol type of groups whose members say and get what consumers do."""
@@ -76,7 +74,6 @@ _COLUMNS: Final = {
         "problem",
     ),
     "rejected": ("reason",),
-    "classic": (),
 }
 """What is decoded of each record, by table, beside the group and generation of the record."""
 _WITH_LISTS: Final = {
@@ -87,43 +84,28 @@ _WITH_LISTS: Final = {
 _OF_RECORD: Final = ("group", "generation", "type", "name", "member_id", "tombstone", "size")
 
 
-def decode(batch: Any, names: Mapping[str, str]) -> Decoded:
-    """Decode a batch of the archive.
-
-    Args:
-        batch: Rows in schema ARCHIVE.
-        names: The names of topics by id, for the records of KIP-848.
-    """
-    tables, owners = decode_numbered(batch, kept(batch), names)
-    return Decoded({name: table(name, batch, *rows) for name, rows in tables.items()}, owners)
+def decode(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """The tables' rows of a batch; `names` has the names of topics by id, for the records of KIP-848."""
+    return {
+        name: table(name, batch, *rows) for name, rows in decode_numbered(batch, kept(batch), names).items()
+    }
 
 
 def decode_numbered(
     batch: Any, numbers: IntArray, names: Mapping[str, str]
-) -> tuple[dict[str, tuple[IntArray, dict[str, Any]]], list[Told | None]]:
-    """Decode some records of a batch.
-
-    Args:
-        batch: Rows in schema ARCHIVE.
-        numbers: The numbers of the records in it.
-        names: As in `decode`.
+) -> dict[str, tuple[IntArray, dict[str, Any]]]:
+    """Decode those records of a batch that have these numbers.
 
     Returns:
-        For each table the number of each row's record in the batch, and what was decoded by column. And the
-        owners of records, as in `Decoded`.
+        For each table the number of each row's record in the batch, and what was decoded by column.
     """
     indices = pa.array(numbers, pa.int64())
     keys, values = batch["key"].take(indices).to_pylist(), batch["value"].take(indices).to_pylist()
-    with no_garbage_collection():
-        rows = _rows(zip(numbers.tolist(), keys, values, strict=True), names)
-        return _tables(rows), rows.owners
-
-
-def _rows(records: Iterable[tuple[int, bytes | None, bytes | None]], names: Mapping[str, str]) -> _Rows:
     rows = _Rows(names)
-    for number, key, value in records:
-        rows.add_record(number, key, value)
-    return rows
+    with no_garbage_collection():
+        for number, key, value in zip(numbers.tolist(), keys, values, strict=True):
+            rows.add_record(number, key, value)
+        return _tables(rows)
 
 
 def _tables(rows: _Rows) -> dict[str, tuple[IntArray, dict[str, Any]]]:
@@ -151,9 +133,9 @@ def reason_of(error: RecordError) -> str:
     return str(error).encode(errors="backslashreplace").decode()
 
 
-_Said = tuple["Subscription | None", "Mapping[str, tuple[int, ...]]", "str | None"]
-"""A member's subscription, what it was given, and what cannot be read."""
-_SAID_NOTHING: Final[_Said] = (None, {}, None)
+_Said = tuple["Subscription | None", "str | None"]
+"""A member's subscription, and what cannot be read."""
+_SAID_NOTHING: Final[_Said] = (None, None)
 _NO_TOPIC: Final[Mapping[str | None, tuple[int, ...]]] = {None: ()}
 
 
@@ -165,7 +147,6 @@ class _Rows:
         self.found: dict[str, list[tuple[Any, ...]]] = {
             name: [] for name in ("records", *_COLUMNS, *_WITH_LISTS)
         }
-        self.owners: list[Told | None] = []
         # Those with many rows for each record.
         self._members, self._assignments, self._claims = (
             self.found[name] for name in ("members", "assignments", "claims")
@@ -208,7 +189,6 @@ class _Rows:
     def _(self, record: GroupMetadata, number: int, size: int) -> None:
         group = record.value
         if group is None:
-            self._add_owners(number, None)
             return
         self._add(
             "generations",
@@ -221,9 +201,8 @@ class _Rows:
             size,
             group.version,
         )
-        owners = []
         for member in group.members:
-            subscribed, assigned, problem = (
+            subscribed, problem = (
                 self._add_said(number, group.protocol, member)
                 if group.protocol_type == CONSUMER
                 else _SAID_NOTHING
@@ -245,17 +224,10 @@ class _Rows:
                     problem,
                 )
             )
-            if assigned:
-                owners.append((member.group_instance_id or member.member_id, encode_list(assigned)))
-        self._add_owners(number, Owners(owners))
-
-    def _add_owners(self, number: int, owners: Told | None) -> None:
-        self._add("classic", number)
-        self.owners.append(owners)
 
     def _add_said(self, number: int, protocol: str | None, member: MemberMetadata) -> _Said:
         """Add what a consumer said that it had, and what it was given."""
-        subscribed, assigned, problem = _SAID_NOTHING
+        subscribed, problem = _SAID_NOTHING
         try:
             subscribed = decode_subscription(member.subscription)
             self._add_claims(
@@ -275,10 +247,10 @@ class _Rows:
         except RecordError as error:
             problem = reason_of(error) if problem is None else f"{problem}; {reason_of(error)}"
         else:
-            assigned = {} if given is None else given.assigned_partitions
-        if assigned:
-            self._assignments.append((number, member.member_id, "assigned", None, assigned))
-        return subscribed, assigned, problem
+            if given is not None and given.assigned_partitions:
+                lists = given.assigned_partitions
+                self._assignments.append((number, member.member_id, "assigned", None, lists))
+        return subscribed, problem
 
     def _add_claims(
         self, number: int, member_id: str, source: str, claims: Mapping[str, Any], generation: int

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafka_assignors._groups.saving import ACTUAL
+from kafka_assignors._groups.saving import ACTUAL, WhatIf
 from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors.history._what_if.assignors import Situation, leader_of
 from kafka_assignors.history._what_if.course import Course
@@ -106,6 +106,21 @@ class Replay:
     beginning: ReplayedRebalance | None = None
     unowned_after: float = 0.0
     undecoded: int = 0
+
+    @property
+    def row(self) -> WhatIf:
+        """The replay in one row."""
+        return WhatIf(
+            group=self.group,
+            assignor=self.assignor,
+            scenario=self.scenario,
+            rebalances=len(self.rebalances),
+            moved=self.moved,
+            imbalance=self.imbalance,
+            worst_imbalance=self.worst_imbalance,
+            unowned_seconds=self.unowned_seconds,
+            failed=self.failed,
+        )
 
     @property
     def moved(self) -> int:

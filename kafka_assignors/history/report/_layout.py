@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafka_assignors.history.report._columns import Column
+    from kafka_assignors.history.report._model import Column
 
 LEFT: Final = 216  # of the part that shows time
 RIGHT: Final = 992

@@ -6,18 +6,23 @@ or an entry of `to_pylist()` of pyarrow. Its names are those of `schemas.GROUPS`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+import math
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from kafka_assignors._groups.rebalances import with_zones
+from kafka_assignors._common.times import micros, moment
+from kafka_assignors._groups.reasons import Change
+from kafka_assignors._groups.rebalances import Rebalance, with_zones
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import WhatIf
     from kafka_assignors._groups.snapshots import Snapshot
+
+
+_HALF_WIDTH_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,129 @@ class GroupHistory:
     snapshots: Sequence[Snapshot] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A time in which a group is drawn as it was at last.
+
+    Attributes:
+        begin: When it begins: with a record of the group, or with the end of a rebalance.
+        end: When the next begins.
+        owners: Who had each partition.
+        loads: How many partitions each consumer had that was in the group.
+        ended: When rebalances ended in it; several if they were too near each other to be drawn one by one.
+        moved: How many partitions went from one consumer to another.
+        needless: How many of these moves were not needed, as far as that is known.
+        unowned_seconds: Partition-seconds without an owner.
+        stopped: Whether all partitions were without an owner.
+        without: Otherwise those that were, and moved.
+        states: How many states of the group it stands for.
+    """
+
+    begin: datetime
+    end: datetime
+    owners: Mapping[tuple[str, int], str]
+    loads: Mapping[str, int]
+    ended: Sequence[datetime]
+    moved: int
+    needless: int
+    unowned_seconds: float
+    stopped: bool
+    without: frozenset[tuple[str, int]]
+    states: int
+
+    @property
+    def weight(self) -> float:
+        """How wide it is drawn: ten times the time makes it one step wider, so that bursts keep room."""
+        return 1 + math.log10(1 + (self.end - self.begin).total_seconds() / _HALF_WIDTH_SECONDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """What a report draws of a group, and says of its rebalances.
+
+    Attributes:
+        group: The group.
+        columns: What its timeline shows; the last one ends with the last change.
+        ended: When its rebalances ended.
+        listed: Those that are listed; without their moves.
+        causes: How many had each kind of reason.
+        restarts: How many are the doing of a consumer that restarted.
+        strategy: The last that the group was assigned by; None if it is not known.
+    """
+
+    group: str
+    columns: Sequence[Column]
+    ended: Sequence[datetime]
+    listed: Sequence[Rebalance]
+    causes: Mapping[str, int]
+    restarts: int
+    strategy: str | None
+
+    def columns_until(self, until: datetime) -> list[Column]:
+        """The columns, the last of which ends then, or with the last change."""
+        return [*self.columns[:-1], *(replace(one, end=max(until, one.end)) for one in self.columns[-1:])]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON has it; times are in microseconds since 1970."""
+        return {
+            "group": self.group,
+            "columns": [_column_to_json(one) for one in self.columns],
+            "ended": [micros(one) for one in self.ended],
+            "listed": [
+                vars(one)
+                | {"began": micros(one.began), "ended": micros(one.ended)}
+                | {"reasons": [asdict(reason) for reason in one.reasons]}
+                for one in self.listed
+            ],
+            "causes": dict(self.causes),
+            "restarts": self.restarts,
+            "strategy": self.strategy,
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """What `to_json` returned."""
+        listed = [
+            one
+            | {"began": moment(one["began"]), "ended": moment(one["ended"])}
+            | {"moves": (), "reasons": tuple(Change(**reason) for reason in one["reasons"])}
+            for one in plain["listed"]
+        ]
+        return cls(
+            **{
+                **plain,
+                "columns": [_column_from_json(one) for one in plain["columns"]],
+                "ended": [moment(one) for one in plain["ended"]],
+                "listed": [Rebalance(**one) for one in listed],
+            }
+        )
+
+
+def _column_to_json(column: Column) -> dict[str, Any]:
+    names = dict.fromkeys(column.owners.values())
+    return {name: getattr(column, name) for name in _PLAIN} | {
+        "begin": micros(column.begin),
+        "end": micros(column.end),
+        "owners": {name: [one for one, its in column.owners.items() if its == name] for name in names},
+        "ended": [micros(one) for one in column.ended],
+        "without": sorted(column.without),
+    }
+
+
+_PLAIN: Final = ("loads", "moved", "needless", "unowned_seconds", "stopped", "states")
+
+
+def _column_from_json(plain: Mapping[str, Any]) -> Column:
+    return Column(
+        **{name: plain[name] for name in _PLAIN},
+        begin=moment(plain["begin"]),
+        end=moment(plain["end"]),
+        owners={(topic, one): name for name, its in plain["owners"].items() for topic, one in its},
+        ended=[moment(one) for one in plain["ended"]],
+        without=frozenset((topic, one) for topic, one in plain["without"]),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReportData:
     """All that a report shows.
@@ -80,6 +208,7 @@ class ReportData:
         histories: Of groups that get a part of their own, in any order. Gone through once, one at a time, so
             that a generator may fetch each when it is asked for it.
         what_if: What the groups would have cost with other assignors and settings, in any order.
+        drawings: What was drawn already, of other groups than `histories`.
     """
 
     source: str
@@ -89,6 +218,7 @@ class ReportData:
     groups: Sequence[GroupSummary]
     histories: Iterable[GroupHistory]
     what_if: Sequence[WhatIf] = ()
+    drawings: Sequence[Drawing] = ()
 
     @property
     def span(self) -> tuple[datetime, datetime]:

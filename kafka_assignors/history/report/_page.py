@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,25 +18,21 @@ from kafka_assignors.history.report import (
     _sentences as sentences,
     _words as words,
 )
-from kafka_assignors.history.report._columns import columns, listed_rebalances
+from kafka_assignors.history.report._drawing import draw
 from kafka_assignors.history.report._layout import COLOURS
-from kafka_assignors.history.report._model import ReportLimits, by_restlessness
+from kafka_assignors.history.report._model import GroupHistory, ReportLimits, by_restlessness
 from kafka_assignors.history.report._strip_svg import bar_step, strip
 from kafka_assignors.history.report._timeline_svg import timeline, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from markupsafe import Markup
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import Saving, WhatIf
-    from kafka_assignors.history.report._model import (
-        GroupHistory,
-        GroupSummary,
-        ReportData,
-    )
+    from kafka_assignors.history.report._model import Drawing, GroupSummary, ReportData
 
 
 _LOG = logging.getLogger(__name__)
@@ -92,7 +89,10 @@ def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
         what_if.setdefault(row.group, []).append(row)
     since, until = data.span
     parts: dict[str, _Part] = {}
-    for history in data.histories:
+    undrawn: dict[str, str] = {}
+    incomplete: dict[str, str] = {}
+    histories: Iterable[GroupHistory | Drawing] = chain(data.drawings, data.histories)
+    for history in histories:
         if history.group not in places:
             raise ValueError(
                 f"there is a history of {history.group!r}, but no such group: add its row to groups"
@@ -100,15 +100,15 @@ def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
         place = places[history.group]
         if place < limits.groups:
             rows = what_if.get(history.group, ())
-            parts[history.group] = _part(data, history, ranked[place], rows, limits=limits, place=place)
-    failed: dict[str, str] = {}
-    listed = [
-        _row(place, summary, what_if.get(summary.group, ()), parts.get(summary.group), failed)
-        for place, summary in enumerate(ranked[: limits.rows])
-    ]
-    headline = _of_all(lambda groups: sentences.headline(groups, since, until), ranked, failed)
-    figures = _of_all(lambda groups: _figures(groups, _replayed(groups, what_if, places)), ranked, failed)
-    undrawn = [one.group for one in ranked if one.group in parts and parts[one.group].strip is None]
+            part = partial(_part, data, history, ranked[place], rows, limits=limits, place=place)
+            none = partial(_no_part, ranked[place], place)
+            parts[history.group] = _safely(part, none, undrawn, history.group)
+    listed = []
+    for place, summary in enumerate(ranked[: limits.rows]):
+        rows, part_of = what_if.get(summary.group, ()), parts.get(summary.group)
+        full = partial(_overview_row, place, summary, rows, part_of)
+        bare = partial(_bare_row, place, summary, part_of)
+        listed.append(_safely(full, bare, incomplete, summary.group))
     hidden = ranked[limits.rows :]
     return (
         _environment()
@@ -117,14 +117,14 @@ def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
             data=data,
             since=since,
             until=until,
-            headline=headline,
-            figures=figures,
+            headline=sentences.headline(ranked, since, until),
+            figures=_figures(ranked, what_if),
             rows=listed,
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
             sections=[parts[one.group].html for one in ranked if one.group in parts],
-            undrawn=undrawn,
-            incomplete={group: why for group, why in failed.items() if group not in undrawn},
+            undrawn=[one.group for one in ranked if one.group in undrawn],
+            incomplete={group: why for group, why in incomplete.items() if group not in undrawn},
             without=len(ranked) - len(parts),
             step=words.duration(bar_step(since, until).total_seconds()),
             colours=range(COLOURS),
@@ -132,127 +132,85 @@ def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
     )
 
 
+def _safely(
+    make: Callable[[], _Made], instead: Callable[[str], _Made], failed: dict[str, str], group: str
+) -> _Made:
+    """What is made of a group; if that fails, what there is instead: the page has the other groups."""
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is of this group alone
+        _LOG.exception("the report cannot show all of group %r", group)
+        failed[group] = why = f"{type(error).__name__}: {error}"
+        return instead(why)
+
+
+def _no_part(summary: GroupSummary, place: int, why: str) -> _Part:
+    template = _environment().get_template("undrawn.html")
+    html = template.render(key=f"g{place + 1}", rank=place + 1, summary=summary, why=why)
+    return _Part(html=html, strip=None, restarts=0)
+
+
 def _part(
     data: ReportData,
-    history: GroupHistory,
+    history: GroupHistory | Drawing,
     summary: GroupSummary,
     rows: Sequence[WhatIf],
     *,
     limits: ReportLimits,
     place: int,
 ) -> _Part:
-    """A group's own part; what cannot be drawn must not take the page of all groups with it."""
-    try:
-        return _Part(
-            html=_section(data, history, summary, rows, limits=limits, place=place),
-            strip=strip(history.rebalances, *data.span),
-            restarts=causes.restarts(history.rebalances),
-        )
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is of this group alone
-        _LOG.exception("the report's part of group %r cannot be drawn", history.group)
-        template = _environment().get_template("undrawn.html")
-        why = _words_of(error)
-        html = template.render(key=f"g{place + 1}", rank=place + 1, summary=summary, why=why)
-        return _Part(html=html, strip=None, restarts=0)
-
-
-def _section(
-    data: ReportData,
-    history: GroupHistory,
-    summary: GroupSummary,
-    rows: Sequence[WhatIf],
-    *,
-    limits: ReportLimits,
-    place: int,
-) -> str:
     """A group's own part."""
-    rebalances = sorted(history.rebalances, key=lambda one: one.ended)
+    drawing = draw(history, limits) if isinstance(history, GroupHistory) else history
     since, until = data.span
-    drawn = columns(history, until, limits)
-    strategy = next((one.strategy for one in reversed(rebalances) if one.strategy), None)
-    listed = listed_rebalances(rebalances, limits.rebalances)
+    drawn = drawing.columns_until(until)
     saving = best_saving(rows)
-    restarted = causes.restarts(rebalances)
     reasons = [
         (reason_words(kind), often)
         for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
-        if often and (kind != "member restarted" or not restarted)  # these are among the restarts
+        if often and (kind != "member restarted" or not drawing.restarts)  # these are among the restarts
     ]
-    if restarted:
-        reasons.insert(0, (causes.RESTARTED, restarted))
+    if drawing.restarts:
+        reasons.insert(0, (causes.RESTARTED, drawing.restarts))
     most = max((often for _, often in reasons), default=1)
     key = f"g{place + 1}"
-    return (
+    strip_of = strip(drawing.ended, since, until)
+    html = (
         _environment()
         .get_template("group.html")
         .render(
             key=key,
             rank=place + 1,
             summary=summary,
-            strategy=strategy,
-            sentences=sentences.group_sentences(summary, rebalances, saving, strategy),
+            strategy=drawing.strategy,
+            sentences=sentences.group_sentences(summary, drawing, saving),
             since=since,
             until=until,
-            strip=strip(rebalances, since, until),
+            strip=strip_of,
             timeline=timeline(drawn, limits, key=key, title=f"The course of {summary.group}"),
             told=told(drawn, limits),
             bunched=max((one.states for one in drawn), default=1),
             states=sum(one.states for one in drawn),
             drawn=len(drawn),
             reasons=[(said, often, round(100 * often / most)) for said, often in reasons],
-            what_if=_what_if_rows(rows, saving, strategy),
+            what_if=_what_if_rows(rows, saving, drawing.strategy),
             failed=any(row.failed for row in rows),
-            listed=listed,
-            left_out=len(rebalances) - len(listed),
+            listed=drawing.listed,
+            left_out=len(drawing.ended) - len(drawing.listed),
             latest=limits.rebalances // 2,
         )
     )
+    return _Part(html=html, strip=strip_of, restarts=drawing.restarts)
 
 
-def _row(
-    place: int, summary: GroupSummary, rows: Sequence[WhatIf], part: _Part | None, failed: dict[str, str]
-) -> OverviewRow:
-    """A group's row; if that fails, without its reason and advice, and `failed` gets the group."""
-    try:
-        return _overview_row(place, summary, rows, part)
-    except Exception as error:  # noqa: BLE001 - as in `_part`
-        _note(failed, summary.group, error)
-        return OverviewRow(
-            rank=place + 1,
-            summary=summary,
-            anchor=None if part is None else f"g{place + 1}",
-            strip=None if part is None else part.strip,
-            reason="",
-            advice="",
-        )
-
-
-def _of_all(
-    make: Callable[[Sequence[GroupSummary]], _Made], groups: Sequence[GroupSummary], failed: dict[str, str]
-) -> _Made:
-    """What is made of all groups; if that fails, of those that allow it, and `failed` gets the others."""
-    try:
-        return make(groups)
-    except Exception:  # noqa: BLE001 - as in `_part`
-        sound = []
-        for one in groups:
-            try:
-                make([one])
-            except Exception as error:  # noqa: BLE001 - as in `_part`
-                _note(failed, one.group, error)
-            else:
-                sound.append(one)
-        return make(sound)
-
-
-def _note(failed: dict[str, str], group: str, error: Exception) -> None:
-    if group not in failed:
-        _LOG.error("the report's summary of group %r is incomplete", group, exc_info=error)
-        failed[group] = _words_of(error)
-
-
-def _words_of(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _bare_row(place: int, summary: GroupSummary, part: _Part | None, _: str = "") -> OverviewRow:
+    return OverviewRow(
+        rank=place + 1,
+        summary=summary,
+        anchor=None if part is None else f"g{place + 1}",
+        strip=None if part is None else part.strip,
+        reason="",
+        advice="",
+    )
 
 
 def _overview_row(
@@ -267,22 +225,8 @@ def _overview_row(
         advice = f"{saved_words.change(saving.row, None)}: {saved_words.saved(saving)} less"
     else:
         advice = "nothing that was tried helps much" if savings(rows) else ""
-    return OverviewRow(
-        rank=place + 1,
-        summary=summary,
-        anchor=None if part is None else f"g{place + 1}",
-        strip=None if part is None else part.strip,
-        reason=reason,
-        advice=f"{advice[:1].upper()}{advice[1:]}",
-    )
-
-
-def _replayed(
-    groups: Sequence[GroupSummary], what_if: Mapping[str, Sequence[WhatIf]], known: Collection[str]
-) -> dict[str, Sequence[WhatIf]]:
-    """What-if of these groups, and of those that are not in the report."""
-    names = {one.group for one in groups}
-    return {group: rows for group, rows in what_if.items() if group in names or group not in known}
+    advice = f"{advice[:1].upper()}{advice[1:]}"
+    return replace(_bare_row(place, summary, part), reason=reason, advice=advice)
 
 
 def _figures(

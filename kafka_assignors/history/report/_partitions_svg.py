@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from kafka_assignors.history.report._columns import Column
     from kafka_assignors.history.report._layout import Colouring, Scale
+    from kafka_assignors.history.report._model import Column
 
 STACK: Final = 170
 _LETTER: Final = 11  # a box that is narrower has no letter
@@ -62,16 +62,9 @@ def _in_rows(places: Sequence[int]) -> list[tuple[int, int]]:
 
 def _without(column: Column, partitions: Sequence[tuple[str, int]]) -> list[int]:
     """Which of the partitions were without an owner while the group rebalanced, by their place."""
-    found: set[int] = set()
-    places = {partition: place for place, partition in enumerate(partitions)}
-    for one in column.rebalances:
-        if one.unowned_seconds <= 0:
-            continue
-        if one.unowned_seconds >= 0.9 * one.seconds * one.partitions:  # all, but for rounding
-            return list(range(len(partitions)))
-        moved = {(move.topic, move.partition) for move in one.moves}
-        found.update(places[partition] for partition in moved if partition in places)
-    return sorted(found)
+    if column.stopped:
+        return [*range(len(partitions))]
+    return [place for place, partition in enumerate(partitions) if partition in column.without]
 
 
 def stack(

@@ -6,32 +6,29 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors.history.report import _words as words
-from kafka_assignors.history.report._causes import main_reason, restarts
+from kafka_assignors.history.report._causes import main_reason
 from kafka_assignors.history.report._savings import change, saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import Saving
-    from kafka_assignors.history.report._model import GroupSummary
+    from kafka_assignors.history.report._model import Drawing, GroupSummary
 
 
-def group_sentences(
-    summary: GroupSummary, rebalances: Sequence[Rebalance], saving: Saving | None, strategy: str | None
-) -> list[str]:
+def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | None) -> list[str]:
     """A group's course in a few sentences, the most important first."""
     lasted = (summary.until - summary.since).total_seconds()
     if not summary.rebalances:
         return [f"{summary.group} did not rebalance in {words.duration(lasted)}."]
     head = f"{summary.group} rebalanced {words.times(summary.rebalances)} in {words.duration(lasted)}"
-    often, why, restarted = _main_cause(summary, rebalances)
+    often, why, restarted = _main_cause(summary, drawing)
     if often:
         head += f", {_of(often, summary.rebalances)}because {why}"
     sentences = [f"{head}."]
     if saving is not None:
-        what = change(saving.row, strategy)
+        what = change(saving.row, drawing.strategy)
         avoided = _avoided(saving, restarted)
         sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}."
     if summary.moved:
@@ -50,14 +47,14 @@ def group_sentences(
     return sentences
 
 
-def _main_cause(summary: GroupSummary, rebalances: Sequence[Rebalance]) -> tuple[int, str, int]:
+def _main_cause(summary: GroupSummary, drawing: Drawing) -> tuple[int, str, int]:
     """How many rebalances had the most frequent cause, which it was, and how many of them were restarts."""
-    restarted = restarts(rebalances)
+    restarted = drawing.restarts
     known = {kind: often for kind, often in summary.reasons.items() if kind != "unknown"}
     kind = main_reason(known)
     if kind is None or restarted >= known[kind]:
         return restarted, "consumers restarted", restarted
-    often = sum(any(reason.kind == kind for reason in one.reasons) for one in rebalances)
+    often = drawing.causes.get(kind, 0)
     title = reason_words(kind).title
     return often, f"{title[:1].lower()}{title[1:]}", 0
 

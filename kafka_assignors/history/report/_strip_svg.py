@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from kafka_assignors._groups.rebalances import Rebalance
-
 _BARS: Final = 60
 _HEIGHT: Final = 24
 _STEPS: Final = [
@@ -30,19 +28,19 @@ def bar_step(since: datetime, until: datetime) -> timedelta:
     return next((step for step in _STEPS if span <= _BARS * step), span / _BARS)
 
 
-def strip(rebalances: Sequence[Rebalance], since: datetime, until: datetime) -> Markup:
+def strip(ended: Sequence[datetime], since: datetime, until: datetime) -> Markup:
     """How many rebalances ended in each step of time; empty without any.
 
     Args:
-        rebalances: A group's.
+        ended: When the rebalances of a group ended.
         since: Where the axis begins.
         until: Where it ends.
     """
-    if not rebalances:
+    if not ended:
         return Markup()
     step = bar_step(since, until)
     total = max((until - since) / step, 1.0)
-    found = Counter(int((one.ended - since) / step) for one in rebalances)
+    found = Counter(int((one - since) / step) for one in ended)
     most = max(found.values())
     width = 240 / total
     thickness = max(width - 0.6, 1.2)
@@ -51,7 +49,7 @@ def strip(rebalances: Sequence[Rebalance], since: datetime, until: datetime) -> 
         for at, value in sorted(found.items())
     )
     text = (
-        f"{words.count(len(rebalances), 'rebalance')}, at most {most:,} within"
+        f"{words.count(len(ended), 'rebalance')}, at most {most:,} within"
         f" {words.duration(step.total_seconds())}"
     )
     return Markup(

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from kafka_assignors.history.report._columns import Column
-    from kafka_assignors.history.report._model import ReportLimits
+    from kafka_assignors.history.report._model import Column, ReportLimits
 
 WIDTH: Final = 1000
 
@@ -136,12 +135,12 @@ def _axis(scale: Scale, height: float) -> Markup:
         if x >= free and x + _LABEL - 6 <= WIDTH and f"{day} {clock}" != shown:
             parts.append(Markup('<text class="time" x="{}" y="27">{}</text>').format(n(x), clock))
             free, shown = x + _LABEL, f"{day} {clock}"
-        if column.rebalances:
+        if column.ended:
             lines.append(f"M{n(x)} 33V{n(height)}")
     ticks = [
-        f"M{n(x)} 32v10h{min(2 + len(one.rebalances), 8)}v-10z"
+        f"M{n(x)} 32v10h{min(2 + len(one.ended), 8)}v-10z"
         for one, x in zip(scale.columns, scale.edges, strict=False)
-        if one.rebalances
+        if one.ended
     ]
     return Markup(
         '<text class="name" x="4" y="27">Time (UTC)</text><path class="line" d="{}"/>'
@@ -218,15 +217,15 @@ def _tips(scale: Scale, height: float) -> Markup:
                 n(x), n(after), n(height), n(x), _tip(column)
             )
             for column, x, after in zip(scale.columns, scale.edges, scale.edges[1:], strict=False)
-            if column.rebalances
+            if column.ended
         )
     )
 
 
 def _tip(column: Column) -> str:
-    first = min(one.ended for one in column.rebalances)
+    first = min(column.ended)
     return (
-        f"{_clock(first)}: {words.count(len(column.rebalances), 'rebalance')}, {column.moved:,} moved,"
+        f"{_clock(first)}: {words.count(len(column.ended), 'rebalance')}, {column.moved:,} moved,"
         f" {words.duration(column.unowned_seconds, short=True)} without an owner"
     )
 

@@ -68,7 +68,7 @@ def cluster_state(server: str) -> ClusterState:
     Raises:
         OSError: It does not answer.
     """
-    answer = _ask(server, MetadataRequest(topics=None), MetadataResponse, _METADATA_VERSION)
+    answer = ask(server, MetadataRequest(topics=None), MetadataResponse, _METADATA_VERSION)
     return ClusterState(
         brokers={broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers},
         partitions=tuple(
@@ -94,7 +94,7 @@ def coordinator_by(server: str, group_id: str) -> int | None:
         OSError: It does not answer.
     """
     request = FindCoordinatorRequest(key=group_id, key_type=_GROUP)
-    answer = _ask(server, request, FindCoordinatorResponse, _FIND_COORDINATOR_VERSION)
+    answer = ask(server, request, FindCoordinatorResponse, _FIND_COORDINATOR_VERSION)
     return None if answer.error_code else int(answer.node_id)
 
 
@@ -107,7 +107,7 @@ def fault_of_coordinator(server: str, group_id: str) -> str:
         OSError: It does not answer.
     """
     request = DescribeGroupsRequest(groups=[group_id])
-    answer = _ask(server, request, DescribeGroupsResponse, _DESCRIBE_GROUPS_VERSION)
+    answer = ask(server, request, DescribeGroupsResponse, _DESCRIBE_GROUPS_VERSION)
     (group,) = answer.groups
     return str(for_code(group.error_code).__name__) if group.error_code else ""
 
@@ -118,7 +118,7 @@ def version_by(server: str) -> str:
     Raises:
         OSError: It does not answer.
     """
-    answer = _ask(server, ApiVersionsRequest(), ApiVersionsResponse, 0)
+    answer = ask(server, ApiVersionsRequest(), ApiVersionsResponse, 0)
     known = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
     return ".".join(map(str, infer_broker_version_from_api_versions(known)))
 
@@ -133,7 +133,7 @@ def first_answer(servers: Iterable[str]) -> ClusterState | None:
     return None
 
 
-def _ask(server: str, request: Any, response: Any, version: int) -> Any:
+def ask(server: str, request: Any, response: Any, version: int) -> Any:
     """Send a request of kafka-python's to a broker.
 
     Raises:

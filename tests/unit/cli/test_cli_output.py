@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_assignors._cli.errors import Errors, exit_status
@@ -10,6 +12,7 @@ from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._cli.output import Answer, coloured, escaped, filled, joined, screen_width, table
 from kafka_assignors._cli.placement_text import health_lines
 from kafka_assignors.placement._cluster.health import Health
+from tests.support.history_reports import summary
 
 
 @pytest.mark.parametrize(
@@ -147,18 +150,17 @@ def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
 
 
 def test_metrics_fit_80_columns_and_long_groups_are_cut_last() -> None:
-    row = {
-        "group": "a-group-with-a-name-of-40-letters-or-so-",
-        "rebalances": 5,
-        "per_day": 428.6,
-        "moved": 1900,
-        "needless": 1885,
-        "unowned_seconds": 110.1,
-        "longest_seconds": 0.1,
-        "flapping": [],
-        "reasons": {"subscription changed": 5},
-    }
-    short = {**row, "group": "orders-range", "reasons": {"member joined": 5}}
+    row = summary(
+        "a-group-with-a-name-of-40-letters-or-so-",
+        rebalances=5,
+        per_day=428.6,
+        moved=1900,
+        needless=1885,
+        unowned_seconds=110.1,
+        longest_seconds=0.1,
+        reasons={"subscription changed": 5},
+    )
+    short = replace(row, group="orders-range", reasons={"member joined": 5})
     long_one, short_one = [*metrics_lines([row])], [*metrics_lines([short])]
     assert long_one[1] == "a-group-wit...           5  428.6  1,900      15  110.1 s    0.1 s  subscript..."
     assert short_one == [

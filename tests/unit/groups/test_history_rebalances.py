@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors._groups.activity import Activity, find_group
+from kafka_assignors._groups.activity import Activity, GroupFollower, find_group
 from kafka_assignors._groups.best import Best, find_best
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, RebalanceFinder, find_rebalances
@@ -21,14 +21,13 @@ from kafka_assignors.assignors import (
     StickyAssignor,
 )
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
-from kafka_assignors.history._pieces import HistoryPart, measure_part
-from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, read_snapshots
+from kafka_assignors.history._metrics import rebalances_of
+from kafka_assignors.history._snapshots import Snapshot, read_snapshots
 from tests.support.group_histories import (
     START_US,
     RecordedGroup,
     member,
     random_life,
-    random_records,
     recorded,
     snapshot,
     total,
@@ -675,47 +674,13 @@ def _at(snapshots: Sequence[Snapshot], rebalance: Rebalance) -> Snapshot:
     return [one for one in snapshots if one.generation == rebalance.generation][-1]
 
 
-@examples(15)
-@given(st.integers(0, 2**32), st.integers(5, 30))
-def test_windows_tell_the_same_as_the_whole(seed: int, window: int) -> None:
-    records = random_records(seed)
-    assert _in_windows(records, window) == _in_windows(records, len(records))
-
-
-def _in_windows(records: Sequence[ArchivedRecord], window: int) -> tuple[list[Rebalance], Activity]:
-    lead = 2 * LONGEST_HAND_OVER  # some of its records are of one generation
-    found: list[Rebalance] = []
-    activities: list[Activity] = []
-    for begin in range(0, len(records), window):
-        first = max(0, begin - lead)
-        part = HistoryPart(lead_in=begin - first, last=begin + window >= len(records))
-        for activity, rebalances in measure_part(records[first : begin + window], part):
-            activities.append(activity)
-            found += rebalances
-    whole = activities[0]
-    for activity in activities[1:]:
-        whole.add_later(activity)
-    whole.unowned_seconds = total([whole.unowned_seconds])
-    return found, whole
-
-
-def test_a_piece_ends_when_much_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
-    records = random_life(3, [RangeAssignor]).records
-    ((_, whole),) = measure_part(records, HistoryPart())
-    monkeypatch.setattr("kafka_assignors.history._pieces.MOVES", 5)
-    pieces = [found for _, found in measure_part(records, HistoryPart())]
-    assert len(pieces) > 3
-    assert [one for found in pieces for one in found] == whole
-
-
 def test_a_snapshot_that_cannot_be_measured_is_left_out(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     records = random_life(3, [RangeAssignor]).records
 
     def generations() -> list[int]:
-        ((_, found),) = measure_part(records, HistoryPart())
-        return [one.generation for one in found]
+        return [one.generation for one in rebalances_of(read_snapshots(records), GroupFollower())]
 
     def fail_once(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
         if end.generation == bad:

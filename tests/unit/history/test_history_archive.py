@@ -26,7 +26,7 @@ from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, De
 from kafka_assignors.history._capture import Captured, _Job, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._log import LogTopic, read_topic_id, read_topics
-from kafka_assignors.history._metrics import write_metrics
+from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
@@ -530,7 +530,7 @@ def test_moments_are_dates_times_or_how_long_ago() -> None:
         ),
         (["report", "a", "b", "--no-what-if", "--assignor", "range"], "--no-what-if replays nothing"),
         (["report", "a", "b", "--no-what-if", "--scenario", "as it was"], "--no-what-if replays nothing"),
-        (["capture", "a", "--bootstrap-server", "h:1", "--interval", "5"], "--interval is how often"),
+        (["capture", "a", "--bootstrap-server", "h:1", "--interval", "5"], "--interval requires"),
         (["capture", "a"], "--bootstrap-server"),
     ],
 )
@@ -546,7 +546,7 @@ def test_wrong_command_lines_are_refused(
 @pytest.fixture
 def no_cluster_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A capture takes it that its cluster answers."""
-    monkeypatch.setattr("kafka_assignors._cli.history_capture.open_admin", lambda _: nullcontext())
+    monkeypatch.setattr("kafka_assignors._cli.history.open_admin", lambda _: nullcontext())
 
 
 @pytest.mark.usefixtures("no_cluster_asked")
@@ -581,17 +581,17 @@ def test_a_place_for_tables_that_cannot_be_is_told_before_the_archive_is_opened(
 
 
 def test_a_place_for_metrics_that_cannot_be_is_told_before_a_record_is_read() -> None:
-    records: Any = None
+    archive: Any = None
     with pytest.raises(WrongPlaceError, match="hdfs://n/a cannot be used"):
-        write_metrics(records, [], "hdfs://n/a")
+        metrics(archive, "hdfs://n/a")
 
 
 def test_a_place_for_metrics_with_files_of_others_is_told_before_a_record_is_read(tmp_path: Path) -> None:
     (tmp_path / "groups").mkdir()
     (tmp_path / "groups" / "thesis.odt").write_text("mine")
-    records: Any = None
+    archive: Any = None
     with pytest.raises(WrongPlaceError, match=r"groups has files of others, such as thesis\.odt"):
-        write_metrics(records, [], tmp_path)
+        metrics(archive, tmp_path)
 
 
 @pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
@@ -644,7 +644,7 @@ def test_only_what_goes_on_after_ctrl_c_says_so(
     def interrupted(**_: Any) -> int:
         raise KeyboardInterrupt
 
-    module = {"metrics": "history_read", "capture": "history_capture"}.get(verb, "history")
+    module = {"metrics": "history_read"}.get(verb, "history")
     monkeypatch.setattr(f"kafka_assignors._cli.{module}.{verb}", interrupted)
     assert main(["history", verb, "a", *arguments]) == 130
     assert capsys.readouterr().err == said
@@ -659,8 +659,8 @@ def test_a_capture_that_is_broken_off_says_what_it_has_captured(
         watch(Captured(offsets=1500, total=9000, batches=1, counts=counts))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kafka_assignors._cli.history.spark_session", lambda _: None)
-    monkeypatch.setattr("kafka_assignors._cli.history.capture_into", interrupted)
+    monkeypatch.setattr("kafka_assignors._cli.history._spark", lambda _: nullcontext())
+    monkeypatch.setattr("kafka_assignors.history._capture.capture", interrupted)
     assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 130
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "captured 1,202 records in 1 batch, of 1,500 offsets of the log"

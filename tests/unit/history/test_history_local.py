@@ -6,21 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors._common.times import moment
+from kafka_assignors._common.times import micros, moment
+from kafka_assignors.history import _engine
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._info import describe_here
-from kafka_assignors.history._local import is_small, read_groups
+from kafka_assignors.history._engine import Engine, TooLargeError
+from kafka_assignors.history._info import info
+from kafka_assignors.history._metrics import metrics
+from kafka_assignors.history._records import Selection
 from kafka_assignors.history._store.reading import CleanedUpError
 from tests.support.group_histories import START_US
 from tests.support.local_archives import DAY, story
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 
 @pytest.mark.parametrize("skip_bad", [False, True])
-@pytest.mark.parametrize("read", [describe_here, read_groups])
+@pytest.mark.parametrize("read", [info, metrics])
 def test_a_clean_up_meanwhile_is_told_and_never_passed_over(
     read: Callable[[Archive], Any], skip_bad: bool, tmp_path: Path
 ) -> None:
@@ -41,15 +46,43 @@ def test_what_kip848_groups_begin_with_counts_for_what_is_small(
     later = sum(file.size for file in after)
     both = {file.path: file.size for file in (*after, *archive.files_before(since, None))}
     assert sum(both.values()) > later
-    for limit, small in ((sum(both.values()), True), (sum(both.values()) - 1, False), (later, False)):
-        monkeypatch.setattr("kafka_assignors.history._local.SMALL", limit)
-        assert is_small(archive, since) is small
+    wanted: list[str] = []
+
+    def spark(master: str | None, *, doing: str) -> Engine:  # noqa: ARG001 - as `Engine.spark`
+        wanted.append(doing)
+        return Engine.local()
+
+    monkeypatch.setattr(Engine, "spark", spark)
+    for limit in (sum(both.values()), sum(both.values()) - 1, later):
+        monkeypatch.setattr(_engine, "SMALL", limit)
+        metrics(archive, since=since)
+    assert wanted == ["measuring", "measuring"]
+
+
+def told(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[tuple[str, str, bool, int]]:
+    yield from ((group, one.key.hex(), one.value is not None, one.time_us) for one in records)
 
 
 def test_a_kip848_group_begins_with_its_newest_records_told_at_since(tmp_path: Path) -> None:
     since = moment(START_US + 20_000_000)  # the member c is gone by then
-    found = read_groups(story(tmp_path), since=since, groups=["g"])
-    begun = [row for row in found.to_pylist() if row["timestamp"] == since]
+    found = Engine.local().map_groups(story(tmp_path), Selection(since=since, groups=["g"]), told).rows
+    begun = [one for one in found if one[3] == micros(since)]
     assert len(begun) > 0
-    assert len({row["key"] for row in begun}) == len(begun)
-    assert all(row["value"] is not None for row in begun)
+    assert found[: len(begun)] == begun
+    assert len({key for _, key, *_ in begun}) == len(begun)
+    assert all(there for *_, there, _ in begun)
+    assert all(time_us > micros(since) for *_, time_us in found[len(begun) :])
+
+
+def test_a_group_without_records_since_is_left_out(tmp_path: Path) -> None:
+    since = moment(START_US + 3 * DAY * 1_000_000)
+    assert Engine.local().map_groups(story(tmp_path), Selection(since=since), told).rows == []
+
+
+def test_records_that_take_too_much_room_are_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = story(tmp_path)
+    monkeypatch.setattr(_engine, "_ROOM", 1_000)
+    with pytest.raises(TooLargeError, match="take more than 1,000 bytes"):
+        metrics(archive, engine=Engine.local())

@@ -6,7 +6,9 @@ hands these over (`tests/spark/test_cli_history_spark.py` runs the commands them
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RangeA
 from kafka_assignors._cli.history_what_if_text import what_if_lines
 from kafka_assignors._cluster.groups import ClassicGroup, Topic
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.best import best_of_equals, best_plan, find_best
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look
@@ -27,24 +30,18 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
-from kafka_assignors.coordinator._live import GroupCoordinator, LiveGroup, LiveRecord, read_rebalances
+from kafka_assignors.groups import GroupCoordinator
+from kafka_assignors.groups._live import LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _snapshots
 from kafka_assignors.history._decoded import read_batches
-from kafka_assignors.history._pieces import LEAD_IN, PIECES, HistoryPart, activity_of, measure_part, piece_row
-from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
-from kafka_assignors.history._stories import read_states, tell_group
-from kafka_assignors.history._tables import moves as table_moves
-from kafka_assignors.history._tables.owners import Owners, encode_list
+from kafka_assignors.history._metrics import rebalances_of
+from kafka_assignors.history._report import story_of
+from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader, read_snapshots, safe_snapshots
+from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
-from kafka_assignors.history._what_if.job import (
-    ASSIGNORS,
-    SCENARIOS,
-    check_wanted,
-    read_course,
-    replay_parts,
-    row_of,
-    tell_course,
-)
+from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group
+from kafka_assignors.history.report import ReportLimits
+from kafka_assignors.history.report._model import Drawing
 from kafka_assignors.history.report._savings import change
 from tests.support.archives import random_records as random_pairs
 from tests.support.group_histories import (
@@ -58,10 +55,9 @@ from tests.support.group_histories import (
 from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.snapshots import Snapshot
 
 TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
 NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
@@ -118,31 +114,30 @@ def decoded(records: Sequence[ArchivedRecord]) -> Iterator[ArchivedRecord]:
 
 
 def metrics(records: Sequence[ArchivedRecord]) -> list[Rebalance]:
-    pieces = measure_part(decoded(records), HistoryPart(), topics=TOPICS, topic_names=NAMES)
-    return [one for _, found in pieces for one in found]
+    snapshots = safe_snapshots(decoded(records), SnapshotReader(NAMES))
+    return [*rebalances_of(snapshots, GroupFollower(TOPICS))]
+
+
+WANTED = check_wanted(ASSIGNORS, SCENARIOS)
 
 
 def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
     """The rows of `history what-if`."""
-    course, broken = read_course(tell_course("g", decoded(records), TOPICS, NAMES))
-    parts = [one for part in check_wanted(ASSIGNORS, SCENARIOS) for one in part]
-    return [WhatIf.from_row(row_of(replay)) for replay in replay_parts("g", course, tuple(parts), broken)]
+    rows = replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
+    return [WhatIf(**row) for row in rows]
 
 
-def report(records: Sequence[ArchivedRecord]) -> tuple[list[Rebalance], int, list[WhatIf]]:
-    """What `history report` gets of a group: its rebalances, how many states to draw, rows of what-if."""
-    told = list(
-        tell_group("g", HistoryPart(), decoded(records), topics=TOPICS, topic_names=NAMES, replayed=True)
-    )
-    found, states = zip(*(read_states(row["states"]) for row in told if "states" in row), strict=True)
-    course, broken = read_course(row for row in told if "course" in row)
-    parts = [one for part in check_wanted(ASSIGNORS, SCENARIOS) for one in part]
-    replays = replay_parts("g", course, tuple(parts), broken)
-    return (
-        [one for piece in found for one in piece],
-        sum(map(len, states)),
-        [WhatIf.from_row(row_of(replay)) for replay in replays],
-    )
+def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
+    """What `history report` shows of a group, as it comes back from a task."""
+    limits = ReportLimits(rebalances=1_000)
+    (told,) = story_of("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES, limits=limits)
+    told = json.loads(json.dumps(told))
+    return Drawing.from_json(told["drawing"]), [WhatIf(**row) for row in told["what_if"]]
+
+
+def shown(rebalances: Iterable[Rebalance]) -> list[Rebalance]:
+    """Rebalances as a report lists them."""
+    return sorted((replace(one, moves=()) for one in rebalances), key=lambda one: one.ended, reverse=True)
 
 
 def test_what_happened_is_the_same_in_metrics_watch_and_report(records: list[ArchivedRecord]) -> None:
@@ -157,7 +152,9 @@ def test_what_happened_is_the_same_in_metrics_watch_and_report(records: list[Arc
     # Who watches does not know that a rebalance that did not end is the last.
     assert told == measured[: len(told)]
     assert len(told) >= len(measured) - 1
-    assert report(records)[0] == measured
+    drawn, _ = report(records)
+    assert drawn.listed == shown(measured)
+    assert sum(one.moved for one in drawn.columns) == sum(one.moved for one in measured)
 
 
 def test_what_happened_is_the_same_in_metrics_and_what_if(records: list[ArchivedRecord]) -> None:
@@ -167,13 +164,13 @@ def test_what_happened_is_the_same_in_metrics_and_what_if(records: list[Archived
     assert actual.rebalances == len(measured)
     assert actual.moved == sum(one.moved for one in measured)
     assert actual.worst_imbalance == max(one.imbalance for one in measured)
-    assert report(records)[2] == rows
+    assert report(records)[1] == rows
 
 
 def test_what_is_recommended_is_the_same_in_what_if_and_report(records: list[ArchivedRecord]) -> None:
     rows = what_if(records)
     saving = best_saving(rows)
-    (line,) = (line for line in what_if_lines(map(_row, rows)) if line.startswith("g: "))
+    (line,) = (line for line in what_if_lines(rows) if line.startswith("g: "))
     if saving is None:
         assert line == "g: nothing that was tried would have helped much"
         return
@@ -188,10 +185,6 @@ def test_what_is_recommended_is_the_same_in_what_if_and_report(records: list[Arc
 def test_the_golden_archive_has_what_to_recommend_and_what_not() -> None:
     found = {group: best_saving(what_if(records)) for group, records in GOLDEN.items()}
     assert {saving is None for saving in found.values()} == {True, False}
-
-
-def _row(row: WhatIf) -> Mapping[str, Any]:
-    return {name: getattr(row, name) for name in WhatIf.__dataclass_fields__}
 
 
 @pytest.mark.parametrize("group", ["eager", "sticky", "cooperative"])
@@ -252,7 +245,7 @@ def test_a_static_member_that_comes_back_within_a_hand_over_is_told_by_every_com
     assert (found.moved, found.seconds, found.unowned_seconds) == (2, 3.0, 6.0)
     polls = [*([record] for record in records), []]
     assert [*watch_records(polls, partitions=lambda: {"t": 8}, now_us=lambda: records[-1].time_us)] == [found]
-    assert report(records)[0] == [found]
+    assert report(records)[0].listed == shown([found])
     (actual,) = (row for row in what_if(records) if row.assignor == ACTUAL)
     assert (actual.rebalances, actual.moved) == (1, 2)
     explained = read_rebalances(live_group(records))
@@ -265,8 +258,7 @@ def test_a_static_member_that_comes_back_within_a_hand_over_is_told_by_every_com
     ]
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command(compiled: bool) -> None:
+def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> None:
     group = RecordedGroup({"orders": 4}, BroadcastAssignor)
     for name in "ab":
         group.simulation.join(name)
@@ -280,35 +272,18 @@ def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command(compile
         (3, 0, None, ()),
         (2, 0, None, ()),
     ]
-    assert (report(group.records)[0], report(group.records)[2], what_if(group.records)) == (measured, [], [])
-    owners = [owners_of(each) for each in read_snapshots(group.records)][-3:]
-    found = table_moves.find_moves(owners[:-1], owners[1:], fast=compiled)
-    assert found.topic.to_pylist() == []
+    drawn, replayed = report(group.records)
+    assert (drawn.listed, replayed, what_if(group.records)) == (shown(measured), [], [])
+    assert Moves().add([*decoded(group.records)][-3:]).num_rows == 0
 
 
 def test_moves_of_the_tables_add_up_to_those_of_metrics() -> None:
     # Tables tell of moves from record to record; where each is a rebalance of its own, they are the same.
     records = GOLDEN["eager"]
-    snapshots = list(read_snapshots(records))
-    owners = [owners_of(each) for each in snapshots]
-    found = table_moves.find_moves(owners[:-1], owners[1:])
-    columns = [column.to_pylist() for column in found]
-    by_pair: dict[int, list[OwnerMove]] = {}
-    for pair, *move in zip(*columns, strict=True):
-        by_pair.setdefault(pair, []).append(OwnerMove(*move))
-    assert list(by_pair.values()) == [list(one.moves) for one in metrics(records) if one.moves]
-
-
-def owners_of(one: Snapshot) -> Owners:
-    """The owners as the tables have them."""
-    return Owners((each.identity, encode_list(_by_topic(each.assignment))) for each in one.members)
-
-
-def _by_topic(partitions: frozenset[tuple[str, int]]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        found.setdefault(topic, []).append(partition)
-    return found
+    columns = Moves().add([*decoded(records)]).select(["topic", "moved_partition", "source", "target"])
+    found = [OwnerMove(*row.values()) for row in columns.to_pylist()]
+    assert len(found) > 10
+    assert found == [move for one in metrics(records) for move in one.moves]
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -328,7 +303,7 @@ def test_each_record_is_decoded_once_a_command(compiled: bool, monkeypatch: pyte
     monkeypatch.setattr(_snapshots, "decode_record", decode_one)
     monkeypatch.setattr(_decoded, "_decode", decode_all)
     if not compiled:
-        monkeypatch.setattr(_decoded, "compiled", lambda: None)
+        monkeypatch.setattr(_decoded, "is_compiled", lambda: False)
     for records in GOLDEN.values():
         for command in (metrics, what_if, report):
             seen.clear()
@@ -345,31 +320,6 @@ def test_records_decoded_at_once_are_the_snapshots_of_those_decoded_one_by_one(s
         if key is not None
     ]
     assert list(read_snapshots(decoded(records))) == list(read_snapshots(records))
-
-
-def test_windows_of_decoded_records_tell_the_same_as_the_whole() -> None:
-    records = random_records(7, records=400)
-    whole = metrics(records)
-    found = []
-    for number, begin in enumerate(range(0, 400, 100)):
-        lead_in = min(LEAD_IN, begin)
-        part = HistoryPart(window=number, lead_in=lead_in, last=begin + 100 >= 400)
-        its = records[begin - lead_in : begin + 100]
-        found += [one for _, piece in measure_part(decoded(its), part, topics=TOPICS) for one in piece]
-    assert found == whole
-
-
-def test_a_piece_has_the_same_activity_with_its_rebalances_and_without(records: list[ArchivedRecord]) -> None:
-    for activity, found in measure_part(decoded(records), HistoryPart(), topics=TOPICS, topic_names=NAMES):
-        rows = [piece_row("g", 0, 0, activity, each) for each in (found, ())]
-        pieces = pa.RecordBatch.from_pylist(rows, schema=PIECES)
-        for name in ("since", "until"):
-            pieces = pieces.set_column(
-                pieces.schema.get_field_index(name), name, pieces.column(name).cast(pa.int64())
-            )
-        with_them, without = pieces.to_pylist()
-        assert activity_of(with_them) == activity_of(without) == activity
-        assert with_them["rebalances"] == [one.row() for one in found]
 
 
 @given(data=st.data())

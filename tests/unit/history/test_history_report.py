@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from datetime import datetime, timedelta
@@ -26,15 +27,15 @@ from kafka_assignors.history.report import (
     ReportLimits,
     WhatIf,
     _page,
-    _sentences,
     _words as words,
     render,
     shown_groups,
     write_report,
 )
 from kafka_assignors.history.report._causes import restarts
-from kafka_assignors.history.report._columns import columns, consumer_names, listed_rebalances
+from kafka_assignors.history.report._drawing import consumer_names, draw, listed_rebalances
 from kafka_assignors.history.report._layout import COLOURS, Colouring
+from kafka_assignors.history.report._model import Column, Drawing
 from kafka_assignors.history.report._savings import change, saved, spared
 from kafka_assignors.history.report._sentences import group_sentences, headline
 from kafka_assignors.history.report._strip_svg import bar_step, strip
@@ -54,8 +55,10 @@ from tests.support.history_reports import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from kafka_assignors._groups.saving import Saving
 
 END = MIDNIGHT + timedelta(days=1)
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -167,6 +170,14 @@ def restless(restarted: int, others: int) -> list[Rebalance]:
     ]
 
 
+def sentences(
+    row: GroupSummary, rebalances: Sequence[Rebalance] = (), saving: Saving | None = None
+) -> list[str]:
+    return group_sentences(
+        row, draw(GroupHistory(group=row.group, rebalances=rebalances), ReportLimits()), saving
+    )
+
+
 def test_a_group_is_told_in_a_sentence() -> None:
     row = summary(
         "orders-billing",
@@ -185,7 +196,7 @@ def test_a_group_is_told_in_a_sentence() -> None:
             what_if("range", "static members", rebalances=8, unowned_seconds=40.0),
         ]
     )
-    assert group_sentences(row, restless(36, 5), saving, "range") == [
+    assert sentences(row, restless(36, 5), saving) == [
         (
             "orders-billing rebalanced 41 times in 1 day, 36 of them because consumers restarted. Static"
             " membership would have avoided 33 of these and 9 minutes 20 seconds without an owner."
@@ -236,12 +247,12 @@ def test_a_group_is_told_in_a_sentence() -> None:
 def test_the_first_sentence_tells_the_main_cause(
     changes: dict[str, Any], rebalances: list[Rebalance], expected: str
 ) -> None:
-    assert group_sentences(summary(**changes), rebalances, None, "range")[0] == expected
+    assert sentences(summary(**changes), rebalances)[0] == expected
 
 
 def test_many_that_flap_are_counted() -> None:
     row = summary(flapping=[f"c{number}" for number in range(7)], unowned_seconds=0.0, moved=0)
-    assert group_sentences(row, (), None, None)[1:] == [
+    assert sentences(row)[1:] == [
         "c0, c1, c2, c3, c4 and 2 others joined and left at least three times within an hour."
     ]
 
@@ -393,6 +404,12 @@ def test_a_time_without_a_zone_is_refused() -> None:
 # Thinning
 
 
+def columns(history: GroupHistory, limits: ReportLimits) -> list[Column]:
+    """The columns of a drawing that has come back from a task."""
+    plain = json.loads(json.dumps(draw(history, limits).to_json()))
+    return Drawing.from_json(plain).columns_until(END)
+
+
 def test_consumers_keep_their_names_over_restarts() -> None:
     first = snapshot(0, {"a": (0,), "b": (1,)}, ids={"a": "a-1", "b": "b-1"})
     second = snapshot(1, {"a": (0,), "b": (1,)}, ids={"a": "a-2", "b": "b-1"})
@@ -422,14 +439,14 @@ def test_columns_part_where_the_most_time_passed() -> None:
             snapshot(300, {"b": (0,)}),
         ],
     )
-    drawn = columns(history, END, ReportLimits(columns=3))
+    drawn = columns(history, ReportLimits(columns=3))
     assert [one.begin for one in drawn] == [MIDNIGHT + timedelta(minutes=at) for at in (10, 100, 300)]
     assert [one.end for one in drawn] == [*(one.begin for one in drawn[1:]), END]
     assert [one.states for one in drawn] == [1, 2, 1]
     assert [one.moved for one in drawn] == [2, 7, 2]
     assert [one.loads for one in drawn] == [{"a/10.0.0.1": 2}, {"b/10.0.0.1": 2}, {"b/10.0.0.1": 1}]
     assert drawn[2].owners == {("t", 0): "b/10.0.0.1"}
-    assert len(columns(history, END, ReportLimits())) == 4
+    assert len(columns(history, ReportLimits())) == 4
 
 
 @given(
@@ -441,14 +458,14 @@ def test_thinning_keeps_all_sums(minutes: list[int], most: int, seen: list[int])
     rebalances = [rebalance(at, moved=at % 7, unowned_seconds=float(at % 11)) for at in minutes]
     snapshots = [snapshot(at, {"a": (at % 3,)}) for at in sorted(seen)]
     history = GroupHistory(group="orders", rebalances=rebalances, snapshots=snapshots)
-    drawn = columns(history, END, ReportLimits(columns=most))
+    drawn = columns(history, ReportLimits(columns=most))
     assert 1 <= len(drawn) <= most
     assert sum(one.moved for one in drawn) == sum(one.moved for one in rebalances)
     assert sum(one.unowned_seconds for one in drawn) == sum(one.unowned_seconds for one in rebalances)
-    assert sum(len(one.rebalances) for one in drawn) == len(rebalances)
+    assert sum(len(one.ended) for one in drawn) == len(rebalances)
     times = [one.begin for one in drawn]
     assert times == sorted({*times})
-    assert all(one.begin <= each.ended for one in drawn for each in one.rebalances)
+    assert all(one.begin <= each for one in drawn for each in one.ended)
 
 
 def test_of_many_rebalances_the_latest_and_the_costliest_are_listed() -> None:
@@ -479,7 +496,7 @@ def test_ten_thousand_rebalances_are_thinned_and_the_page_says_so() -> None:
 
 def drawn_group(**limits: int) -> tuple[ET.Element, list[tuple[str, str, str]]]:
     history = small_report("orders").histories
-    drawn = columns(next(iter(history)), END, ReportLimits(**limits))
+    drawn = columns(next(iter(history)), ReportLimits(**limits))
     svg = timeline(drawn, ReportLimits(**limits), key="g1", title="The course of orders")
     return ET.fromstring(svg), told(drawn, ReportLimits(**limits))  # noqa: S314 - what has just been made
 
@@ -516,7 +533,7 @@ def test_slivers_are_where_nobody_had_a_partition(unowned_seconds: float, sliver
         rebalances=[rebalance(60, unowned_seconds=unowned_seconds)],
         snapshots=[snapshot(0, {"a": range(4)}), snapshot(60, {"b": range(4)})],
     )
-    svg = ET.fromstring(timeline(columns(history, END, ReportLimits()), ReportLimits(), key="g", title=""))  # noqa: S314 - as above
+    svg = ET.fromstring(timeline(columns(history, ReportLimits()), ReportLimits(), key="g", title=""))  # noqa: S314 - as above
     [path] = [one.get("d") or "" for one in svg.iter("path") if one.get("class") == "sliver"]
     assert re.findall(r"v\d+", path) == slivers
 
@@ -544,7 +561,7 @@ def test_partitions_that_nobody_has_are_hatched() -> None:
     history = GroupHistory(
         group="orders", rebalances=[], snapshots=[snapshot(0, {"a": (0, 1)}), snapshot(60, {"a": (0,)})]
     )
-    drawn = columns(history, END, ReportLimits())
+    drawn = columns(history, ReportLimits())
     for lanes in (20, 1):
         svg = ET.fromstring(timeline(drawn, ReportLimits(lanes=lanes), key="g", title=""))  # noqa: S314 - as above
         assert "none" in classes(svg)
@@ -552,7 +569,7 @@ def test_partitions_that_nobody_has_are_hatched() -> None:
 
 def test_without_snapshots_rebalances_are_drawn_all_the_same() -> None:
     history = GroupHistory(group="orders", rebalances=[rebalance(5), rebalance(50)])
-    svg = ET.fromstring(timeline(columns(history, END, ReportLimits()), ReportLimits(), key="g", title=""))  # noqa: S314 - as above
+    svg = ET.fromstring(timeline(columns(history, ReportLimits()), ReportLimits(), key="g", title=""))  # noqa: S314 - as above
     assert "unowned" in classes(svg)
     assert "Consumers and how many partitions each had" not in texts(svg)
     assert not timeline([], ReportLimits(), key="g", title="")
@@ -570,7 +587,7 @@ def test_a_strip_counts_by_a_round_time() -> None:
     assert bar_step(MIDNIGHT, MIDNIGHT + timedelta(hours=1)) == timedelta(minutes=1)
     assert bar_step(MIDNIGHT, END) == timedelta(minutes=30)
     assert bar_step(MIDNIGHT, MIDNIGHT + timedelta(days=6000)) == timedelta(days=100)
-    svg = strip([rebalance(1), rebalance(2), rebalance(100)], MIDNIGHT, END)
+    svg = strip([rebalance(at).ended for at in (1, 2, 100)], MIDNIGHT, END)
     assert 'aria-label="3 rebalances, at most 2 within 30 minutes"' in svg
     assert not strip([], MIDNIGHT, END)
 
@@ -697,7 +714,7 @@ def test_a_group_that_moved_less_than_it_needed_is_drawn_with_what_moved() -> No
     still = rebalance(60, moved=0, least_moved=3)
     less = rebalance(120, moved=2, least_moved=3)
     history = GroupHistory(group="orders", rebalances=[still, less])
-    assert [one.needless for one in columns(history, END, ReportLimits())] == [0, 0]
+    assert [one.needless for one in columns(history, ReportLimits())] == [0, 0]
     text = Page(render(report([summary(moved=2, least_moved=6)], [history]))).text
     assert "at most 2" in text
     alone = GroupHistory(group="orders", rebalances=[still])
@@ -711,14 +728,12 @@ def test_moves_of_which_nobody_knows_whether_they_were_needed_are_not_called_nee
     history = GroupHistory(group="orders", rebalances=[unknown, known])
     row = summary(moved=100, least_moved=7, needless=3)
     said = "Partitions moved from one consumer to another 100 times."
-    assert f"{said} An even share did not need 3 of these moves." in group_sentences(
-        row, history.rebalances, None, "range"
-    )
+    assert f"{said} An even share did not need 3 of these moves." in sentences(row, history.rebalances)
     page = Page(render(report([row], [history])))
     assert re.findall(r"\d+ needless", page.text) == ["3 needless", "3 needless"]
-    assert [one.needless for one in columns(history, END, ReportLimits())] == [0, 3]
+    assert [one.needless for one in columns(history, ReportLimits())] == [0, 3]
     none = summary(moved=90, least_moved=0, needless=0)
-    assert said.replace("100", "90") in group_sentences(none, [unknown], None, "range")
+    assert said.replace("100", "90") in sentences(none, [unknown])
     assert "needless" not in Page(render(report([none], []))).text.replace("Needless are", "")
 
 
@@ -737,31 +752,28 @@ def test_a_group_that_cannot_be_drawn_is_named_and_the_others_are_there(
     assert "1 group could not be drawn: billing. Their parts say why." in page.text
     assert "This group's part cannot be drawn: ZeroDivisionError: float division by zero." in page.text
     assert len(page.of("svg")) == len(Page(render(small_report("orders"))).of("svg"))
-    assert "the report's part of group 'billing' cannot be drawn" in caplog.text
+    assert "the report cannot show all of group 'billing'" in caplog.text
 
 
-@pytest.mark.parametrize("what", ["_overview_row", "_figures", "headline"])
 def test_a_group_that_cannot_be_summed_up_is_named_and_the_others_are_there(
-    what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    of = _page if what.startswith("_") else _sentences
-    proper = getattr(of, what)
+    proper = _page._overview_row
 
-    def failing(*args: Any) -> Any:
-        groups = [args[1]] if what == "_overview_row" else args[0]
-        if any(one.group == "billing" for one in groups):
+    def failing(place: int, one: GroupSummary, *args: Any) -> Any:
+        if one.group == "billing":
             raise ZeroDivisionError("float division by zero")
-        return proper(*args)
+        return proper(place, one, *args)
 
     said = "The summary of billing is incomplete: ZeroDivisionError: float division by zero."
     whole = Page(render(small_report("orders", "billing")))
     assert said not in whole.text
-    monkeypatch.setattr(of, what, failing)
+    monkeypatch.setattr(_page, "_overview_row", failing)
     page = Page(render(small_report("orders", "billing")))
     assert page.text.count(said) == 1
     assert len(page.of("svg")) == len(whole.of("svg"))
     assert len(page.of("tr")) == len(whole.of("tr"))
-    assert "the report's summary of group 'billing' is incomplete" in caplog.text
+    assert "the report cannot show all of group 'billing'" in caplog.text
 
 
 NAMES = st.text(min_size=1, max_size=12)

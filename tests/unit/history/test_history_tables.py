@@ -17,10 +17,10 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
+from kafka_assignors.history import _native as native
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED
-from kafka_assignors.history._tables.owners import Owners, Told, decode_owners, owner_of_each
 from tests.support.archives import archived, batch_of, counted, group, member, random_records, row, time_of
 from tests.support.offsets_topic import WRITTEN, groups
 from tests.support.wire import damaged, partition_list, subscription
@@ -29,9 +29,9 @@ TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """UUID 1 as Java prints it."""
 KEY = group_metadata_key("g")
 
-AT_ONCE = [fast] if fast.is_compiled() else []
+AT_ONCE = [fast] if native.is_compiled() else []
 
-compiled = pytest.mark.skipif(not fast.is_compiled(), reason="_codec was not compiled")
+compiled = pytest.mark.skipif(not native.is_compiled(), reason="_codec was not compiled")
 
 
 @pytest.fixture(
@@ -41,27 +41,16 @@ compiled = pytest.mark.skipif(not fast.is_compiled(), reason="_codec was not com
     ]
 )
 def decode(request: pytest.FixtureRequest) -> Any:
-    """The tables that a batch is decoded to, and beside them who owned what, under "owners"."""
-
-    def decode_all(batch: Any, names: dict[str, str]) -> dict[str, Any]:
-        tables, owners = request.param(batch, names)
-        assert len(owners) == tables["classic"].num_rows
-        return {**tables, "owners": owners}
-
-    return decode_all
+    """Decodes a batch to the tables' rows."""
+    return request.param
 
 
 def in_schema(tables: dict[str, Any]) -> dict[str, Any]:
     return {name: batch.cast(DECODED[name]) for name, batch in tables.items()}
 
 
-def as_owners(told: Told) -> Owners:
-    return told if isinstance(told, Owners) else decode_owners(told)
-
-
-def given_in(owners: list[Told | None]) -> list[dict[str, bytes] | None]:
-    """What each member was given, whichever way it is told."""
-    return [None if told is None else as_owners(told).given for told in owners]
+def taken_at_once(batch: Any) -> list[int]:
+    return fast.take(native.decode(batch["key"], batch["value"])).records.whose.tolist()  # type: ignore[no-any-return]
 
 
 def rows(decoded: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -140,8 +129,6 @@ class TestClassicGroups:
             of_member | {"source": "sticky", "claimed_generation": 4, "topic": "t", "partitions": [1]},
         ]
         assert rows(decoded, "rejected") == []
-        (told,) = decoded["owners"]
-        assert owner_of_each(as_owners(told)) == {("t", 2): "i", ("t", 1): "i"}
 
     @pytest.mark.parametrize("version", range(5))
     def test_every_version_tells_what_it_has(self, decode: Any, version: int) -> None:
@@ -250,8 +237,6 @@ class TestClassicGroups:
             ("g", None, True, len(KEY))
         ]
         assert rows(decoded, "generations") == rows(decoded, "members") == []
-        assert cells(decoded, "classic", "group") == [("g",)]
-        assert decoded["owners"] == [None]
 
     @pytest.mark.parametrize(
         ("told", "shown"), [(0, time_of(0)), (-1, None), (2**48, None), (2**63 - 1, None), (-(2**63), None)]
@@ -353,7 +338,6 @@ class TestRejected:
         (found,) = rows(decoded, "rejected")
         assert reason in found.pop("reason")
         assert found == {"partition": 2, "offset": 3, "time": time_of(3), "key": key, "value": value}
-        assert decoded.pop("owners") == []
         assert all(batch.num_rows == 0 for name, batch in decoded.items() if name != "rejected")
 
     def test_rows_that_only_count_are_no_records(self, decode: Any) -> None:
@@ -382,18 +366,14 @@ class TestRejected:
 
     def test_an_empty_batch_has_no_rows(self, decode: Any) -> None:
         decoded = decode(pa.RecordBatch.from_pylist([], schema=ARCHIVE), {})
-        assert decoded.pop("owners") == []
         assert {name: batch.num_rows for name, batch in decoded.items()} == dict.fromkeys(DECODED, 0)
 
 
 class TestEveryWay:
     def every(self, batch: Any, names: dict[str, str] | None = None) -> dict[str, Any]:
-        slow_tables, slow_owners = one_by_one.decode(batch, names or {})
-        slow = in_schema(slow_tables)
+        slow = in_schema(one_by_one.decode(batch, names or {}))
         for module in AT_ONCE:
-            tables, owners = module.decode(batch, names or {})
-            assert given_in(owners) == given_in(slow_owners)
-            quick = in_schema(tables)
+            quick = in_schema(module.decode(batch, names or {}))
             for name, expected in slow.items():
                 assert quick[name].equals(expected), (module.__name__, name)
                 quick[name].validate(full=True)
@@ -465,17 +445,11 @@ class TestEveryWay:
         bad = twice.replace(b"\0\1t\0\0\0\1\0\0\0\1", b"\0\1\x9c\0\0\0\1\0\0\0\1")
         assert bad != twice
         self.every(archived([(KEY, twice), (KEY, bad), (KEY, twice)]))
-        for module in (one_by_one, *AT_ONCE):
-            owners = module.decode(archived([(KEY, twice)]), {}).owners
-            (told,) = given_in(owners)
-            assert told is not None
-            assert owner_of_each(as_owners(owners[0])) == dict.fromkeys([("t", 0), ("t", 1), ("u", 2)], "m")
 
     def test_records_as_brokers_write_them_are_taken_at_once(self) -> None:
         values = [group(1, member("m", {"t": [0]}), version=version) for version in range(4)]
-        for module in AT_ONCE:
-            taken = module.take(archived([(KEY, value) for value in values]))
-            assert taken.records.whose.tolist() == [0, 1, 2, 3]
+        if native.is_compiled():
+            assert taken_at_once(archived([(KEY, value) for value in values])) == [0, 1, 2, 3]
 
     def test_whatever_members_say_that_is_normal_is_taken_at_once(self) -> None:
         prior = encode_sticky({"t": [1], "ü": []}, 4)
@@ -513,8 +487,8 @@ class TestEveryWay:
             ]
             batch = archived([(KEY, value) for value in values])
             self.every(batch)
-            for module in AT_ONCE:
-                assert module.take(batch).records.whose.tolist() == [0, 1, 2, 3, 4]
+            if native.is_compiled():
+                assert taken_at_once(batch) == [0, 1, 2, 3, 4]
 
     def test_an_odd_record_leaves_the_others_to_be_taken_at_once(self) -> None:
         normal = group(1, member("m", {"t": [0]}))
@@ -530,8 +504,8 @@ class TestEveryWay:
         pairs = [(KEY, value) for one in odd for value in (normal, one)]
         batch = archived([*pairs, (KEY, None), (None, None), (KEY, normal)])
         self.every(batch)
-        if fast.is_compiled():
-            assert fast.take(batch).records.whose.tolist() == [0, 2, 4, 6, 8, 12]
+        if native.is_compiled():
+            assert taken_at_once(batch) == [0, 2, 4, 6, 8, 12]
 
     def test_a_group_larger_than_all_others_gives_the_same_rows(self) -> None:
         def of_size(count: int) -> bytes:

@@ -31,7 +31,7 @@ from kafka_assignors.history._snapshots import (
 )
 from kafka_assignors.history._what_if.assignors import NAMES, leader_of
 from kafka_assignors.history._what_if.course import Course
-from kafka_assignors.history._what_if.job import replay_parts, row_of
+from kafka_assignors.history._what_if.job import replay_all
 from kafka_assignors.history._what_if.replay import Replay, ReplayedRebalance, replay, replay_course
 from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
 from kafka_assignors.planners import plan_range
@@ -562,8 +562,7 @@ def test_a_topic_that_a_rebalance_gave_to_nobody_was_deleted_before_that_was_see
         again = replay(history, "sticky", topics=topics)
         assert (actual.failed, actual.unowned_seconds) == (0, 2 * 4 * 1.0)
         assert (again.failed, again.unowned_seconds) == (0, 2 * 4 * 1.0)
-        rows = [WhatIf.from_row(row_of(one)) for one in (actual, again)]
-        assert best_saving(rows) is None
+        assert best_saving([actual.row, again.row]) is None
     made_anew = TopicsSeen.of([("t", 5, 4), ("u", 5, 12), ("u", 1000 * SECOND, 0), ("u", 2000 * SECOND, 3)])
     assert [step.sizes for step in Course.of(history, made_anew).steps] == [(4, 12), (4, 0), (4, 3)]
 
@@ -658,7 +657,7 @@ def test_a_group_that_no_assignor_of_consumers_could_assign_is_not_replayed(stra
     course = Course.of(history)
 
     assert course.steps == ()
-    assert replay_parts("g", course, ((AS_IT_WAS, (ACTUAL, "range")),), 0) == []
+    assert replay_all("g", course, ((AS_IT_WAS, ACTUAL), (AS_IT_WAS, "range")), 0) == []
 
 
 def test_an_assignor_that_raises_fails_and_members_keep_what_they_had() -> None:
@@ -929,19 +928,16 @@ def test_what_happened_has_no_other_scenario() -> None:
 # In words
 
 
-def row(assignor: str, *, group: str = "g", scenario: str = "as it was", **changes: float) -> dict[str, Any]:
-    return {
-        "group": group,
-        "assignor": assignor,
-        "scenario": scenario,
+def row(assignor: str, *, group: str = "g", scenario: str = "as it was", **changes: Any) -> WhatIf:
+    figures = {
         "rebalances": 10,
         "moved": 100,
         "imbalance": 0.5,
         "worst_imbalance": 2,
         "unowned_seconds": 400.0,
         "failed": 0,
-        **changes,
     }
+    return WhatIf(group=group, assignor=assignor, scenario=scenario, **figures | changes)
 
 
 ROWS = [

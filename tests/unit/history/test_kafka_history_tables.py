@@ -14,6 +14,7 @@ from kafka.protocol.api_data import ApiData
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history import _native as native
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED
 from kafka_assignors.testing._brokers.jars import kafka_jars
@@ -67,7 +68,7 @@ def _write_package(folder: Path) -> None:
     params=[
         pytest.param(
             fast.decode,
-            marks=pytest.mark.skipif(not fast.is_compiled(), reason="_codec was not compiled"),
+            marks=pytest.mark.skipif(not native.is_compiled(), reason="_codec was not compiled"),
             id="fast",
         ),
         pytest.param(one_by_one.decode, id="one by one"),
@@ -111,7 +112,7 @@ def test_classic_groups_in_every_version(classes: dict[str, Any], decode: Any) -
             pairs.append((raw, value))
     assert len(pairs) > 250
     assert {value.version for _, value in pairs} == {0, 1, 2, 3, 4}
-    decoded = decode(archived([(KEY, raw) for raw, _ in pairs]), {}).tables
+    decoded = decode(archived([(KEY, raw) for raw, _ in pairs]), {})
     generations: Rows = []
     members: Rows = []
     assignments: Rows = []
@@ -198,7 +199,7 @@ def test_records_of_kip_848(classes: dict[str, Any], decode: Any) -> None:
         for key, value, record in WRITTEN
         if int(key[:4], 16) in by_type and getattr(record.value, "classic_member_metadata", None) is None
     ]
-    decoded = decode(archived(ours), {}).tables
+    decoded = decode(archived(ours), {})
     generations: Rows = []
     members: Rows = []
     assignments: Rows = []

@@ -1,0 +1,58 @@
+"""What the compiled codec gives of records, as arrays of Arrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_assignors._wire.codec import compiled
+
+Columns = tuple[dict[str, bytes], dict[str, tuple[bytes, bytes]]]
+"""Columns by name, and the strings that some of them have the numbers of; see `_wire/_records.c`."""
+
+
+def is_compiled() -> bool:
+    """Whether the codec was compiled; else records are decoded one by one."""
+    return compiled() is not None
+
+
+def decode(key: Any, value: Any) -> Columns:
+    """Decode those of some records that are as most are, given arrays of their keys and values.
+
+    Raises:
+        ImportError: The codec was not compiled.
+    """
+    if not is_compiled():
+        raise ImportError("kafka_assignors._wire._codec was not compiled; use the plain decoder")
+    sides = ((side.offset, *side.buffers()) for side in (key, value))
+    columns, texts = compiled().decode(len(key), *sides)
+    return columns, texts
+
+
+def numbers(raw: bytes) -> Any:
+    """The compiled codec's numbers."""
+    return np.frombuffer(raw, dtype=np.int32)
+
+
+def int32s(raw: bytes) -> Any:
+    """An array of the compiled codec's numbers."""
+    return pa.Array.from_buffers(pa.int32(), len(raw) // 4, [None, pa.py_buffer(raw)])
+
+
+def texts(dictionary: tuple[bytes, bytes]) -> Any:
+    """An array of the compiled codec's strings, by number."""
+    bounds, joined = dictionary
+    return pa.Array.from_buffers(
+        pa.string(), len(bounds) // 4 - 1, [None, pa.py_buffer(bounds), pa.py_buffer(joined)]
+    )
+
+
+def strings(references: bytes, dictionary: tuple[bytes, bytes]) -> Any:
+    """A dictionary-encoded array of the compiled codec's strings; those numbered -1 are null."""
+    indices = numbers(references)
+    is_null = indices < 0
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, mask=is_null) if is_null.any() else pa.array(indices), texts(dictionary)
+    )

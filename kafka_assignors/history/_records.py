@@ -1,0 +1,221 @@
+"""Which records of an archive are meant, and what is done with them: the same in every engine.
+
+    archive -> records that are selected -> sorted by group, partition and offset -> a task -> rows, and files
+
+A task is a function of sorted records. Rows come back as JSON has them. What is large goes into the files of
+tables, which the task writes itself.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import dataclass, field
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.garbage import no_garbage_collection
+from kafka_assignors._common.times import micros
+from kafka_assignors.history._arrow import integers, number, strings
+from kafka_assignors.history._counts import is_kept
+from kafka_assignors.history._decoded import read_batches
+from kafka_assignors.history._schemas import ARCHIVE, KIP848_TYPES, TIME
+from kafka_assignors.history._store.writing import units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord
+    from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._store.log import DataFile
+    from kafka_assignors.history._store.writing import TaskFiles
+
+    Task = Callable[[Iterator[Any], TaskFiles | None], Iterator[Any]]
+
+UNIT: Final = 4 * 2**20
+"""Bytes of rows that are filtered, or sorted out, at once."""
+_HEAD: Final = 4
+"""Bytes of a key before the group's name: its type, and the name's length."""
+_LONGEST_NAME: Final = 0x7FFF
+
+COLUMNS: Final = ("type", "key", "value", "partition", "offset", "timestamp", "leader_epoch")
+SELECTED: Final = pa.schema(
+    [
+        *(ARCHIVE.field(name).remove_metadata() for name in COLUMNS if name != "timestamp"),
+        pa.field("time_us", pa.int64(), nullable=False),
+        pa.field("group", pa.string()),
+    ]
+)
+"""Records for tasks, in no order: their times are in microseconds since 1970."""
+ORDER: Final = ("group", "partition", "offset")
+_KIP848: Final = integers(sorted(KIP848_TYPES)).cast(pa.int16())
+
+
+class SparkError(KafkaAssignorsError, RuntimeError):
+    """Spark failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which records of an archive are meant.
+
+    Attributes:
+        since: The first moment; naive times are UTC.
+        until: The moment before which to stop.
+        groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
+        every_record: Whether records without a group are meant, too, and nothing else of before `since`.
+            Otherwise groups of KIP-848 begin with their state at `since`; see `begin`.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    groups: Sequence[str] = ()
+    every_record: bool = False
+
+    def files(self, archive: Archive) -> list[DataFile]:
+        """The files that may have such records."""
+        files = archive.files(since=self.since, until=self.until)
+        if self.since is not None and not self.every_record:
+            files += archive.files_before(self.since, self.until)
+        return [*{file.path: file for file in files}.values()]
+
+    @property
+    def since_us(self) -> int | None:
+        """When groups of KIP-848 begin, in microseconds since 1970; None if with their first record."""
+        return None if self.since is None or self.every_record else micros(self.since)
+
+    def of(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Of rows of ARCHIVE the records that are meant, in schema SELECTED."""
+        is_meant = meant(self.groups)
+        for rows in self.in_time(batches):
+            keys = rows["key"].dictionary_encode(null_encoding="encode")
+            named = map(group_of, keys.dictionary.to_pylist())
+            names = strings([name if name is not None and is_meant(name) else None for name in named])
+            columns = {name: rows[name] for name in rows.schema.names}
+            columns |= {"time_us": rows["timestamp"].cast(pa.int64()), "group": names.take(keys.indices)}
+            selected = pa.RecordBatch.from_arrays([columns[name] for name in SELECTED.names], schema=SELECTED)
+            if self.groups or not self.every_record:
+                selected = selected.filter(pc.is_valid(selected["group"]))
+            yield selected
+
+    def in_time(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Of rows of ARCHIVE, or some of its columns, those that are kept and of this time."""
+        for unit in units(batches, UNIT):
+            kept = is_kept(unit)
+            if self.since is not None:
+                later = pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME))
+                if self.since_us is not None:
+                    later = pc.or_(later, pc.is_in(unit["type"], value_set=_KIP848))
+                kept = pc.and_(kept, later)
+            if self.until is not None:
+                kept = pc.and_(kept, pc.less(unit["timestamp"], number(micros(self.until), TIME)))
+            yield unit.filter(kept)
+
+
+def meant(patterns: Sequence[str]) -> Callable[[str | None], bool]:
+    """Says of the group that a key names, if any, whether it is meant."""
+    if not patterns:
+        return lambda _: True
+    matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
+    return lambda group: group is not None and matches(group) is not None
+
+
+def group_of(key: bytes | None) -> str | None:
+    """The group that a record's key names; None if it names none.
+
+    All keys begin with the type, two bytes, and the group: its length in two bytes, and UTF-8.
+    """
+    if key is None or len(key) < _HEAD:
+        return None
+    size = int.from_bytes(key[2:_HEAD])
+    if size > _LONGEST_NAME or len(key) < _HEAD + size:
+        return None
+    try:
+        return key[_HEAD : _HEAD + size].decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def begin(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[ArchivedRecord]:
+    """A group's records from a moment on, after what it was like then.
+
+    Of KIP-848 each record is a part of the group. So of older ones the newest of each key are as if written
+    at that moment, as compaction would have left them. A group without later records has none.
+    """
+    if since_us is None:
+        yield from records
+        return
+    older: dict[bytes, ArchivedRecord] = {}
+    begun = False
+    for record in records:
+        if record.time_us >= since_us:
+            if not begun:
+                kept = [one for one in older.values() if one.value is not None]
+                kept.sort(key=lambda one: (one.partition, one.offset))
+                yield from (one._replace(time_us=since_us) for one in kept)
+                begun = True
+            yield record
+        elif begun:  # a clock was set back
+            yield record._replace(time_us=since_us)
+        else:
+            older[record.key] = record
+
+
+class GroupTask(Protocol):
+    """Works out rows of one group's records."""
+
+    def __call__(
+        self, group: str, records: Iterator[ArchivedRecord], files: TaskFiles | None, /
+    ) -> Iterable[Any]:
+        """The rows, as JSON has them.
+
+        Args:
+            group: The group.
+            records: Its records by partition and offset, decoded; one may be there twice.
+            files: Where rows of tables go; None if none are to be written.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class EachGroup:
+    """A task that calls a function with the records of each group.
+
+    Attributes:
+        task: The function.
+        since_us: See `begin`.
+    """
+
+    task: GroupTask
+    since_us: int | None
+
+    def __call__(self, batches: Iterator[Any], files: TaskFiles | None) -> Iterator[Any]:
+        """The rows of all groups."""
+        named = chain.from_iterable(
+            zip(part["group"].to_pylist(), records, strict=True) for part, records in read_batches(batches)
+        )
+        for group, rows in groupby(named, itemgetter(0)):
+            records = begin((record for _, record in rows), self.since_us)
+            first = next(records, None)
+            if first is not None:
+                with no_garbage_collection():
+                    found = [*self.task(group, chain([first], records), files)]
+                yield from found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What tasks found.
+
+    Attributes:
+        rows: Their rows, as JSON has them; those of a group are one task's, and in order.
+        files: By table, the files that they wrote.
+    """
+
+    rows: list[Any]
+    files: Mapping[str, list[DataFile]] = field(default_factory=dict)

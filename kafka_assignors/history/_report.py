@@ -1,0 +1,189 @@
+"""A report on an archive: each group is measured, replayed and drawn in one go over its records."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import partial
+from os import fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka_assignors._groups.activity import GroupFollower
+from kafka_assignors._groups.saving import WhatIf
+from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember, make_member
+from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._metrics import rebalances_of, row_of, summary_of
+from kafka_assignors.history._records import EachGroup, Selection
+from kafka_assignors.history._snapshots import SnapshotReader, safe_snapshots
+from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, CourseFollower, Wanted, check_wanted
+from kafka_assignors.history.report import GroupHistory, ReportData, ReportLimits, write_report
+from kafka_assignors.history.report._drawing import draw
+from kafka_assignors.history.report._model import Drawing
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord
+    from kafka_assignors.history._archive import Archive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPage:
+    """A report that was written.
+
+    Attributes:
+        page: The HTML file.
+        bytes: Its size.
+    """
+
+    page: str
+    bytes: int
+
+
+def report_archive(
+    archive: Archive,
+    page: str | os.PathLike[str],
+    *,
+    assignors: Sequence[str] = ASSIGNORS,
+    scenarios: Sequence[str] = SCENARIOS,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    groups: Sequence[str] = (),
+    limits: ReportLimits | None = None,
+    engine: Engine | None = None,
+) -> ReportPage:
+    """Write a report.
+
+    Args:
+        archive: The archive.
+        page: The HTML file to write.
+        assignors: What to replay groups with; none, to replay nothing.
+        scenarios: How to replay them; see `what_if`.
+        since: Groups begin with their state at this time; naive times are UTC.
+        until: Only records before then.
+        groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
+        limits: How much to show.
+        engine: What does the work; `Engine.fitting` by default.
+
+    Raises:
+        ValueError: There is no such assignor or scenario, the page cannot be where it is to be, or there are
+            no records.
+        SparkError: Spark failed.
+    """
+    path = Path(page)
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder for the page {path}: make it, or name another")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, and the page is a file: write {path / 'groups.html'}")
+    limits = limits or ReportLimits()
+    topics, names = seen_and_names(archive.topics())
+    selection = Selection(since=since, until=until, groups=groups)
+    told = partial(
+        story_of,
+        wanted=check_wanted(assignors, scenarios) if assignors else (),
+        topics=topics,
+        topic_names=names,
+        limits=limits,
+    )
+    task = partial(_most_restless, each=EachGroup(told, selection.since_us), most=limits.groups)
+    engine = engine or Engine.fitting(doing="reporting", replaying=bool(assignors))
+    rows = engine.map_sorted(archive, selection, task).rows
+    if not rows:
+        raise ValueError("there is nothing to report on: the archive has no records of such groups")
+    found = [summary_of(row["summary"]) for row in rows]
+    data = ReportData(
+        source=archive.description.cluster_id or str(archive.where),
+        made=datetime.now(UTC),
+        since=min(one.since for one in found),
+        until=max(one.until for one in found),
+        groups=found,
+        histories=(),
+        drawings=[Drawing.from_json(row["drawing"]) for row in rows if row["drawing"]],
+        what_if=[WhatIf(**one) for row in rows for one in row["what_if"]],
+    )
+    return ReportPage(page=fspath(page), bytes=write_report(data, path, limits=limits))
+
+
+def story_of(
+    group: str,
+    records: Iterable[ArchivedRecord],
+    _: object = None,
+    *,
+    wanted: Wanted,
+    topics: TopicsSeen,
+    topic_names: Mapping[str, str],
+    limits: ReportLimits,
+) -> Iterator[dict[str, Any]]:
+    """All that a report wants to know of a group, as JSON has it.
+
+    Yields:
+        One row: its summary, what-if and drawing.
+    """
+    reader, measured, course = SnapshotReader(topic_names), GroupFollower(topics), CourseFollower(group)
+    states: list[Snapshot] = []
+
+    def snapshots() -> Iterator[Snapshot]:
+        for snapshot in safe_snapshots(records, reader):
+            if wanted:
+                course.add(snapshot)
+            yield snapshot
+            states.append(_drawn(snapshot))
+
+    rebalances = [*rebalances_of(snapshots(), measured)]
+    replayed = course.replay(wanted, topics, undecoded=reader.rejected) if wanted else []
+    summary = row_of(group, measured)
+    if summary is not None:
+        drawing = draw(GroupHistory(group=group, rebalances=rebalances, snapshots=states), limits)
+        yield {
+            "summary": summary,
+            "what_if": [asdict(one) for one in replayed],
+            "drawing": drawing.to_json(),
+        }
+
+
+_CLAIMS: Final = SnapshotMember._fields.index("claims")
+_NO_CLAIMS: Final[dict[str, tuple[int, ...]]] = {}
+
+
+def _drawn(snapshot: Snapshot) -> Snapshot:
+    """What is drawn of a snapshot: it is held until its group is over."""
+    members = [
+        make_member((*member[:_CLAIMS], _NO_CLAIMS, *member[_CLAIMS + 1 :])) for member in snapshot.members
+    ]
+    return Snapshot(
+        group=snapshot.group,
+        generation=snapshot.generation,
+        time_us=snapshot.time_us,
+        offset=snapshot.offset,
+        members=tuple(members),
+    )
+
+
+def _most_restless(
+    batches: Iterator[Any], files: None, *, each: EachGroup, most: int
+) -> Iterator[dict[str, Any]]:
+    """The rows of all groups of a task; its most restless alone keep their drawings."""
+    rows: list[dict[str, Any]] = []
+    drawn: list[dict[str, Any]] = []
+    for row in each(batches, files):
+        rows.append(row)
+        drawn.append(row)
+        if len(drawn) > 2 * most:
+            drawn = _leave_out(drawn, most)
+    _leave_out(drawn, most)
+    yield from rows
+
+
+def _leave_out(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    rows.sort(key=lambda row: restlessness(row["summary"]))
+    for row in rows[most:]:
+        row["drawing"] = None
+    return rows[:most]
+
+
+def restlessness(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Sorts groups as `by_restlessness` does."""
+    return -row["rebalances"], -row["unowned_seconds"], row["group"]

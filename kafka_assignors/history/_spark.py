@@ -1,0 +1,125 @@
+"""What an engine has Spark's tasks do."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from kafka_assignors._common.progress import progress_bar
+from kafka_assignors.history._capture import reason
+from kafka_assignors.history._records import ORDER, SELECTED, Outcome, SparkError
+from kafka_assignors.history._session import spark_session
+from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._store.writing import TaskFiles, write_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from rich.console import Console
+
+    from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._records import Selection, Task
+    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.reading import Read
+
+_LOOK_SECONDS: Final = 0.3
+
+
+def map_sorted(
+    spark: SparkSession,
+    archive: Archive,
+    selection: Selection,
+    task: Task,
+    *,
+    where: Place | None,
+    wide: frozenset[str],
+) -> Outcome:
+    """See `Engine.map_sorted`."""
+    source = archive.source(spark, files=selection.files(archive))
+    select = partial(_selected, read=source.read, selection=selection)
+    selected = source.rows.mapInArrow(select, spark_schema(SELECTED))
+    ordered = selected.repartition("group").sortWithinPartitions(*ORDER)
+    return _outcome(ordered, task, where, wide)
+
+
+def map_rows(spark: SparkSession, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
+    """See `Engine.map_rows`."""
+    source = archive.source(spark, columns)
+    return _outcome(source.rows, partial(_of_rows, read=source.read, task=task), None, frozenset())
+
+
+def _selected(batches: Iterator[Any], *, read: Read, selection: Selection) -> Iterator[Any]:
+    return selection.of(read(batches))
+
+
+def _of_rows(batches: Iterator[Any], files: TaskFiles | None, *, read: Read, task: Task) -> Iterator[Any]:
+    return task(read(batches), files)
+
+
+def _outcome(rows: DataFrame, task: Task, where: Place | None, wide: frozenset[str]) -> Outcome:
+    files = _no_files if where is None else partial(TaskFiles, where, wide=wide)
+    written = write_files(rows, files, partial(_listed, task=task))
+    return Outcome(rows=[row for of_task in written.told for row in of_task], files=written.files)
+
+
+def _no_files(_: str) -> Any:
+    return nullcontext(SimpleNamespace(written={}, write=None))
+
+
+def _listed(files: Any, batches: Iterator[Any], *, task: Task) -> list[Any]:
+    return [*task(batches, files if isinstance(files, TaskFiles) else None)]
+
+
+@contextmanager
+def running_spark(master: str | None, doing: str | None) -> Iterator[SparkSession]:
+    """A session of Spark, and the progress of what it does, if that is named.
+
+    Raises:
+        SparkError: Spark failed.
+        JavaMissingError: There is no Java to start it with.
+    """
+    try:
+        spark = spark_session(master)
+        with nullcontext() if doing is None else show_jobs(spark, doing):
+            yield spark
+    except (PySparkException, Py4JError) as error:
+        raise SparkError(f"{reason(str(error))} (in Spark)") from error
+
+
+@contextmanager
+def show_jobs(spark: SparkSession, what: str, console: Console | None = None) -> Iterator[None]:
+    """A bar for all that Spark does meanwhile: how many tasks of the running stages are done."""
+    with progress_bar(console, transient=True) as bar:
+        if bar.disable:
+            yield
+            return
+        task = bar.add_task(what, total=None)
+        done = threading.Event()
+
+        def look() -> None:
+            tracker = spark.sparkContext.statusTracker()
+            while not done.wait(_LOOK_SECONDS):
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                running: list[Any] = [stage for stage in stages if stage is not None]
+                if running:
+                    bar.update(
+                        task,
+                        description=f"{what}: {running[0].name.split(' at ')[0]}, tasks",
+                        completed=sum(stage.numCompletedTasks for stage in running),
+                        total=sum(stage.numTasks for stage in running),
+                    )
+
+        thread = threading.Thread(target=look, name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()

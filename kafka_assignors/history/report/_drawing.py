@@ -1,0 +1,135 @@
+"""A group's history as a few columns to draw, and what was put together for that."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kafka_assignors._common.times import moment
+from kafka_assignors.history.report._causes import restarts
+from kafka_assignors.history.report._model import Column, Drawing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
+    from kafka_assignors.history.report._model import GroupHistory, ReportLimits
+
+
+def draw(history: GroupHistory, limits: ReportLimits) -> Drawing:
+    """What is drawn of a history."""
+    rebalances = sorted(history.rebalances, key=lambda one: one.ended)
+    listed = listed_rebalances(rebalances, limits.rebalances)
+    causes = Counter[str](kind for one in rebalances for kind in {reason.kind for reason in one.reasons})
+    return Drawing(
+        group=history.group,
+        columns=columns(history, limits),
+        ended=[one.ended for one in rebalances],
+        listed=[replace(one, moves=()) for one in listed],
+        causes=causes,
+        restarts=restarts(rebalances),
+        strategy=next((one.strategy for one in reversed(rebalances) if one.strategy), None),
+    )
+
+
+def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
+    """What consumers are called by member id: the same name after a restart, where that is known.
+
+    An instance id; else client id and host, unless two members had these at the same time: then with the
+    end of the member id.
+    """
+    shared: set[str] = set()
+    for snapshot in snapshots:
+        seen: set[str] = set()
+        for member in snapshot.members:
+            (shared if _name(member) in seen else seen).add(_name(member))
+    return {
+        member.member_id: f"{_name(member)} …{member.member_id[-6:]}"
+        if _name(member) in shared
+        else _name(member)
+        for snapshot in snapshots
+        for member in snapshot.members
+    }
+
+
+def _name(member: SnapshotMember) -> str:
+    return member.instance_id or f"{member.client_id}{member.host}"
+
+
+def columns(history: GroupHistory, limits: ReportLimits) -> list[Column]:
+    """A history in at most so many columns, parted where the most time passed between two changes."""
+    snapshots = sorted(history.snapshots, key=lambda one: (one.time_us, one.offset))
+    names = consumer_names(snapshots)
+    rebalances = sorted(history.rebalances, key=lambda one: one.ended)
+    changes = _changes(snapshots, rebalances)
+    if not changes:
+        return []
+    kept = _parted(changes, limits.columns)
+    times = [one.ended for one in rebalances], [_time(one) for one in snapshots], changes
+    found = []
+    before = [bisect_left(each, kept[0]) for each in times]
+    for begin, end in zip(kept, [*kept[1:], None], strict=True):
+        after = [len(each) if end is None else bisect_left(each, end) for each in times]
+        state = snapshots[after[1] - 1] if after[1] else None
+        its = rebalances[before[0] : after[0]]
+        stopping = [one for one in its if one.unowned_seconds > 0]
+        found.append(
+            Column(
+                begin=begin,
+                end=changes[-1] if end is None else end,
+                owners={} if state is None else _owners(state, names),
+                loads={}
+                if state is None
+                else {names[member.member_id]: len(member.assignment) for member in state.members},
+                ended=[one.ended for one in its],
+                moved=sum(one.moved for one in its),
+                needless=sum(one.needless for one in its),
+                unowned_seconds=sum(one.unowned_seconds for one in its),
+                # All, but for rounding.
+                stopped=any(one.unowned_seconds >= 0.9 * one.seconds * one.partitions for one in stopping),
+                without=frozenset((move.topic, move.partition) for one in stopping for move in one.moves),
+                states=after[2] - before[2],
+            )
+        )
+        before = after
+    return found
+
+
+def _changes(snapshots: Sequence[Snapshot], rebalances: Sequence[Rebalance]) -> list[datetime]:
+    """When members or owners were others than before, or a rebalance ended."""
+    found = {one.ended for one in rebalances}
+    before: Snapshot | None = None
+    for snapshot in snapshots:
+        if before is None or (
+            snapshot.owners != before.owners
+            or [one.identity for one in snapshot.members] != [one.identity for one in before.members]
+        ):
+            found.add(_time(snapshot))
+        before = snapshot
+    return sorted(found)
+
+
+def _parted(changes: Sequence[datetime], most: int) -> list[datetime]:
+    """Of these times the first, and those with the longest time before them."""
+    gaps = sorted(range(1, len(changes)), key=lambda at: changes[at - 1] - changes[at])
+    return [changes[at] for at in sorted([0, *gaps[: most - 1]])]
+
+
+def _owners(snapshot: Snapshot, names: Mapping[str, str]) -> dict[tuple[str, int], str]:
+    return {one: names[member.member_id] for member in snapshot.members for one in member.assignment}
+
+
+def _time(snapshot: Snapshot) -> datetime:
+    return moment(snapshot.time_us)
+
+
+def listed_rebalances(rebalances: Sequence[Rebalance], most: int) -> list[Rebalance]:
+    """So many rebalances, the latest first: half of them the latest, and of the rest those that cost most."""
+    ordered = sorted(rebalances, key=lambda one: one.ended, reverse=True)
+    latest = ordered[: most // 2]
+    costly = sorted(ordered[most // 2 :], key=lambda one: (-one.unowned_seconds, -one.moved, -one.seconds))
+    return sorted([*latest, *costly[: most - len(latest)]], key=lambda one: one.ended, reverse=True)

@@ -1,0 +1,132 @@
+"""Metrics of archives: the same as the pure functions, for many groups at once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake import DeltaTable
+
+from kafka_assignors._common.times import moment
+from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._groups.activity import find_group
+from kafka_assignors._groups.rebalances import find_rebalances
+from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors.history import _metrics
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._log import LogTopic
+from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
+from kafka_assignors.history._schemas import GROUPS, REBALANCES
+from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
+from tests.support.archives import counted, row
+from tests.support.delta_tables import files_of, rows_of
+from tests.support.group_histories import random_records
+from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.written_archives import write_archive
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIVES = {group: random_records(seed, group=group, records=30) for seed, group in enumerate(["g1", "g2"])}
+
+IDS = {topic: uuid_text(topic_id) for topic, topic_id in TOPIC_IDS.items()}
+
+
+def kip848() -> list[ArchivedRecord]:
+    """A group of KIP-848 that hands over again and again; too long for a window, if it had any."""
+    log = Log()
+    for number in range(1, 9):
+        log.at(100 * number)
+        log.joined(f"m{number}", topics="tu")
+        log.epoch(number)
+        log.assigned(number)
+        if number > 1:
+            log.has(f"m{number - 1}", number, "t0")
+            log.at(100 * number + 5)
+        log.has(f"m{number}", number, "t1 u0")
+        log.at(100 * number + 50)
+        log.gone(f"m{number}")
+    return log.records
+
+
+def archive(folder: Path, lives: dict[str, list[ArchivedRecord]]) -> Archive:
+    records = [record for life in lives.values() for record in life]
+    rows = [
+        row(one.key, one.value, partition=one.partition, offset=one.offset)
+        | {"timestamp": moment(one.time_us), "leader_epoch": one.leader_epoch}
+        for one in records
+    ]
+    bad = {**rows[0], "value": b"?", "offset": 10_000}
+    # Backwards, and one record twice: records are sorted, and each counts once.
+    parts = [[rows[0], bad, counted(1, 9)], [*reversed(rows)]]
+    return Archive(write_archive(folder / "archive", parts))
+
+
+def expected(
+    lives: dict[str, list[ArchivedRecord]], topics: TopicsSeen | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    rebalances, groups = [], []
+    for group, records in lives.items():
+        names = {topic_id: topic for topic, topic_id in IDS.items()}
+        snapshots = list(read_snapshots(records, names))
+        rebalances += [one.row() for one in find_rebalances(snapshots, topics)]
+        activity = find_group(snapshots, topics)
+        assert activity is not None
+        groups.append(activity.row(group))
+    assert len(rebalances) > 20
+    return rebalances, groups
+
+
+def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """In one order; and sums of floats, which depend on the order, in whole microseconds."""
+    return sorted(
+        (
+            {name: round(value, 6) if isinstance(value, float) else value for name, value in row.items()}
+            for row in rows
+        ),
+        key=lambda row: (row["group"], row.get("ended", row.get("until")), row.get("generation")),
+    )
+
+
+def test_many_groups_are_measured_as_each_alone(tmp_path: Path) -> None:
+    lives = {**LIVES, "g": kip848()}
+    measured = archive(tmp_path, lives)
+    measured.add_topics([LogTopic(topic, topic_id, 9) for topic, topic_id in IDS.items()])
+    found = metrics(measured, tmp_path / "out")
+    # The topics were seen after all that is in the archive: each has what the group was assigned.
+    rebalances, groups = expected(lives, TopicsSeen.always({}))
+    assert ordered(rows_of(tmp_path / "out" / "rebalances", REBALANCES)) == ordered(rebalances)
+    assert ordered(rows_of(tmp_path / "out" / "groups", GROUPS)) == ordered(groups)
+    assert ordered([*map(asdict, found)]) == ordered(
+        [row | {"reasons": dict(row["reasons"])} for row in groups]
+    )
+
+
+def test_rebalances_are_written_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = metrics(archive(tmp_path, LIVES), tmp_path / "whole")
+    for name, limit in (("_REBALANCES", 7), ("_MOVES", 5)):
+        monkeypatch.setattr(_metrics, name, limit)
+        assert metrics(Archive(tmp_path / "archive"), tmp_path / name) == whole
+        for table, schema in SCHEMAS.items():
+            rows = [ordered(rows_of(tmp_path / out / table, schema)) for out in ("whole", name)]
+            assert rows[0] == rows[1]
+
+
+@pytest.mark.core
+def test_metrics_are_tables_that_are_replaced_together(tmp_path: Path) -> None:
+    measured, out = archive(tmp_path, LIVES), tmp_path / "out"
+    schemas = {"rebalances": REBALANCES, "groups": GROUPS}
+    metrics(measured, out, groups=["g1"])
+    before = [path for name in schemas for path in files_of(out / name)]
+    metrics(measured, out)
+    assert {path.name for path in out.iterdir()} == {*schemas, MANIFEST}
+    manifest = json.loads((out / MANIFEST).read_text())
+    assert manifest["versions"] == {name: DeltaTable(str(out / name)).version() for name in schemas}
+    rebalances, groups = expected(LIVES)
+    assert manifest["told"] == {"rebalances": len(rebalances), "groups": len(groups)}
+    for (name, schema), rows in zip(schemas.items(), (rebalances, groups), strict=True):
+        assert ordered(rows_of(out / name, schema)) == ordered(rows)
+    # Who began to read the ones before reads on.
+    assert all(path.exists() for path in before)
