@@ -108,7 +108,7 @@ CLAIMS = {
         "kafka_assignors/_groups/saving.py", "WORTH_SECONDS: Final = 30.0\n"
     ),
     "more than 1 GiB is not copied": Evidence(
-        "kafka_assignors/_cli/placement_options.py", "to be said from 1 GiB on"
+        "kafka_assignors/_cli/placement.py", "to be said from 1 GiB on"
     ),
     "from that test, on 80 columns": Evidence(
         "integration_tests/test_bad_night.py", "NARROW, WIDE = 80, 200"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_assignors._cli.errors import Errors, exit_status
+from kafka_assignors._cli.errors import exit_status
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._cli.output import Answer, coloured, escaped, filled, joined, screen_width, table
@@ -141,10 +141,9 @@ def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
     def fail() -> int:
         raise ValueError(f"{'a' * 40} {'b' * 40}")
 
-    errors = Errors(wrong=(ValueError,))
-    assert exit_status("group list", fail, errors) == 2
+    assert exit_status("group list", fail, (ValueError,)) == 2
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert exit_status("group list", fail, errors) == 2
+    assert exit_status("group list", fail, (ValueError,)) == 2
     whole = f"kafka-assignors group list: {'a' * 40}"
     assert capsys.readouterr().err == f"{whole} {'b' * 40}\n{whole}\n  {'b' * 40}\n"
 
