@@ -41,18 +41,17 @@ GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 
 _EPILOG: Final = """\
 the cluster is a running one, --bootstrap-server, or what files say: --placements (Kafka's reassignment
-JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute;
-`reassign --cancel` breaks moves off, and with --verify or --cancel throttles are removed.
+JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute.
+`cancel` breaks moves off. It and `verify` remove the throttle of a killed run.
 
 exit status: 0 done; 1 the cluster did not do it, no generator fits, something is not in order
-(`describe --check`), or is under way (`reassign --verify`). It is 2 for a wrong command line, a
+(`describe --check`), or is under way (`verify`). It is 2 for a wrong command line, a
 file that cannot be used, or a placement that cannot be. After Ctrl-C it is 130, after SIGTERM 143.
 More: docs/placement.md"""
 
 _CLUSTER: Final = "The cluster"
 _TARGET: Final = "Where they should be"
 _PACE: Final = "How gently"
-_BEGUN: Final = "What is under way in these topics"
 
 
 _ONLY_SHOWN: Final = "nothing is changed: --execute does it"
@@ -131,7 +130,7 @@ _TOPICS: Final = click.argument(
     "placement",
     cls=Group,
     help="Where a topic's replicas are, how they were placed, and how to move few of them.",
-    short_help="replicas on brokers: create, describe, infer, expand, reassign",
+    short_help="replicas on brokers: create, describe, infer, expand, reassign, verify, cancel",
     epilog=_EPILOG,
 )
 def placement() -> None:
@@ -334,60 +333,51 @@ def expand(
     default=30,
     section=_PACE,
 )
-@flag(
-    "--verify",
-    "show it and why it waits (status 1); if there is none, remove a killed run's throttle",
-    section=_BEGUN,
-)
-@flag("--cancel", "break it off; also a killed run's throttle", section=_BEGUN)
-@flag(
-    "--remove-throttles",
-    "with --verify or --cancel: remove replication throttles, also those of others",
-    section=_BEGUN,
-)
-def reassign(
-    *, source: Callable[[], Cluster | PlacementFile], on_files: bool, as_json: bool, **given: Any
-) -> int:
+def reassign(*, source: Callable[[], Cluster | PlacementFile], as_json: bool, **given: Any) -> None:
     """Move as few replicas as possible to where they should be."""
     options = SimpleNamespace(**given)
-    _check_reassign(options, on_files=on_files)
-    if options.verify or options.cancel:
-        return _look(source(), options, as_json=as_json)
-    _plan_and_move(source(), options, as_json=as_json)
-    return 0
-
-
-def _check_reassign(options: SimpleNamespace, *, on_files: bool) -> None:
     planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
     if options.file is not None and (planned or options.topics):
         refuse("--file says what is to be where: leave out topics and the options of planning")
-    moves = planned or options.file or options.execute or options.output or options.rollback
-    for name in ("cancel", "verify"):
-        if getattr(options, name) and (moves or options.throttle):
-            refuse(f"--{name} goes with topics only")
-        if getattr(options, name) and on_files:
-            refuse(f"--{name} needs --bootstrap-server")
-    if options.cancel and options.verify:
-        refuse("say --cancel or --verify, one of them")
-    if options.remove_throttles and not (options.cancel or options.verify):
-        refuse("--remove-throttles goes with --verify or --cancel")
     if options.throttle is not None and options.no_throttle:
         refuse("say --throttle or --no-throttle, one of them")
+    _plan_and_move(source(), options, as_json=as_json)
 
 
-def _look(source: Any, options: SimpleNamespace, *, as_json: bool) -> int:
-    """Show what is under way in topics, or break it off."""
-    from kafka_assignors._cli.placement_text import cancelled_lines, under_way_lines
-    from kafka_assignors.placement import cancel, verify
+_REMOVE: Final = flag("--remove-throttles", "remove all replication throttles, also those of others")
 
-    how = {"remove_throttles": options.remove_throttles, "warn": _warn}
-    if options.cancel:
-        ended = cancel(source, options.topics, **how)
-        show_result(ended, cancelled_lines(ended), as_json=as_json)
-        return 0
-    found = verify(source, options.topics, **how)
+
+@placement.command("verify")
+@running_cluster()
+@as_json()
+@_TOPICS
+@_REMOVE
+def verify(
+    *, bootstrap_servers: str, command_config: Path | None, topics: Sequence[str], as_json: bool, **how: bool
+) -> int:
+    """Show what is under way and why it waits (status 1); if nothing is, remove a killed run's throttle."""
+    from kafka_assignors._cli.placement_text import under_way_lines
+    from kafka_assignors.placement import verify
+
+    found = verify(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
     show_result(found, under_way_lines(found), as_json=as_json)
     return int(bool(found.under_way))
+
+
+@placement.command("cancel")
+@running_cluster()
+@as_json()
+@_TOPICS
+@_REMOVE
+def cancel(
+    *, bootstrap_servers: str, command_config: Path | None, topics: Sequence[str], as_json: bool, **how: bool
+) -> None:
+    """Break off what is under way, and remove a killed run's throttle."""
+    from kafka_assignors._cli.placement_text import cancelled_lines
+    from kafka_assignors.placement import cancel
+
+    found = cancel(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
+    show_result(found, cancelled_lines(found), as_json=as_json)
 
 
 def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *, as_json: bool) -> None:
