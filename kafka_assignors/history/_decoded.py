@@ -45,30 +45,29 @@ _Place = tuple[int, int, int, int | None]
 
 
 def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRecord]]]:
-    """Parts of batches, and what is in them.
-
-    Args:
-        batches: With `COLUMNS`, in any order; `time_us` is in microseconds since 1970.
-    """
+    """Parts of batches with `COLUMNS`, and what is in them."""
     for batch in batches:
         for begin in range(0, batch.num_rows, ROWS):
             part = batch.slice(begin, ROWS)
             yield part, read_batch(part)
 
 
-def read_batch(batch: Any, columns: Columns | None = None) -> list[ArchivedRecord]:
-    """What is in a batch; see `read_batches`.
+def read_batch(
+    batch: Any, columns: Columns | None = None, *, owners_only: bool = False
+) -> list[ArchivedRecord]:
+    """What is in a batch.
 
     Args:
-        batch: The batch.
-        columns: What `native.decode` makes of it, if that was called already.
+        batch: With `COLUMNS`.
+        columns: What `_native.decode` makes of it, if that was called already.
+        owners_only: Whether who owns what is all that is wanted of members; it takes half of the time.
     """
     key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
     places: list[_Place] = list(zip(*(batch.column(name).to_pylist() for name in COLUMNS[2:]), strict=True))
     if columns is None and is_compiled():
         columns = decode(key, value)
     with no_garbage_collection():
-        decoded = {} if columns is None else _decode(columns, places)
+        decoded = {} if columns is None else _decode(columns, places, owners_only=owners_only)
     return [
         ArchivedRecord(b"", None, *place, snapshot)
         if (snapshot := decoded.get(number)) is not None
@@ -77,7 +76,7 @@ def read_batch(batch: Any, columns: Columns | None = None) -> list[ArchivedRecor
     ]
 
 
-def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
+def _decode(decoded: Columns, places: Sequence[_Place], *, owners_only: bool = False) -> dict[int, Snapshot]:
     """The snapshots of those records that the compiled decoder takes, by number in the batch."""
     columns, dictionaries = decoded
     of = {name: _texts(dictionary) for name, dictionary in dictionaries.items()}
@@ -90,23 +89,28 @@ def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
     of_record, topics = numbers(columns["member_record"]), of["topics"]
     strategies = strings("protocol", "protocols")
     bounds = np.searchsorted(of_record, np.arange(len(strategies) + 1))
-    strategy_of = np.repeat(numbers(columns["protocol"]), np.diff(bounds))
-    claims, generations = _claims(columns, topics, of["protocols"], strategy_of)
-    rows = zip(
-        strings("member_id", "members"),
-        strings("instance_id", "instances"),
-        strings("client_id", "clients"),
-        strings("host", "hosts"),
-        strings("rack", "racks"),
-        _topic_sets(columns["topics_bounds"], columns["topics"], topics),
-        claims,
-        generations,
-        _assignments(_table(columns, "assigned", topics, len(of_record))),
-        _numbers(columns["session_timeout_ms"]),
-        _numbers(columns["rebalance_timeout_ms"]),
-        strict=True,
-    )
-    each = list(map(make_member, rows))
+    names = strings("member_id", "members"), strings("instance_id", "instances")
+    given = _assignments(_table(columns, "assigned", topics, len(of_record)))
+    if owners_only:
+        blank: tuple[Any, ...] = ("", "", None, frozenset(), {}, NO_GENERATION)
+        each = [make_member((*name, *blank, had, -1, -1)) for *name, had in zip(*names, given, strict=True)]
+    else:
+        strategy_of = np.repeat(numbers(columns["protocol"]), np.diff(bounds))
+        claims, generations = _claims(columns, topics, of["protocols"], strategy_of)
+        rows = zip(
+            *names,
+            strings("client_id", "clients"),
+            strings("host", "hosts"),
+            strings("rack", "racks"),
+            _topic_sets(columns["topics_bounds"], columns["topics"], topics),
+            claims,
+            generations,
+            given,
+            _numbers(columns["session_timeout_ms"]),
+            _numbers(columns["rebalance_timeout_ms"]),
+            strict=True,
+        )
+        each = list(map(make_member, rows))
     bounds = bounds.tolist()
     state_times = np.frombuffer(columns["state_time"], dtype=np.int64).tolist()
     order = _order if any(of["instances"]) else itemgetter(0)  # no member is static: by member id
@@ -171,11 +175,7 @@ def _topic_sets(bounds: bytes, of_members: bytes, topics: Sequence[str]) -> list
 
 
 class _Lists:
-    """Partition lists of members, so that equal ones are found by their bytes.
-
-    Args:
-        table: The lists.
-    """
+    """Partition lists of members, so that equal ones are found by their bytes."""
 
     def __init__(self, table: ClaimTable) -> None:
         self._topics = table.names

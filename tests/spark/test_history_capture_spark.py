@@ -211,7 +211,7 @@ THIRD_DAY = datetime(2026, 3, 3, tzinfo=UTC)
 
 def since_third_day(archive: Archive) -> list[int]:
     """The offsets of the records that groups have from then on, and begin with."""
-    return [one.offset for one in selected_by(archive, since=THIRD_DAY)]
+    return sorted(one.offset for one in selected_by(archive, since=THIRD_DAY))
 
 
 def spoil(archive: Archive, *days: int) -> None:
