@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import click
 
 from kafka_assignors._cli.arguments import positive
-from kafka_assignors._cli.errors import ended, exit_status
+from kafka_assignors._cli.errors import ended
 from kafka_assignors._common.errors import KafkaAssignorsError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Command(click.Command):
         """Do it, and return the exit status."""
         name = ctx.command_path.removeprefix(f"{PROGRAM} ")
         work = super().invoke
-        return ended(name, lambda: exit_status(name, lambda: int(work(ctx) or 0), self.foreseen))
+        return ended(name, lambda: work(ctx), self.foreseen)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes both
         """Add it as it is written: it has tables and listings."""
