@@ -295,8 +295,8 @@ def test_each_record_is_decoded_once_a_command(compiled: bool, monkeypatch: pyte
         seen["decoded"] += 1
         return one_by_one(key, value)
 
-    def decode_all(*columns: Any) -> Any:
-        found = at_once(*columns)
+    def decode_all(*columns: Any, **named: Any) -> Any:
+        found = at_once(*columns, **named)
         seen["decoded"] += len(found)
         return found
 
