@@ -27,10 +27,9 @@ from kafka.admin import (
 )
 
 from integration_tests.support.clusters import own_cluster
-from kafka_assignors._cli import placement_moves
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors.placement import format_reassignment
+from kafka_assignors.placement import _moving, format_reassignment
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
@@ -371,7 +370,7 @@ def test_a_throttle_that_is_too_low_is_named_as_the_reason(
 def test_much_is_not_copied_before_a_word_on_its_rate(
     admin: Admin, topic: str, wanted: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(placement_moves, "UNTHROTTLED_BYTES", ROUNDS * BATCH - 1)
+    monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", ROUNDS * BATCH - 1)
     servers = ",".join(admin.settings["bootstrap_servers"])
     moves = ["placement", "reassign", "--file", wanted, "--bootstrap-server", servers]
     assert main(moves) == 0
@@ -384,7 +383,7 @@ def test_much_is_not_copied_before_a_word_on_its_rate(
     assert "at 1.0 MiB/s about 2 s: broker 1 sends 3.4 MiB, the most\n" in capsys.readouterr().out
     assert main([*moves, "--execute", "--no-throttle", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["reassigned"] == 1
-    monkeypatch.setattr(placement_moves, "UNTHROTTLED_BYTES", ROUNDS * (BATCH + 1000))
+    monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", ROUNDS * (BATCH + 1000))
     Path(wanted).write_text(format_reassignment({topic: {0: [1, 2]}}), encoding="utf-8")
     assert main([*moves, "--execute"]) == 0
 

@@ -17,17 +17,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_assignors._cli.main import main
+from kafka_assignors._common.plain import to_json
 from kafka_assignors.history import ArchiveInfo, ReportPage, TableCounts
 from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
-from kafka_assignors.testing.chaos import Outcome
+from kafka_assignors.placement import Cancelled, CreatedTopic
+from website import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
 ROOT: Final = Path(__file__).parents[1]
 CLI: Final = ROOT / "kafka_assignors" / "_cli"
+
+
+class _Example(NamedTuple):
+    """A result that was made up."""
+
+    result: Callable[[], Any]
 
 
 class _Run(NamedTuple):
@@ -55,23 +63,19 @@ class _Rows(NamedTuple):
     table: pa.Schema
 
 
-_ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
+_ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Keys | _Fields | _Rows]]] = {
     "plan": ("One object.", _Run(("plan", "GROUP"))),
-    "demo": ("A list with an object for each strategy.", _Keys("results", "DemoRun.to_json")),
-    "demo: each of `steps`": ("", _Keys("results", "DemoStep.to_json")),
-    "group explain": ("Of a classic group:", _Keys("group_explain", "_to_json")),
-    "group explain: a group of KIP-848": ("", _Keys("group_explain", "_epochs_to_json")),
-    "group list": (
-        "A list with an object for each group.",
-        _Keys("../coordinator/_fleet", "summary_to_json"),
-    ),
+    "demo": ("A list with an object for each strategy.", _Example(examples.demo_runs)),
+    "group explain": ("Of a classic group:", _Example(examples.explained_classic)),
+    "group explain: a group of KIP-848": ("", _Example(examples.explained_consumer)),
+    "group list": ("A list with an object for each group.", _Example(examples.listed)),
     "group what-if": (
         "A list with an object for each assignor, with dynamic and with static members.",
         _Run(("group", "what-if", "--members", "2", "--topic", "orders=4", "--assignor", "range")),
     ),
     "group find": ("With a cluster also its broker.", _Run(("group", "find", "billing"))),
     "group elect": ("One object.", _Run(("group", "elect", "a=range,sticky", "b=sticky,range"))),
-    "placement create": ("One object.", _Keys("placement", "create")),
+    "placement create": ("One object.", _Fields(CreatedTopic)),
     "placement describe": (
         "One object.",
         _Run(("placement", "describe", "--placements", "ORDERS", *("--brokers", "0=a,1=b,2=c"))),
@@ -85,8 +89,8 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
         "One object.",
         _Run(("placement", "reassign", "--placements", "ORDERS", "--brokers", "0=a,1=b,2=c,3=a")),
     ),
-    "placement reassign --cancel": ("One object.", _Keys("placement_under_way", "cancel")),
-    "placement reassign --verify": ("One object.", _Keys("placement_under_way", "verify")),
+    "placement reassign --cancel": ("One object.", _Fields(Cancelled)),
+    "placement reassign --verify": ("One object.", _Keys("../placement/_moving", "UnderWay.to_json")),
     "history capture": ("One object at the end.", _Keys("history", "capture")),
     "history import": ("One object.", _Keys("history", "import_records")),
     "history info": ("One object.", _Fields(ArchiveInfo)),
@@ -99,17 +103,13 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
         _Rows(REBALANCES),
     ),
     "history report": ("One object.", _Fields(ReportPage)),
-    "python -m kafka_assignors.testing.chaos": ("A list with an object for each script.", _Fields(Outcome)),
-    "python -m kafka_assignors.testing.schedules": (
-        "One object.",
-        _Keys("../testing/schedules/__main__", "summary"),
-    ),
 }
 
 
 _INTRODUCTION: Final = """\
 What commands print with `--json`. Times are in ISO 8601. Answers shown whole were given by the commands when
-this page was built, for the example files of [plan](../plan-file.md) and [placement](../placement.md)."""
+this page was built, for the example files of [plan](../plan-file.md) and [placement](../placement.md), or for
+groups that were made up."""
 
 
 def answers() -> str:
@@ -122,6 +122,8 @@ def answers() -> str:
         parts += [f"## {command}", what]
         if isinstance(source, _Run):
             parts += [f"```json\n{_answer(source.arguments)}\n```"]
+        elif isinstance(source, _Example):
+            parts += [f"```json\n{_compact(to_json(source.result()))}\n```"]
         elif isinstance(source, _Rows):
             parts += [_columns(source.table)]
         else:

@@ -63,8 +63,8 @@ class WantedReplicas(NamedTuple):
     count_replicas: bool
 
 
-class Pacing(NamedTuple):
-    """How gently to move replicas: as for `reassign`; `no_throttle` says that none is wanted."""
+class Pace(NamedTuple):
+    """How gently to move replicas: as for `Pacing`; `no_throttle` says that none is wanted."""
 
     throttle: int | None
     no_throttle: bool
@@ -80,7 +80,7 @@ _TOGETHER: Final[Mapping[str, Any]] = {
     "replayed": Replayed,
     "draws": Draws,
     "goal": WantedReplicas,
-    "pacing": Pacing,
+    "pacing": Pace,
 }
 
 

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from kafka_assignors._cli.output import filled, joined
 from kafka_assignors._cli.signals import terminations
+from kafka_assignors._common.errors import KafkaAssignorsError
 
 _EXTRAS: Final = {
     "demo": "demo",
@@ -29,6 +30,14 @@ _AFTER_INTERRUPT: Final = {
 }
 
 
+class WrongError(KafkaAssignorsError, ValueError):
+    """What cannot be asked for."""
+
+
+class FailedError(KafkaAssignorsError, RuntimeError):
+    """What could not be done."""
+
+
 class Errors(NamedTuple):
     """The errors that a command foresees; others are defects and come out.
 
@@ -39,24 +48,26 @@ class Errors(NamedTuple):
     """
 
     wrong: tuple[type[Exception], ...] = ()
-    failed: tuple[type[Exception], ...] = ()
+    failed: tuple[type[Exception], ...] = (KafkaAssignorsError,)
     words: Callable[[Exception], str] = str
 
 
-def exit_status(command: str, work: Callable[[], int], errors: Errors) -> int:
+def exit_status(command: str, work: Callable[[], int], errors: Errors | None = None) -> int:
     """Do the work of a command, named with its verb ("history capture").
 
     Returns:
-        What the work returns; after an error 2 if it is `wrong`, 1 if it is `failed`.
+        What the work returns; after an error of the library 2 if it is a ValueError, else 1.
     """
+    foreseen = Errors() if errors is None else errors
     try:
         return work()
-    except (*errors.wrong, *errors.failed) as error:
-        lines = f"kafka-assignors {command}: {errors.words(error)}".split("\n")
+    except (*foreseen.wrong, *foreseen.failed) as error:
+        lines = f"kafka-assignors {command}: {foreseen.words(error)}".split("\n")
         if sys.stderr.isatty():
             lines = [line for long in lines for line in filled(long, "", "  ")]
         print(joined(lines), file=sys.stderr)
-        return 2 if isinstance(error, errors.wrong) else 1
+        wrong = isinstance(error, ValueError if errors is None else foreseen.wrong)
+        return 2 if wrong else 1
 
 
 def ended(command: str, work: Callable[[], int]) -> int:

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafka_assignors._common.plain import to_json
+
 _UNSHOWN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's categories of characters that a terminal obeys, hides or cannot print."""
 
@@ -47,6 +49,11 @@ class Answer(NamedTuple):
         else:
             text = joined(self.lines)
             show(coloured(text) if is_coloured() else text)
+
+
+def show_result(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print what a function found, as JSON or for people."""
+    Answer(lambda: to_json(result), lines).show(as_json=as_json)
 
 
 def screen_width() -> int:

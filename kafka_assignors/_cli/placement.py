@@ -1,30 +1,48 @@
-"""Where replicas are, from the command line: topics made, described, explained and expanded."""
+"""`kafka-assignors placement`: what its commands call, and how the results are printed."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Final
 
 from kafka_assignors._cli import placement_text as text
-from kafka_assignors._cli.arguments import ClusterClient, Draws, Where
-from kafka_assignors._cli.client import open_admin
-from kafka_assignors._cli.output import Answer, count
-from kafka_assignors._cli.placement_cluster import ERRORS, ONLY_SHOWN, open_cluster
-from kafka_assignors.placement._cluster import topics as live
-from kafka_assignors.placement._cluster.health import Health, read_health
-from kafka_assignors.placement._cluster.logs import read_logs
-from kafka_assignors.placement._expansion import expand
-from kafka_assignors.placement._explicit import check_placement, parse_explicit
-from kafka_assignors.placement._generators import place_rack_aware, place_rack_unaware
-from kafka_assignors.placement._inference.infer import infer
+from kafka_assignors._cli.arguments import ClusterClient, Draws, Pace, WantedReplicas, Where
+from kafka_assignors._cli.errors import Errors
+from kafka_assignors._cli.output import Answer, joined, show
+from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._cluster.command_config import CommandConfigError
+from kafka_assignors._cluster.handle import Cluster
+from kafka_assignors._common.plain import to_json
+from kafka_assignors._common.progress import progress_bar
+from kafka_assignors.placement import _moving as moving, _topics
+from kafka_assignors.placement._cluster.reassign import Progress
+from kafka_assignors.placement._cluster.source import PlacementFile
+from kafka_assignors.placement._explicit import parse_explicit
 from kafka_assignors.placement._placement import PlacementError
-from kafka_assignors.placement._quality import Quality, measure
-from kafka_assignors.placement._striped import place_striped
+from kafka_assignors.placement._reassignment_file import (
+    format_reassignment,
+    read_reassignment,
+    write_rollback,
+)
 
-if TYPE_CHECKING:
-    from kafka_assignors.placement._placement import Placement
+ERRORS: Final = Errors(wrong=(PlacementError, CommandConfigError), failed=(ClusterError,))
 
-__all__ = ["ERRORS", "create", "describe", "expand_topic", "infer_generators"]
+_ONLY_SHOWN: Final = "nothing is changed: --execute does it"
+
+
+def _cluster(client: ClusterClient) -> Cluster:
+    return Cluster(client.bootstrap_servers or (), command_config=client.command_config)
+
+
+def _source(where: Where) -> Cluster | PlacementFile:
+    return (
+        _cluster(where.client) if where.placements is None else PlacementFile(where.placements, where.brokers)
+    )
+
+
+def _warn(said: str) -> None:
+    print(joined(said.split("\n")), file=sys.stderr, flush=True)
 
 
 def create(
@@ -33,67 +51,28 @@ def create(
     topic: str,
     partitions: int | None,
     replication_factor: int | None,
-    generator: str | None,
+    generator: _topics.Generator | None,
     draws: Draws,
     replica_assignment: str | None,
     config: Sequence[tuple[str, str]] | None,
     allow_fenced: bool,
     dry_run: bool,
 ) -> Answer:
-    """Create a topic, its replicas placed by a generator or as `replica_assignment` says.
-
-    Fenced brokers get replicas if `allow_fenced` and the others are too few, or `replica_assignment` says so.
-    """
-    with open_admin(client) as admin:
-        brokers = live.read_brokers(admin)
-        if partitions is None or replication_factor is None:
-            placement = parse_explicit(str(replica_assignment))
-            check_placement(placement, [*brokers.up, *brokers.down])
-            live.check_up({topic: placement}, brokers, allow_fenced=allow_fenced)
-        else:
-            usable = _usable(topic, replication_factor, brokers, allow_fenced=allow_fenced)
-            placement = _generate(generator, partitions, replication_factor, usable, draws)
-        if not dry_run:
-            live.create_topic(admin, topic, placement, dict(config or []))
-    done = f"{topic} was not created: this is a dry run" if dry_run else f"{topic} is created"
-    return Answer(
-        lambda: {"created": not dry_run, "placements": {topic: placement}},
-        [*text.placement_lines({topic: placement}), done],
+    """Create a topic."""
+    found = _topics.create(
+        _cluster(client),
+        topic,
+        partitions,
+        replication_factor,
+        placement=None if replica_assignment is None else parse_explicit(replica_assignment),
+        generator=generator,
+        **draws._asdict(),
+        configs=dict(config or []),
+        allow_fenced=allow_fenced,
+        dry_run=dry_run,
     )
-
-
-def _usable(
-    topic: str, replication_factor: int, brokers: live.Brokers, *, allow_fenced: bool
-) -> live.Brokers:
-    """The brokers that are to get replicas: fenced ones only if there are too few others.
-
-    Raises:
-        PlacementError: Fenced ones are needed and not allowed.
-    """
-    if not brokers.down or replication_factor <= len(brokers.up):
-        return live.Brokers(brokers.up, {})
-    if not allow_fenced:
-        raise PlacementError(
-            f"{topic} is to have {replication_factor} replicas of each partition, but only"
-            f" {count(len(brokers.up), 'broker')} of {len(brokers.up) + len(brokers.down)} can take them:"
-            f" {text.are(brokers.down)} fenced. Start what is fenced, ask for fewer replicas,"
-            " or say --allow-fenced"
-        )
-    return brokers
-
-
-def _generate(
-    generator: str | None, partitions: int, replication_factor: int, brokers: live.Brokers, draws: Draws
-) -> dict[int, list[int]]:
-    """Place partitions on brokers, of which those that are down are to have replicas as well."""
-    racks = dict(sorted({**brokers.up, **brokers.down}.items()))
-    generator = generator or ("rack-aware" if any(racks.values()) else "rack-unaware")
-    if generator == "striped":
-        fenced = [*brokers.down]
-        return place_striped(partitions, replication_factor, racks, fenced=fenced, seed=draws.seed)
-    if generator == "rack-aware":
-        return place_rack_aware(partitions, replication_factor, racks, **draws._asdict())
-    return place_rack_unaware(partitions, replication_factor, sorted(racks), **draws._asdict())
+    done = f"{topic} is created" if found.created else f"{topic} was not created: this is a dry run"
+    return Answer(lambda: to_json(found), [*text.placement_lines(found.placements), done])
 
 
 def describe(
@@ -105,83 +84,125 @@ def describe(
     draw: Path | None,
     check: bool,
 ) -> Answer:
-    """Where replicas are, how good that is and, on a running cluster, how brokers and partitions are.
-
-    `partitions` lists all partitions, `draw` names a file to draw. With `check` the status is 1 if a broker
-    is not up, or a partition lacks a replica.
-    """
-    health: Health | None = None
-    sizes = None
-    with open_cluster(where, topics) as cluster:
-        if cluster.admin is not None:
-            logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
-            sizes = logs.largest(cluster.topics)
-            brokers = live.Brokers({**cluster.racks}, {**cluster.down})
-            states = live.read_states(cluster.admin, topics or None, internal="with")
-            health = read_health(cluster.admin, states, brokers, logs)
-    quality = measure(
-        cluster.topics, cluster.all_racks, sizes=sizes, min_insync=min_insync, down=cluster.down
-    )
+    """Describe topics; with `check` the status is 1 if something is not in order."""
+    found = _topics.describe(_source(where), topics, min_insync=min_insync)
     if draw is not None:
         from kafka_assignors.placement import _picture  # noqa: PLC0415 - optional, and slow to import
 
-        _picture.draw(quality, draw, title=", ".join(cluster.topics))
-    judged = {} if health is None else {"health": health.as_json()}
-    return Answer(
-        lambda: {"placements": cluster.topics, "quality": asdict(quality), **judged},
-        _described(cluster.topics, quality, health, in_full=partitions),
-        1 if check and health is not None and not health.healthy else 0,
-    )
-
-
-def _described(
-    topics: Mapping[str, "Placement"], quality: Quality, health: Health | None, *, in_full: bool
-) -> Iterator[str]:
-    listed = list(text.placement_lines(topics))
-    if len(listed) > text.SHOWN and not in_full:
-        listed = [f"{len(listed)} partitions: --partitions lists them"]
-    yield from [*listed, "", *text.quality_lines(quality, {} if health is None else health.brokers)]
-    if health is not None:
-        yield from ["", *text.health_lines(health)]
+        _picture.draw(found.quality, draw, title=", ".join(found.placements))
+    wrong = check and found.health is not None and not found.health.healthy
+    return Answer(lambda: to_json(found), text.described_lines(found, in_full=partitions), int(wrong))
 
 
 def infer_generators(*, where: Where, topics: Sequence[str]) -> Answer:
     """The generators that can have made placements; with the status 1 if none can for one of the topics."""
-    with open_cluster(where, topics) as cluster:
-        found = {topic: infer(placed, racks=cluster.all_racks) for topic, placed in cluster.topics.items()}
-    return Answer(
-        lambda: {topic: asdict(one) for topic, one in found.items()},
-        [line for topic, one in found.items() for line in text.inference_lines(topic, one)],
-        0 if all(one.fits for one in found.values()) else 1,
-    )
+    found = _topics.infer_topics(_source(where), topics)
+    lines = [line for topic, one in found.items() for line in text.inference_lines(topic, one)]
+    return Answer(lambda: to_json(found), lines, int(not all(one.fits for one in found.values())))
 
 
 def expand_topic(*, where: Where, topic: str, partitions: int, balanced: bool, execute: bool) -> Answer:
-    """Add partitions to a topic, placed as its own are, or so that brokers are balanced."""
-    with open_cluster(where) as cluster:
-        if topic not in cluster.topics:
-            raise PlacementError(f"there is no topic {topic!r}")
-        present = cluster.topics[topic]
-        if partitions <= len(present):
-            raise PlacementError(
-                f"{topic} has {len(present)} partitions already, and cannot have fewer than it has:"
-                f" --partitions is {partitions}"
-            )
-        others = {name: placed for name, placed in cluster.topics.items() if name != topic}
-        more = expand(
-            present,
-            partitions - len(present),
-            cluster.racks,
-            others=others,
-            keep_pattern=not balanced,
-        )
-        if execute and cluster.admin is not None:
-            live.add_partitions(cluster.admin, topic, present, more.partitions)
+    """Add partitions to a topic."""
+    found = _topics.expand_topic(_source(where), topic, partitions, balanced=balanced, execute=execute)
     return Answer(
-        lambda: {"executed": execute, "how": more.how, "why": more.why, "added": more.partitions},
+        lambda: to_json(found),
         [
-            *text.placement_lines({topic: more.partitions}),
-            f"{more.how}: {more.why}",
-            f"{topic} has {partitions} partitions" if execute else ONLY_SHOWN,
+            *text.placement_lines({topic: found.added}),
+            f"{found.how}: {found.why}",
+            f"{topic} has {partitions} partitions" if found.executed else _ONLY_SHOWN,
         ],
     )
+
+
+def reassign(
+    *,
+    where: Where,
+    topics: Sequence[str],
+    goal: WantedReplicas,
+    file: Path | None,
+    output: Path | None,
+    rollback: Path | None,
+    allow_fenced: bool,
+    execute: bool,
+    pacing: Pace,
+    verify: bool,
+    cancel: bool,
+    remove_throttles: bool,
+    as_json: bool,
+) -> int:
+    """Say which replicas are to move, and move them if asked to; or look at what is under way."""
+    source = _source(where)
+    if verify or cancel:
+        answer = _look(source, topics, verify=verify, remove_throttles=remove_throttles)
+        answer.show(as_json=as_json)
+        return answer.status
+    target = None if file is None else read_reassignment(file)
+    with source if isinstance(source, Cluster) else nullcontext():
+        plan = moving.plan_reassignment(
+            source, topics, target=target, **goal._asdict(), allow_fenced=allow_fenced
+        )
+        for broker, why in plan.untold.items():
+            _warn(f"broker {broker} does not say all that its logs hold: {why}")
+        if rollback is not None:
+            if rollback.resolve() in [other.resolve() for other in (file, output) if other is not None]:
+                raise PlacementError(
+                    f"{rollback} cannot be the rollback and the plan at once: name another file"
+                )
+            write_rollback(rollback, plan.moves.before)
+        if output is not None:
+            output.write_text(f"{format_reassignment(plan.after)}\n", encoding="utf-8")
+        if not as_json:
+            asks = not (execute or pacing.throttle or pacing.no_throttle)
+            show(joined(text.plan_lines(plan, pacing.throttle, asks=asks)))
+        if execute and isinstance(source, Cluster):
+            done = _move(source, plan, pacing)
+        else:
+            done = moving.Reassigned(executed=False, reassigned=0, plan=plan, throttle=pacing.throttle)
+    if plan.internal_left:
+        _warn(text.internal_left(plan.internal_left, goal.to_brokers or ()))
+    last = f"partitions reassigned: {done.reassigned}" if done.executed else _ONLY_SHOWN
+    Answer(lambda: to_json(done), [last]).show(as_json=as_json)
+    return 0
+
+
+def _look(
+    source: Cluster | PlacementFile, topics: Sequence[str], *, verify: bool, remove_throttles: bool
+) -> Answer:
+    if not isinstance(source, Cluster):
+        return Answer(dict, [])
+    if verify:
+        found = moving.verify(source, topics, remove_throttles=remove_throttles, warn=_warn)
+        return Answer(lambda: to_json(found), text.under_way_lines(found), int(bool(found.under_way)))
+    ended = moving.cancel(source, topics, remove_throttles=remove_throttles, warn=_warn)
+    return Answer(lambda: to_json(ended), text.cancelled_lines(ended))
+
+
+def _move(cluster: Cluster, plan: moving.ReassignmentPlan, pace: Pace) -> moving.Reassigned:
+    """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
+    bar = progress_bar()
+    task = bar.add_task("partitions", total=None, visible=False)
+    told = ""
+
+    def say(line: str) -> None:
+        # Names of topics are no markup, and lines are broken by the terminal.
+        bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def watch(progress: Progress) -> None:
+        nonlocal told
+        bar.update(task, total=progress.total, completed=progress.done, visible=True)
+        counts = f"{progress.done} of {progress.total} partitions done, {progress.under_way} under way"
+        if not bar.console.is_terminal and not progress.stalled:
+            say(counts)
+        why = joined(text.reason_lines(progress.stalled))
+        if why not in {"", told}:
+            say(f"no progress for {pace.stalled_after} s; {counts}:\n{why}")
+        told = why
+
+    pacing = moving.Pacing(
+        throttle=pace.throttle,
+        unthrottled=pace.no_throttle,
+        at_once=pace.at_once,
+        stalled_after=pace.stalled_after,
+    )
+    with bar:
+        return moving.reassign(cluster, plan, pacing, watch=watch, warn=say)

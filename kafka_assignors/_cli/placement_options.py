@@ -227,7 +227,7 @@ _EXPAND: Final = _on_cluster(
 _REASSIGN: Final = _on_cluster(
     "reassign",
     "move as few replicas as possible to where they should be",
-    "placement_moves:reassign",
+    "placement:reassign",
     [
         _TOPICS,
         Option(

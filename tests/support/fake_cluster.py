@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -12,8 +13,9 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-import kafka_assignors._cli.placement_cluster as opening
 from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors.placement import _moving, _topics
+from kafka_assignors.placement._cluster import source
 from kafka_assignors.placement._cluster.throttle import FOLLOWER_RATE, Copies, Throttle, _replace, _set
 from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
 
@@ -182,6 +184,18 @@ class Cluster:
     def describe_log_dirs(self, *_: object, **__: object) -> list[dict[str, Any]]:
         return [{"log_dirs": [{"error_code": 0, "log_dir": "/data", "topics": []}]}]
 
+    def describe_configs(self, wanted: Sequence[Any], **_: object) -> dict[str, dict[str, Any]]:
+        return {"topic": {one.name: {} for one in wanted}}
+
+    def create_topics(self, asked: Mapping[str, Any], **_: object) -> dict[str, Any]:
+        self.topics |= {topic: dict(one["assignments"]) for topic, one in asked.items()}
+        return {"topics": [{"error_code": 0}]}
+
+    def create_partitions(self, asked: Mapping[str, Any], **_: object) -> Any:
+        for topic, one in asked.items():
+            self.topics[topic] |= dict(enumerate(one["assignments"], len(self.topics[topic])))
+        return SimpleNamespace(to_dict=lambda: {"results": [{"error_code": 0}]})
+
     def elect_leaders(self, _: object, partitions: dict[str, list[int]]) -> None:
         self.elected.append(partitions)
 
@@ -210,7 +224,8 @@ class ClusterAdmin(Admin):
 
 def open_as(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Admin:
     """Let commands open this cluster."""
-    monkeypatch.setattr(opening, "open_admin", lambda _: ClusterAdmin(cluster))
+    for module in (_moving, _topics, source):
+        monkeypatch.setattr(module, "connect", lambda _: nullcontext(ClusterAdmin(cluster)))
     return ClusterAdmin(cluster)
 
 

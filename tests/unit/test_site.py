@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from kafka_assignors._cli.commands import PROGRAM
+from kafka_assignors._cli.options import PROGRAM
 from kafka_assignors.testing._plugin_options import _SETTINGS
 from website.answers import answers
 from website.links import place, resolve, rewrite, targets

@@ -67,7 +67,7 @@ class Health:
             "reassigned": self.reassigned,
         }
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """In types that JSON has."""
         return {
             "healthy": self.healthy,

@@ -54,6 +54,14 @@ class Throttles(NamedTuple):
     replicas: dict[str, dict[str, list[str]]]
     untold: dict[str, str]
 
+    def to_json(self) -> dict[str, object]:
+        """In types that JSON has: what is set."""
+        return {
+            "brokers": {broker: rates for broker, rates in self.rates.items() if rates},
+            "topics": {topic: lists for topic, lists in self.replicas.items() if any(lists.values())},
+            "untold": self.untold,
+        }
+
     def rate(self, partition: TopicPartition, leader: int | None, target: int) -> int | None:
         """Bytes per second that copying this partition from its leader may take; None for any number."""
         found = []
