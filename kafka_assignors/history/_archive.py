@@ -261,53 +261,19 @@ class Archive:
             groups: Patterns of groups' names, such as "orders-*"; all groups if there are none. With
                 patterns, records whose key names no group are left out.
         """
-        return self._read(spark, self.files(since=since, until=until), since, until, groups)
+        from kafka_assignors.history._spark_columns import selected  # noqa: PLC0415 - needs Spark
 
-    def read_groups(
-        self,
-        spark: SparkSession,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        groups: Sequence[str] = (),
-    ) -> DataFrame:
-        """As `read`, with a column `group`, and only records that belong to one.
-
-        A group of KIP-848 begins with its state at `since`, as each of its records holds only a part of it.
-        The state is what compaction would have left by then: the newest record of each key, as if written at
-        that moment. Of groups that have no such record from then on there is nothing.
-        """
-        from kafka_assignors.history._spark_columns import begun_with, with_group  # noqa: PLC0415 - needs Spark
-
-        rows = with_group(self.read(spark, since=since, until=until, groups=groups))
-        if since is None or not (old := self.files_before(since, until)):
-            return rows
-        new = [file for file in self.files(since=since, until=until) if may_be_modern(file)]
-        before = with_group(self._read(spark, old, None, since, groups))
-        after = with_group(self._read(spark, new, since, until, groups))
-        return rows.unionByName(begun_with(before, after, since))
+        rows = self.rows(spark, self.files(since=since, until=until), ARCHIVE.names)
+        return selected(rows, since, until, groups)
 
     def files_before(self, since: datetime, until: datetime | None) -> list[DataFile]:
-        """The files that may have what groups of KIP-848 begin with at `since`; see `read_groups`.
+        """The files that may have what groups of KIP-848 begin with at `since`.
 
         There are none if there is no such group from then on.
         """
         if not any(map(may_be_modern, self.files(since=since, until=until))):
             return []
         return [file for file in self.files(until=since) if may_be_modern(file)]
-
-    def _read(
-        self,
-        spark: SparkSession,
-        files: Sequence[DataFile],
-        since: datetime | None,
-        until: datetime | None,
-        groups: Sequence[str],
-    ) -> DataFrame:
-        """As `read`, of some files."""
-        from kafka_assignors.history._spark_columns import selected  # noqa: PLC0415 - needs Spark
-
-        return selected(self.rows(spark, files, ARCHIVE.names), since, until, groups)
 
     def counts(self, spark: SparkSession) -> dict[str, Counts]:
         """How many records there are, by source.

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
+from kafka_assignors._common.times import micros
 from kafka_assignors.history import _maintenance
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
@@ -32,6 +33,7 @@ from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.places import StoreError
 from kafka_assignors.history._store.writing import WrittenFiles, write_files
+from tests.support.small_archives import selected_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -172,12 +174,11 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
     add(spark, archive, rows[:5], "dump-again")
 
     def selected(**what: Any) -> list[tuple[str, int, bytes, float]]:
-        found = archive.read_groups(spark, **what).withColumn("at", F.unix_seconds("timestamp")).distinct()
-        began = NOON.timestamp()
-        return sorted(
-            (row["group"], row["offset"], bytes(row["value"]), (row["at"] - began) / 3600)
-            for row in found.collect()
-        )
+        began = micros(NOON)
+        return [
+            (one.group, one.offset, one.value.encode(), (one.time_us - began) / 3.6e9)
+            for one in selected_by(archive, **what)
+        ]
 
     assert selected(since=since) == [
         ("classic", 11, b"v", 11),
@@ -194,7 +195,6 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
     ]
     assert selected(until=since, groups=["over"]) == [("over", 8, b"v", 8)]
     assert offsets(archive.read(spark, since=since)) == [(0, 10), (0, 11), (0, 12)]
-    assert archive.read_groups(spark, since=since).dtypes == archive.read_groups(spark).dtypes
 
 
 def test_only_the_days_that_are_asked_for_are_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -207,6 +207,11 @@ def test_only_the_days_that_are_asked_for_are_read(spark: SparkSession, tmp_path
 
 
 THIRD_DAY = datetime(2026, 3, 3, tzinfo=UTC)
+
+
+def since_third_day(archive: Archive) -> list[int]:
+    """The offsets of the records that groups have from then on, and begin with."""
+    return sorted(one.offset for one in selected_by(archive, since=THIRD_DAY))
 
 
 def spoil(archive: Archive, *days: int) -> None:
@@ -230,9 +235,7 @@ def test_days_before_are_not_read_if_they_have_no_records_of_kip848(
     old = [record(0, key_of("g")), counted(1, 1, 500), record(24, key_of("g")), record(25, b"\2")]
     add(spark, archive, [*old, *rows])
     spoil(archive, 1, 2)
-    found = archive.read_groups(spark, since=THIRD_DAY)
-    assert offsets(found) == [(0, row["offset"]) for row in rows]
-    assert found.dtypes == archive.read_groups(spark).dtypes
+    assert since_third_day(archive) == [row["offset"] for row in rows]
 
 
 def test_of_days_before_those_are_read_that_have_records_of_kip848(
@@ -247,18 +250,19 @@ def test_of_days_before_those_are_read_that_have_records_of_kip848(
     ]
     add(spark, archive, rows)
     spoil(archive, 2)
-    assert offsets(archive.read_groups(spark, since=THIRD_DAY)) == [(0, 0), (0, 48)]
+    assert since_third_day(archive) == [0, 48]
 
 
 def test_days_before_are_not_read_if_no_group_of_kip848_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     add(spark, archive, [record(0, key_of("modern", 3)), record(48, key_of("g"))])
     spoil(archive, 1)
-    assert offsets(archive.read_groups(spark, since=THIRD_DAY)) == [(0, 48)]
+    assert since_third_day(archive) == [48]
 
 
 def test_days_before_are_read_whose_log_does_not_tell_what_they_have(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession,  # noqa: ARG001 - the session that is there
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "archive.json").write_text('{"format": 1, "topic": "__consumer_offsets"}')
     for row in (record(0, key_of("modern", 3)), record(48, key_of("modern", 8) + b"\0\1m")):
@@ -267,7 +271,7 @@ def test_days_before_are_read_whose_log_does_not_tell_what_they_have(
         pq.write_table(pa.Table.from_pylist([row], schema=ARCHIVE), day / "part.parquet")
     archive = Archive.create(tmp_path)
     assert not any("type" in file.least for file in archive.files())
-    assert offsets(archive.read_groups(spark, since=THIRD_DAY)) == [(0, 0), (0, 48)]
+    assert since_third_day(archive) == [0, 48]
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
@@ -506,12 +510,12 @@ class TestMaintenance:
         add(spark, archive, rows)
         today = date(2026, 3, 3)
         since = datetime(2026, 3, 3, tzinfo=UTC)
-        before = sorted(archive.read_groups(spark, since=since).collect())
+        before = selected_by(archive, since=since)
         plan = plan_maintenance(archive, keep=1, today=today)
         assert ([file.values["day"] for file in plan.removed], plan.keeps) == (["2026-03-01"], True)
         maintain(spark, archive, plan)
         assert offsets(archive.rows(spark)) == [(0, 1), (0, 3), (0, 48), (0, 49)]
-        assert sorted(archive.read_groups(spark, since=since).collect()) == before
+        assert selected_by(archive, since=since) == before
         assert archive.frontier() == {0: 50}
         again = plan_maintenance(archive, keep=1, today=today)
         assert (again.removed, again.compacted) == ([], [])
