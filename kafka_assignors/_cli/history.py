@@ -377,7 +377,7 @@ def what_if(
     as_json: bool,
 ) -> None:
     """Replay groups' histories with other assignors and settings."""
-    from kafka_assignors._cli.history_what_if_text import what_if_lines
+    from kafka_assignors._cli.history_text import what_if_lines
     from kafka_assignors.history._what_if import job
 
     rows = job.what_if(
