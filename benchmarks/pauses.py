@@ -129,7 +129,7 @@ def _takes_commits(server: str, topic: str) -> bool:
     request = OffsetCommitRequest[_VERSION](
         group_id="watcher", member_id="", topics=[committed(name=topic, partitions=[at])]
     )
-    answer = OffsetCommitResponse.decode(ask(server, request), version=_VERSION, header=True)
+    answer = ask(server, request, OffsetCommitResponse, _VERSION)
     return not answer.topics[0].partitions[0].error_code
 
 

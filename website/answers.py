@@ -21,7 +21,6 @@ from kafka_assignors._common.plain import to_json
 from kafka_assignors.history import ArchiveInfo, ReportPage, TableCounts
 from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
 from kafka_assignors.placement import Cancelled, CreatedTopic
-from kafka_assignors.testing.chaos import Outcome
 from website import examples
 
 if TYPE_CHECKING:
@@ -99,7 +98,6 @@ _ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Fields | _Rows]]] = {
         _Rows(REBALANCES),
     ),
     "history report": ("One object.", _Fields(ReportPage)),
-    "python -m kafka_assignors.testing.chaos": ("A list with an object for each script.", _Fields(Outcome)),
 }
 
 

@@ -28,6 +28,7 @@ from kafka_assignors.aio._strategies import lead, look_when_syncing
 from kafka_assignors.assignors._membership.certainty import Certainty, sooner_than
 from kafka_assignors.assignors._membership.phases import (
     ILLEGAL_GENERATION,
+    REBALANCE_IN_PROGRESS,
     Phase,
     Sender,
     Verdict,
@@ -635,14 +636,10 @@ class CooperativeCoordinator(EagerCoordinator):
     async def _send_req(self, request: Any) -> Any:
         sent, asking = time.monotonic(), self.asking
         answer = await super()._send_req(request)
-        if isinstance(request, HeartbeatRequest | SyncGroupRequest):
-            if answer.error_code == 0:
-                self._confirm(sent)
-            elif (
-                isinstance(request, HeartbeatRequest)
-                and answer.error_code == errors.RebalanceInProgressError.errno
-            ):
-                self._confirm(sent, awaited=not asking)
+        if isinstance(request, SyncGroupRequest) and answer.error_code == 0:
+            self._certainty.synced(sent)
+        elif isinstance(request, HeartbeatRequest) and answer.error_code in {0, REBALANCE_IN_PROGRESS}:
+            self._confirm(sent, awaited=answer.error_code == REBALANCE_IN_PROGRESS and not asking)
         return answer
 
     def _confirm(self, sent: float, *, awaited: bool = False) -> None:

@@ -13,7 +13,6 @@ The application's thread runs `poll` and `time_to_next_poll`, with what these re
 come from any thread. All else runs in the I/O thread.
 """
 
-import itertools
 import logging
 import math
 import time
@@ -114,7 +113,8 @@ class _FlowState:
         rejoins: Whether it was asked to join again since JoinGroup was answered.
         not_before: When the next join may begin.
         listens_until: Until when it sends heartbeats sooner than due.
-        joins_apart: Whether joins go over a connection of their own.
+        joins_apart: Whether joins go over a connection of their own. After one that could not connect they
+            do not, until one succeeds.
         commits: Commits that are not answered yet, in order.
         former_join: The join that was on its way when it last left its group.
     """
@@ -147,11 +147,6 @@ class _FlowState:
         if self.phase in {Phase.JOINING, Phase.SYNCING}:
             self._waiting.append(future)
             await future
-
-    def undoes(self, commit: "_Commit", generation: Any) -> "_Commit | None":
-        """An earlier commit that may be sent again, which would undo this one; None if there is none."""
-        earlier = itertools.takewhile(lambda one: one is not commit, self.commits)
-        return next((one for one in earlier if one.sent_in is not generation), None)
 
 
 class FlowingCoordinator(ConsumerCoordinator):
@@ -186,6 +181,8 @@ class FlowingCoordinator(ConsumerCoordinator):
 
         A poll of 20 s on an idle topic then takes the assignment as soon as it is there.
         """
+        if not self._subscription.partitions_auto_assigned():
+            return float(super().time_to_next_poll())
         if self._has_to_step:
             return _TICK
         now = time.monotonic()
@@ -217,6 +214,13 @@ class FlowingCoordinator(ConsumerCoordinator):
         """As BaseCoordinator's; after JoinGroup's answer it holds beyond the taking of the assignment."""
         self._flow.rejoins = True
         super().request_rejoin()
+
+    def coordinator_dead(self, error: Any) -> None:
+        """As BaseCoordinator's; a join on its way fails, which would wait for `max_poll_interval_ms` else."""
+        was_known = self.coordinator_id is not None
+        super().coordinator_dead(error)
+        if was_known:
+            self._manager.call_soon(self._manager.close_joins)  # not in the midst of an answer
 
     def reset_generation(self, member_id: str = "") -> None:
         """As BaseCoordinator's: it has fallen out of the group."""
@@ -395,7 +399,7 @@ class FlowingCoordinator(ConsumerCoordinator):
         if task.failed():
             flow.on(Event.FAILED)
             if isinstance(task.exception, KafkaConnectionError | NodeNotReadyError):
-                flow.joins_apart = False  # once: there may be no second connection to be had
+                flow.joins_apart = False  # until one succeeds: there may be no second connection to be had
             if isinstance(task.exception, RetriableError) and not isinstance(task.exception, _AT_ONCE):
                 flow.not_before = time.monotonic() + self.config["retry_backoff_ms"] / 1000
             elif not isinstance(task.exception, _AT_ONCE) and task is not flow.former_join:
@@ -418,6 +422,7 @@ class FlowingCoordinator(ConsumerCoordinator):
         flow, topics = self._flow, self._subscription.subscription or ()
         flow.on(Event.TAKEN)
         flow.joins_apart = True
+        self._manager.close_joins()
         given = _partitions_in(member_assignment_bytes)
         refused = any(one.topic not in topics for one in given or ())
         revoked: set[TopicPartition] = set()
@@ -438,32 +443,39 @@ class FlowingCoordinator(ConsumerCoordinator):
     async def _revoke(self, revoked: Collection[TopicPartition]) -> Exception | None:
         """Stop delivery, commit, call the listener and give partitions up.
 
+        Meanwhile a pattern may lose topics. Their partitions go with the rest, and the listener hears it.
+
         Returns:
             What the listener raised.
         """
-        if not revoked:
-            return None
         subscription, error = self._subscription, None
-        subscription.mark_pending_revocation(revoked)
-        for commit in [*self._flow.commits]:
-            await wait(self, commit.done, self._patience)
+        kept = subscription.assigned_partitions()
+        while revoked:
+            subscription.mark_pending_revocation(revoked)
+            await self._commit_before_revoking(revoked)
+            if subscription.rebalance_listener:
+                try:
+                    await self._invoke_rebalance_listener_async("on_partitions_revoked", set(revoked))
+                except Exception as raised:  # it comes out of the poll, once the assignment is taken
+                    log.exception("on_partitions_revoked of group %s failed for %s", self.group_id, revoked)
+                    error = raised
+            kept = kept.difference(revoked)
+            topics = subscription.subscription or ()
+            revoked = {one for one in kept if one.topic not in topics}
+        subscription.assign_from_subscribed(sorted(kept))
+        return error
+
+    async def _commit_before_revoking(self, revoked: Collection[TopicPartition]) -> None:
+        """Have commits answered that are on their way, and with auto-commit commit what was consumed."""
+        for last in self._flow.commits[-1:]:
+            await wait(self, last.done, self._patience)
         if self.config["enable_auto_commit"]:
-            consumed = subscription.all_consumed_offsets()
+            consumed = self._subscription.all_consumed_offsets()
             offsets = {one: consumed[one] for one in revoked if one in consumed}
             try:
                 await self._commit_offsets_sync_async(offsets, timeout_ms=self._patience)
             except Exception as failure:  # noqa: BLE001 - they have to go all the same
                 log.warning("Committing before partitions are revoked failed: %s", failure)
-        if subscription.rebalance_listener:
-            try:
-                await self._invoke_rebalance_listener_async("on_partitions_revoked", set(revoked))
-            except Exception as raised:  # it comes out of the poll, once the assignment is taken
-                log.exception("on_partitions_revoked of group %s failed for %s", self.group_id, revoked)
-                error = raised
-        kept = subscription.assigned_partitions().difference(revoked)
-        topics = subscription.subscription or ()  # a pattern may have lost some meanwhile
-        subscription.assign_from_subscribed(sorted(one for one in kept if one.topic in topics))
-        return error
 
     # Heartbeats ------------------------------------------------------------------------------------------
 
@@ -529,6 +541,9 @@ class FlowingCoordinator(ConsumerCoordinator):
     async def _send_offset_commit_request(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """As ConsumerCoordinator's; a commit that a join overtook is sent again when the join is over.
 
+        One commit follows another: sent again, an earlier one would undo a later one. All that wait for a
+        join at once would be more requests than a connection takes.
+
         Raises:
             CommitFailedError: The consumer has fallen out of its group, or partitions were revoked meanwhile;
                 the others' offsets are committed nevertheless.
@@ -537,15 +552,14 @@ class FlowingCoordinator(ConsumerCoordinator):
             await super()._send_offset_commit_request(offsets)
             return
         flow, commit = self._flow, _Commit(self._subscription, offsets, new_future(self))
+        earlier = flow.commits[-1:]
         flow.commits.append(commit)
         try:
+            for one in earlier:
+                await one.done
             while True:
-                if flow.phase.holds_commits:
+                while flow.phase.holds_commits:
                     await flow.no_join(new_future(self))
-                    continue
-                if (earlier := flow.undoes(commit, self._generation)) is not None:
-                    await earlier.done
-                    continue
                 commit.sent_in = self._generation
                 commit.leave_out_revoked()
                 try:
@@ -632,6 +646,7 @@ class _JoinsApart:
         self._manager = manager
         self._flow = flow
         self._group_id = group_id
+        self._node_id: Any = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._manager, name)
@@ -652,7 +667,7 @@ class _JoinsApart:
                 flow.rejoins = False
                 flow.on(Event.JOIN_ANSWERED)
             elif response.error_code == 0:
-                flow.certainty.confirm(sent)
+                flow.certainty.synced(sent)
                 flow.on(Event.SYNC_ANSWERED)
 
         future = self._manager.send(request, node_id=node_id, request_timeout_ms=request_timeout_ms)
@@ -667,9 +682,19 @@ class _JoinsApart:
         node = SimpleNamespace(
             error_code=0, node_id=f"{node_id}-joins", host=broker.host, port=broker.port
         )  # as FindCoordinator's answer
-        return self._manager.cluster.add_coordinator(
+        self._node_id = self._manager.cluster.add_coordinator(
             node, CoordinatorType.GROUP, f"{self._group_id} (joins)", synthesize_node_id=False
         )
+        return self._node_id
+
+    def close_joins(self) -> None:
+        """Close the joins' connection; the next join has a new one.
+
+        It is idle between joins. A firewall may drop it then, and nobody would notice before the next join.
+        """
+        connection = self._manager._conns.pop(self._node_id, None)  # noqa: SLF001
+        if connection is not None:
+            connection.close()
 
 
 def _partitions_in(assignment: bytes) -> set[TopicPartition] | None:

@@ -28,19 +28,7 @@ PLACES: Final = ("process", "thread")
 class Options(NamedTuple):
     """What is configured.
 
-    Attributes:
-        how: The way of having Kafka that is insisted on, or None.
-        bootstrap: The running cluster named, or None.
-        nodes: Number of brokers.
-        image: The container image, or None for the usual one.
-        broker_settings: Broker settings besides the built-in ones.
-        security: What the brokers require of clients.
-        timeout: How long groups are waited for, in seconds.
-        client: The client library of groups' members, or the path of a function.
-        place: What members run in.
-        consumer_settings: Settings of all groups' consumers.
-        keep: How long the embedded cluster stays after the last run that used it, in seconds; 0: no longer.
-        timelines: The folder for pictures of failed tests' groups and their members' logs, or None.
+    `keep` and `timeout` are seconds. `client` is a library, or the path of a function.
     """
 
     how: How | None

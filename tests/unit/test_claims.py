@@ -81,11 +81,9 @@ CLAIMS = {
     "after 2 heartbeats, and again after 4 and 8": Evidence(
         "kafka_assignors/assignors/_membership/hand_over.py", "PATIENCE: Final = 3\n"
     ),
-    "within 120 s and 25 generations": Evidence(
-        "kafka_assignors/testing/schedules/_run.py", "ROUNDS: Final = 25\n"
-    ),
+    "within 120 s and 25 generations": Evidence("tests/lab/schedules/_run.py", "ROUNDS: Final = 25\n"),
     "then poll for 100 ms without work": Evidence(
-        "kafka_assignors/testing/schedules/_run.py", "poll for 100 ms and do not work"
+        "tests/lab/schedules/_run.py", "poll for 100 ms and do not work"
     ),
     "join again after 100 ms": Evidence(
         "kafka_assignors/assignors/_adapter.py", "METADATA_TRIES: Final = 10\n"

@@ -26,8 +26,7 @@ PROMISED = [
     "kafka_assignors.planners",
     "kafka_assignors.proofs",
     "kafka_assignors.testing",
-    "kafka_assignors.testing.chaos",
-    "kafka_assignors.testing.schedules",
+    "kafka_assignors.testing.events",
 ]
 
 IMPORT = re.compile(r"^ *from (kafka_assignors[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)

@@ -2,8 +2,41 @@
 
 import numpy as np
 
-from kafka_assignors._model.arrays import NOBODY, IntArray, stable_order
+from kafka_assignors._model.arrays import NOBODY, IntArray, nonzero, stable_order
 from kafka_assignors._model.group import Group
+from kafka_assignors.planners._exact.stage import SHUT, Stage
+
+
+def hand_out(stage: Stage) -> IntArray:
+    """(N,) the owner of each partition by what the arcs carry."""
+    stage.tick()
+    group, arcs, nodes, carried = stage.group, stage.arcs, stage.nodes, stage.carried
+    owner = group.owner.copy()
+    kept = np.zeros_like(carried)
+    if (owner != NOBODY).any():
+        arc = stage.stays_on
+        owned = stage.number_of_owned()
+        kept = np.minimum(owned, carried)
+        owner[arc == SHUT] = NOBODY
+        release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
+    stage.tick()
+    new = carried - kept
+    there = nonzero(new)
+    free = (owner == NOBODY).nonzero()[0]
+    by_cell = stable_order(stage.contraction.cell_of[free], stage.supply.size)
+    to = np.empty_like(free)
+    to[by_cell] = arcs.nodes[there].repeat(new[there])
+    by_node = stable_order(to, nodes.members.size)
+    coming = np.bincount(to, minlength=nodes.members.size)
+    loads = np.bincount(owner + 1, minlength=nodes.of_member.size + 1)[1:]
+    up_to = ((nodes.sure + nodes.more) // nodes.members)[nodes.of_member]
+    up_to = np.where((coming > 0)[nodes.of_member], up_to, 0)
+    member = _least_loaded(loads, up_to, nodes.of_member)
+    slots = np.bincount(nodes.of_member[member], minlength=nodes.members.size)
+    first = slots.cumsum() - slots
+    chosen = np.arange(free.size) + (first - (coming.cumsum() - coming)).repeat(coming)
+    owner[free[by_node]] = member[chosen]
+    return owner
 
 
 def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, keeps: IntArray) -> None:
@@ -29,7 +62,7 @@ def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, kee
     owner[partitions[order[place >= keeps[kinds]]]] = NOBODY
 
 
-def least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
+def _least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
     """Members by node, in the order in which they get a partition each: the least loaded first.
 
     Args:

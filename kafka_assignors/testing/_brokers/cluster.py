@@ -322,11 +322,7 @@ def kafka_cluster(
 
 
 def incomplete(views: Mapping[int, ClusterState | str]) -> list[str]:
-    """What is missing in a cluster, by the words of its running nodes.
-
-    Args:
-        views: The view of each running node, or why it has none.
-    """
+    """What is missing in a cluster, by the words of its running nodes."""
     running = views.keys()
     wrong = []
     for node, view in views.items():

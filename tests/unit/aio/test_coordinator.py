@@ -314,6 +314,41 @@ def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
     in_generation_5(test)
 
 
+def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows_its_sync_at_once() -> None:
+    """SyncGroup's answer renews no session if the group was stable already."""
+
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        beat, answered = asyncio.Event(), asyncio.Event()
+
+        async def synced(_: Any) -> Any:
+            return SimpleNamespace(error_code=0, member_assignment=assignment(A, B))
+
+        async def heartbeat(_: Any) -> Any:
+            beat.set()
+            await answered.wait()
+            return SimpleNamespace(error_code=0)
+
+        coordinator._assignors = [STRATEGY]
+        coordinator._heartbeat_interval_ms = 3_600_000
+        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+        coordinator._client.answers |= {
+            "JoinGroupRequest": lambda _: asyncio.sleep(0, follows_in(6)),
+            "SyncGroupRequest": synced,
+            "HeartbeatRequest": heartbeat,
+        }
+        lasting: Any = coordinator._lasting
+        assert await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+        await asyncio.wait_for(beat.wait(), 20)
+        doubt = lasting.doubted
+        assert not doubt.done()
+        answered.set()
+        await asyncio.wait_for(doubt, 20)
+        assert lasting.doubted is None
+        await ended(coordinator)
+
+    in_generation_5(test)
+
+
 @pytest.mark.parametrize("error", [RebalanceInProgressError, IllegalGenerationError])
 def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
     error: Any, monkeypatch: pytest.MonkeyPatch
