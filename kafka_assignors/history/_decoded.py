@@ -26,7 +26,7 @@ from kafka_assignors._wire.reader import GENERATION_SINCE
 from kafka_assignors.history._native import decode, is_compiled, numbers, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.snapshots import SnapshotMember
     from kafka_assignors.history._native import Columns
@@ -86,46 +86,24 @@ def _decode(decoded: Columns, places: Sequence[_Place], *, owners_only: bool = F
         known = np.array(of[dictionary], dtype=object)
         return known[numbers(columns[column])].tolist()  # type: ignore[no-any-return]
 
-    of_record, topics = numbers(columns["member_record"]), of["topics"]
     strategies = strings("protocol", "protocols")
-    bounds = np.searchsorted(of_record, np.arange(len(strategies) + 1))
-    names = strings("member_id", "members"), strings("instance_id", "instances")
-    given = _assignments(_table(columns, "assigned", topics, len(of_record)))
-    if owners_only:
-        blank: tuple[Any, ...] = ("", "", None, frozenset(), {}, NO_GENERATION)
-        each = [make_member((*name, *blank, had, -1, -1)) for *name, had in zip(*names, given, strict=True)]
-    else:
-        strategy_of = np.repeat(numbers(columns["protocol"]), np.diff(bounds))
-        claims, generations = _claims(columns, topics, of["protocols"], strategy_of)
-        rows = zip(
-            *names,
-            strings("client_id", "clients"),
-            strings("host", "hosts"),
-            strings("rack", "racks"),
-            _topic_sets(columns["topics_bounds"], columns["topics"], topics),
-            claims,
-            generations,
-            given,
-            _numbers(columns["session_timeout_ms"]),
-            _numbers(columns["rebalance_timeout_ms"]),
-            strict=True,
-        )
-        each = list(map(make_member, rows))
+    bounds = np.searchsorted(numbers(columns["member_record"]), np.arange(len(strategies) + 1))
+    strategy_of = None if owners_only else np.repeat(numbers(columns["protocol"]), np.diff(bounds))
+    each = _members(columns, of, strings, strategy_of)
     bounds = bounds.tolist()
     state_times = np.frombuffer(columns["state_time"], dtype=np.int64).tolist()
     order = _order if any(of["instances"]) else itemgetter(0)  # no member is static: by member id
     found = {}
-    for place, (number, generation, group, strategy, leader, state_ms) in enumerate(
-        zip(
-            _numbers(columns["record"]),
-            _numbers(columns["generation"]),
-            strings("group", "groups"),
-            strategies,
-            strings("leader", "members"),
-            state_times,
-            strict=True,
-        )
-    ):
+    rows = zip(
+        _numbers(columns["record"]),
+        _numbers(columns["generation"]),
+        strings("group", "groups"),
+        strategies,
+        strings("leader", "members"),
+        state_times,
+        strict=True,
+    )
+    for place, (number, generation, group, strategy, leader, state_ms) in enumerate(rows):
         partition, offset, time_us, leader_epoch = places[number]
         found[number] = Snapshot(
             group=group,
@@ -141,6 +119,35 @@ def _decode(decoded: Columns, places: Sequence[_Place], *, owners_only: bool = F
             members=tuple(sorted(each[bounds[place] : bounds[place + 1]], key=order)),
         )
     return found
+
+
+def _members(
+    columns: Mapping[str, bytes],
+    of: Mapping[str, list[Any]],
+    strings: Callable[[str, str], list[Any]],
+    strategy_of: Any | None,
+) -> list[SnapshotMember]:
+    """All members of a batch's records; `strategy_of` as in `_claims`, None for who owns what alone."""
+    names = strings("member_id", "members"), strings("instance_id", "instances")
+    given = _assignments(_table(columns, "assigned", of["topics"], len(names[0])))
+    if strategy_of is None:
+        blank: tuple[Any, ...] = ("", "", None, frozenset(), {}, NO_GENERATION)
+        return [make_member((*name, *blank, had, -1, -1)) for *name, had in zip(*names, given, strict=True)]
+    claims, generations = _claims(columns, of["topics"], of["protocols"], strategy_of)
+    rows = zip(
+        *names,
+        strings("client_id", "clients"),
+        strings("host", "hosts"),
+        strings("rack", "racks"),
+        _topic_sets(columns["topics_bounds"], columns["topics"], of["topics"]),
+        claims,
+        generations,
+        given,
+        _numbers(columns["session_timeout_ms"]),
+        _numbers(columns["rebalance_timeout_ms"]),
+        strict=True,
+    )
+    return list(map(make_member, rows))
 
 
 def _order(member: SnapshotMember) -> tuple[str, str]:

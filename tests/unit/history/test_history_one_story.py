@@ -35,7 +35,7 @@ from kafka_assignors.groups._live import LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _snapshots
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
-from kafka_assignors.history._report import story_of
+from kafka_assignors.history._report import report_group
 from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader, read_snapshots, safe_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
@@ -130,7 +130,9 @@ def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
 def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
     """What `history report` shows of a group, as it comes back from a task."""
     limits = ReportLimits(rebalances=1_000)
-    (told,) = story_of("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES, limits=limits)
+    (told,) = report_group(
+        "g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES, limits=limits
+    )
     told = json.loads(json.dumps(told))
     return Drawing.from_json(told["drawing"]), [WhatIf(**row) for row in told["what_if"]]
 
