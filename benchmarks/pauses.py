@@ -126,7 +126,7 @@ def _takes_commits(server: str, topic: str) -> bool:
     """Whether a broker takes a commit, of a group without members and with the same coordinator."""
     committed = OffsetCommitRequest.OffsetCommitRequestTopic
     at = committed.OffsetCommitRequestPartition(partition_index=0, committed_offset=0, committed_metadata="")
-    request = OffsetCommitRequest[_VERSION](
+    request = OffsetCommitRequest(
         group_id="watcher", member_id="", topics=[committed(name=topic, partitions=[at])]
     )
     answer = ask(server, request, OffsetCommitResponse, _VERSION)

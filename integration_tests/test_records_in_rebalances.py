@@ -633,21 +633,25 @@ def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_m
             for one in sorted(other.held)
             if other.coordinator._cluster.leader_for_partition(one) != coordinator
         ]
+        while not all(other.read[one] for one in elsewhere):  # it has positions, which its coordinator gives
+            other.poll()
         other.begin_join()
+        before = other.count()
         certainty = other.coordinator._flow.certainty
         with network.half_open(client=other.name, broker=coordinator):
             last = 0.0
 
             def is_uncertain() -> bool:
                 nonlocal last
-                before = time.monotonic()
+                now = time.monotonic()
                 if other.poll(20):
-                    last = before
-                return before > float(certainty.until) + 1
+                    last = now
+                return now > float(certainty.until) + 1
 
             wait_for("the session to be over", is_uncertain, SECONDS)
             assert last <= certainty.until
-            assert any(other.read[one] for one in elsewhere)
+            assert elsewhere
+            assert all(other.count()[one] > before[one] for one in elsewhere)
         for one in (leader, other):
             one.go()
         group.settled({"a": 3, "b": 3})
@@ -826,7 +830,10 @@ def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Applica
     first = group.consumer("a", **settings).go()
     group.settled({"a": 6})
     held = first.held
-    wait_for("regular heartbeats", lambda: first.coordinator._flow.listens_until < time.monotonic(), SECONDS)
+    listens_until, heartbeat = first.coordinator._flow.listens_until, first.coordinator.heartbeat
+    wait_for(
+        "the last heartbeat that is sooner than due", lambda: heartbeat.last_send >= listens_until, SECONDS
+    )
     first.halt()
     group.consumer("b", **settings).go()
     group.settled({"b": 6})

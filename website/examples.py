@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,14 @@ from kafka_assignors.groups import (
     GroupStatus,
 )
 from kafka_assignors.groups._live import LiveEpochGroup, LiveGroup, LiveRecord
+from kafka_assignors.history import Maintenance
+from kafka_assignors.history._capture import Captured
+from kafka_assignors.history._counts import Counts
+from kafka_assignors.history._dump import Imported
+from kafka_assignors.history._store.log import DataFile
+from kafka_assignors.placement._cluster.stall import Reason
+from kafka_assignors.placement._cluster.throttle import Throttles
+from kafka_assignors.placement._moving import UnderWay
 from kafka_assignors.testing import SeenRebalance
 
 if TYPE_CHECKING:
@@ -139,3 +148,36 @@ def demo_runs() -> list[DemoRun]:
             double_assigned=0,
         )
     ]
+
+
+def under_way() -> UnderWay:
+    """A reassignment that waits for a broker."""
+    return UnderWay(
+        under_way=(("orders", 0),),
+        replicas=1,
+        missing=1_048_576,
+        waits_for=(Reason("orders-0: broker 3 is not up", "start it, or cancel"),),
+        throttles=Throttles(rates={}, own={}, replicas={}, untold={}),
+    )
+
+
+def captured() -> Captured:
+    """A capture of one batch."""
+    return Captured(offsets=1500, total=1500, batches=1, counts=_counts())
+
+
+def imported() -> Imported:
+    """An import of which one record was known."""
+    return Imported(source="dump-1f3a", counts=_counts(), known=1)
+
+
+def maintenance() -> Maintenance:
+    """What there is to do in an archive."""
+    small, old = (
+        DataFile(path=f"day={day}/{day}.parquet", size=1024) for day in ("2026-03-02", "2025-03-01")
+    )
+    return Maintenance(compacted=[[small]], removed=[old], deleted=["day=2026-03-01/0.parquet"])
+
+
+def _counts() -> Counts:
+    return Counts(kept=Counter({"GroupMetadata": 2}), counted=Counter({"OffsetCommit": 1200}))

@@ -48,8 +48,8 @@ COMMANDS: Final = LazyGroup(
         "demo": "demo:demo",
         "plan": "plan:plan",
         "group": "group:group",
-        "placement": "placement_options:PLACEMENT",
-        "history": "history_options:HISTORY",
+        "placement": "placement:placement",
+        "history": "history:history",
     },
 )
 

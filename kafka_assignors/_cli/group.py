@@ -30,6 +30,7 @@ from kafka_assignors._common.strategies import RESTARTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
 """Clients whose rules are known; assignors of this library go by Java's."""
@@ -87,7 +88,7 @@ def explain(
     *,
     group: str,
     bootstrap_servers: str,
-    command_config: str | None,
+    command_config: Path | None,
     as_json: bool,
     check: bool,
     leader_client: Any,
@@ -119,7 +120,7 @@ def list_all(
     max_lag: int | None,
     observe: float,
     bootstrap_servers: str,
-    command_config: str | None,
+    command_config: Path | None,
     as_json: bool,
     check: bool,
 ) -> int:
@@ -147,7 +148,7 @@ def list_all(
 def export(
     *,
     bootstrap_servers: str,
-    command_config: str | None,
+    command_config: Path | None,
     output: str | None,
     listen: int | None,
     address: str,
@@ -203,7 +204,7 @@ def what_if(
     *,
     group: str | None,
     bootstrap_servers: str | None,
-    command_config: str | None,
+    command_config: Path | None,
     as_json: bool,
     members: int | None,
     topic: Sequence[str],
@@ -237,7 +238,7 @@ def what_if(
 @as_json()
 @number("--partitions", "how many that topic has, where there is no cluster to ask (default: 50)", default=50)
 def find(
-    *, group: str, bootstrap_servers: str | None, command_config: str | None, as_json: bool, partitions: int
+    *, group: str, bootstrap_servers: str | None, command_config: Path | None, as_json: bool, partitions: int
 ) -> None:
     """Find the partition of __consumer_offsets that a group belongs to."""
     from kafka_assignors.groups import find_coordinator, partition_for_group

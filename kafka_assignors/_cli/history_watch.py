@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaError
-
-from kafka_assignors._cli.client import open_admin
-from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
 from kafka_assignors._cli.output import count, escaped, joined
-from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors._cluster.command_config import CommandConfigError
+from kafka_assignors._cluster.handle import connect
 from kafka_assignors.groups._status import read_status
 from kafka_assignors.history._watch import watch_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kafka_assignors._cli.arguments import ClusterClient
+    from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors.groups import GroupStatus
 
 
-ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
-
-
-def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
+def watch(cluster: Cluster, group: str, *, as_json: bool) -> None:
     """Watch a group until Ctrl-C, which is how it ends."""
     try:
-        with open_admin(client) as admin:
+        with connect(cluster) as admin:
 
             def begin() -> None:
                 now = read_status(admin, group)
@@ -45,7 +37,6 @@ def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
             show_rebalances(watched, as_json=as_json, look=lambda: read_status(admin, group))
     except KeyboardInterrupt:
         pass
-    return 0
 
 
 def show_rebalances(

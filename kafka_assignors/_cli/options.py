@@ -3,40 +3,64 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
 
 from kafka_assignors._cli.arguments import positive
-from kafka_assignors._cli.errors import ended, exit_status
+from kafka_assignors._cli.errors import ended
+from kafka_assignors._common.errors import KafkaAssignorsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from kafka_assignors._cluster.handle import Cluster
 
 PROGRAM: Final = "kafka-assignors"
 
 FILE: Final = click.Path(readable=False, allow_dash=True)
-"""A file's path, which shells complete; the command that opens the file says what is wrong with it."""
+"""A file's name, which shells complete; the command that opens the file says what is wrong with it. It may
+stand for something else, as `-` and URIs do.
+"""
+
+PATH: Final = click.Path(path_type=Path, readable=False)
+"""The same as a path."""
+
+_OPTIONS: Final = "Options"
 
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
 
 class Command(click.Command):
-    """A command whose function returns its exit status, or None for 0; see `errors`."""
+    """A command whose function returns its exit status, or None for 0; see `errors`.
+
+    Attributes:
+        foreseen: The errors that it foresees; others are defects and come out.
+    """
+
+    foreseen: tuple[type[Exception], ...] = (KafkaAssignorsError,)
 
     def invoke(self, ctx: click.Context) -> int:
         """Do it, and return the exit status."""
         name = ctx.command_path.removeprefix(f"{PROGRAM} ")
         work = super().invoke
-        return ended(name, lambda: exit_status(name, lambda: int(work(ctx) or 0)))
+        return ended(name, lambda: work(ctx), self.foreseen)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes both
         """Add it as it is written: it has tables and listings."""
         if self.epilog:
             formatter.write(f"\n{self.epilog}\n")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options by their sections."""
+        sections: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                sections.setdefault(getattr(param, "section", _OPTIONS), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
     def get_short_help_str(self, limit: int = 0) -> str:  # noqa: ARG002 - click passes it
         """All of the first sentence: lists are wrapped."""
@@ -74,7 +98,17 @@ class Read(click.ParamType[Any]):
 
 
 class Option(click.Option):
-    """An option that takes no other option's name as its value, as in `--output --execute`."""
+    """An option that takes no other option's name as its value, as in `--output --execute`.
+
+    Args:
+        args: As for click's.
+        section: Where the help lists it.
+        settings: As for click's.
+    """
+
+    def __init__(self, *args: Any, section: str = _OPTIONS, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.section = section
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """Read the value."""
@@ -98,15 +132,20 @@ def refuse(message: str) -> NoReturn:
 
 
 def number(
-    name: str, text: str, *, read: Callable[[str], int] = positive, metavar: str = "N", **settings: Any
+    name: str,
+    text: str | None = None,
+    *,
+    read: Callable[[str], int] = positive,
+    metavar: str = "N",
+    **settings: Any,
 ) -> Callable[[_Function], _Function]:
     """An option that is a whole number, by default from 1 on."""
     return option(name, type=Read(read), metavar=metavar, help=text, **settings)
 
 
-def flag(name: str, text: str) -> Callable[[_Function], _Function]:
+def flag(name: str, text: str, **settings: Any) -> Callable[[_Function], _Function]:
     """An option without a value."""
-    return option(name, is_flag=True, help=text)
+    return option(name, is_flag=True, help=text, **settings)
 
 
 def as_json(text: str = "print the result as JSON") -> Callable[[_Function], _Function]:
@@ -114,25 +153,24 @@ def as_json(text: str = "print the result as JSON") -> Callable[[_Function], _Fu
     return option("--json", "as_json", is_flag=True, help=text)
 
 
-def servers(text: str = "a running Kafka", *, required: bool = False) -> Callable[[_Function], _Function]:
+def servers(text: str = "a running Kafka", **settings: Any) -> Callable[[_Function], _Function]:
     """The option that names brokers, as Kafka's own tools have it."""
-    return option(
-        "--bootstrap-server", "bootstrap_servers", metavar="HOST:PORT[,...]", help=text, required=required
-    )
+    return option("--bootstrap-server", "bootstrap_servers", metavar="HOST:PORT[,...]", help=text, **settings)
 
 
-def running_cluster(*, required: bool = True) -> Callable[[_Function], _Function]:
+def running_cluster(*, required: bool = True, **settings: Any) -> Callable[[_Function], _Function]:
     """The options that name a running cluster; see `cluster_of`."""
     config = option(
         "--command-config",
-        type=FILE,
+        type=PATH,
         metavar="FILE",
         help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
+        **settings,
     )
-    return lambda function: servers(required=required)(config(function))
+    return lambda function: servers(required=required, **settings)(config(function))
 
 
-def cluster_of(bootstrap_servers: str, command_config: str | Path | None) -> Cluster:
+def cluster_of(bootstrap_servers: str, command_config: Path | None) -> Cluster:
     """The cluster that options name."""
     from kafka_assignors._cluster.handle import Cluster  # noqa: PLC0415 - slow to import
 

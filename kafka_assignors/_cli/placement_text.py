@@ -244,7 +244,7 @@ def plan_lines(plan: "ReassignmentPlan", rate: int | None, *, asks: bool) -> Ite
             f"{count(len(plan.elsewhere), 'partition')} under way to other brokers than planned:"
             f" {named(plan.elsewhere)}"
         )
-        yield f"  before --execute wait until that is done, or break it off: `reassign {topics} --cancel`"
+        yield f"  before --execute wait until that is done, or break it off: `placement cancel {topics}`"
     yield from volume_lines(plan.volume, rate, plan.much if asks else "")
     yield from _fenced_lines(plan.moves, plan.fenced)
 

@@ -143,6 +143,8 @@ FLOW: Final = Part(
         "_maybe_start_heartbeat_loop": (),
         "_on_join_complete_async": ("generation", "member_id", "protocol", "member_assignment_bytes"),
         "_on_join_prepare_async": ("generation", "member_id", "timeout_ms"),
+        "_process_join_group_response": ("response", "send_time"),
+        "_process_sync_group_response": ("response", "send_time"),
         "_send_offset_commit_request": ("offsets",),
         "coordinator_dead": ("error",),
         "coordinator_unknown": (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka import TopicPartition
 
@@ -17,11 +17,10 @@ from kafka_assignors.placement._cluster.stall import STALLED_SECONDS, Reason, re
 from kafka_assignors.placement._cluster.throttle import (
     Throttle,
     Throttles,
-    put_back,
     read_throttles,
     remove_all,
+    remove_left,
 )
-from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import Moves, moves_between, plan_moves
@@ -155,7 +154,7 @@ def plan_reassignment(
     with opened(source, [*(wanted or topics)]) as found:
         moves = {} if found.admin is None else _under_way(found.admin, found.topics)
         cluster = _settled(found, moves, allow_fenced=allow_fenced)
-        logs = None if found.admin is None else read_logs(found.admin, cluster.topics, cluster.racks)
+        logs = None if found.admin is None else read_logs(found.admin, cluster.topics, found.racks)
         left = {} if topics or found.admin is None else _internal_left(found.admin, to_brokers or ())
     begun = moving.targets(moves)
     sizes = None if logs is None else logs.largest(cluster.topics)
@@ -223,10 +222,9 @@ def reassign(
             " say --throttle BYTES (per second, 10MiB), or --no-throttle. Nothing was begun"
         )
     with connect(cluster) as admin:
-        journal = _journal_of(admin)
-        throttle = None if pace.throttle is None else Throttle(pace.throttle, journal, say)
+        throttle = None if pace.throttle is None else Throttle(pace.throttle, say)
         if throttle is None:
-            _put_back(admin, journal, say, plan.after)
+            remove_left(admin, plan.after, say, _partitions(plan.after))
         done = moving.reassign(
             admin,
             plan.after,
@@ -237,8 +235,8 @@ def reassign(
             throttle=throttle,
             stalled_after=pace.stalled_after,
         )
-        # A killed run's throttle, if there was nothing to set one for.
-        _put_back(admin, journal, say)
+        if not done:  # what a killed run began has ended by itself
+            remove_left(admin, plan.after, say)
     return Reassigned(executed=True, reassigned=done, plan=plan, throttle=pace.throttle)
 
 
@@ -345,32 +343,16 @@ def _nobody(_: str) -> None:
     pass
 
 
-def _journal_of(admin: Admin) -> ThrottleJournal:
-    return ThrottleJournal(live.read_cluster_id(admin))
-
-
-def _put_back(
-    admin: Admin, journal: ThrottleJournal, say: Callable[[str], None], own: Topics | None = None
-) -> None:
-    done = put_back(admin, journal, _partitions(own or {}))
-    if done.brokers:
-        ids = ", ".join(map(str, done.brokers))
-        say(f"removed what an earlier run left: its throttle on brokers {ids}")
-    for one in done.left:
-        say(one)
-
-
 def _clear(
     admin: Admin, topics: Collection[str], say: Callable[[str], None], *, everything: bool
 ) -> Throttles:
     """Remove what a killed run left, or all that there is; what is still there."""
-    journal = _journal_of(admin)
-    _put_back(admin, journal, say)
+    remove_left(admin, topics, say)
     brokers = live.read_brokers(admin).up
     left = read_throttles(admin, brokers, topics)
     if not everything:
         return left
-    remove_all(admin, journal, left)
+    remove_all(admin, left)
     return read_throttles(admin, brokers, topics)
 
 
@@ -399,12 +381,7 @@ def _settled(
     return cluster._replace(racks=cluster.all_racks, down={}) if allow_fenced else cluster
 
 
-class _Compared(NamedTuple):
-    there: TopicPartitions
-    elsewhere: TopicPartitions
-
-
-def _compared(begun: Topics, target: Topics) -> _Compared:
+def _compared(begun: Topics, target: Topics) -> tuple[TopicPartitions, TopicPartitions]:
     """Partitions of a target that are under way: to where it has them, and to other brokers."""
     same = {
         (topic, partition): replicas == target[topic][partition]
@@ -412,7 +389,7 @@ def _compared(begun: Topics, target: Topics) -> _Compared:
         for partition, replicas in sorted(placement.items())
         if partition in target.get(topic, {})
     }
-    return _Compared(
+    return (
         tuple(one for one, is_same in same.items() if is_same),
         tuple(one for one, is_same in same.items() if not is_same),
     )

@@ -142,26 +142,32 @@ def create(
         else:
             assert partitions is not None and replication_factor is not None  # noqa: S101, PT018 - for the type checker
             usable = _usable(topic, replication_factor, brokers, allow_fenced=allow_fenced)
-            racks = dict(sorted({**usable.up, **usable.down}.items()))
-            chosen = generator or ("rack-aware" if any(racks.values()) else "rack-unaware")
             drawn = _Draws(start_index=start_index, shift=shift, seed=seed)
-            if chosen == "striped":
-                if start_index is not None or shift is not None:
-                    raise PlacementError(
-                        "striped draws, from a seed if given: it has no start index and shift"
-                    )
-                placed = place_striped(
-                    partitions, replication_factor, racks, fenced=[*usable.down], seed=seed
-                )
-            elif chosen == "rack-aware":
-                placed = place_rack_aware(partitions, replication_factor, racks, **drawn)
-            elif chosen in get_args(Generator):
-                placed = place_rack_unaware(partitions, replication_factor, sorted(racks), **drawn)
-            else:
-                raise PlacementError(f"no generator is named {chosen!r}: {', '.join(get_args(Generator))}")
+            placed = _generate(generator, partitions, replication_factor, usable, drawn)
         if not dry_run:
             live.create_topic(admin, topic, placed, configs)
     return CreatedTopic(not dry_run, {topic: placed})
+
+
+def _generate(
+    generator: Generator | None,
+    partitions: int,
+    replication_factor: int,
+    brokers: live.Brokers,
+    drawn: _Draws,
+) -> dict[int, list[int]]:
+    racks = dict(sorted({**brokers.up, **brokers.down}.items()))
+    chosen = generator or ("rack-aware" if any(racks.values()) else "rack-unaware")
+    if chosen == "striped":
+        if drawn["start_index"] is not None or drawn["shift"] is not None:
+            raise PlacementError("striped draws, from a seed if given: it has no start index and shift")
+        fenced = [*brokers.down]
+        return place_striped(partitions, replication_factor, racks, fenced=fenced, seed=drawn["seed"])
+    if chosen == "rack-aware":
+        return place_rack_aware(partitions, replication_factor, racks, **drawn)
+    if chosen == "rack-unaware":
+        return place_rack_unaware(partitions, replication_factor, sorted(racks), **drawn)
+    raise PlacementError(f"no generator is named {chosen!r}: {', '.join(get_args(Generator))}")
 
 
 def _usable(

@@ -16,8 +16,12 @@ from kafka.errors import (
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors.placement import _moving, _topics
 from kafka_assignors.placement._cluster import source
-from kafka_assignors.placement._cluster.throttle import FOLLOWER_RATE, Copies, Throttle, _replace, _set
-from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
+from kafka_assignors.placement._cluster.throttle import (
+    FOLLOWER_RATE,
+    Copies,
+    read_throttles,
+    set_throttle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -181,7 +185,9 @@ class Cluster:
                 config[name] = ",".join(entry for entry in entries if entry not in value.split(","))
         return {kind: {one.name: "OK"}}
 
-    def describe_log_dirs(self, *_: object, **__: object) -> list[dict[str, Any]]:
+    def describe_log_dirs(self, _: object, brokers: Sequence[int]) -> list[dict[str, Any]]:
+        if self.fenced & {*brokers}:
+            raise ClusterAuthorizationFailedError("a fenced broker is asked")
         return [{"log_dirs": [{"error_code": 0, "log_dir": "/data", "topics": []}]}]
 
     def describe_configs(self, wanted: Sequence[Any], **_: object) -> dict[str, dict[str, Any]]:
@@ -231,8 +237,6 @@ def open_as(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Admin:
 
 def leave_killed_run(admin: Admin, cluster: Cluster, partition: TopicPartition) -> None:
     """Leave what a throttled run of this partition to broker 3 leaves that was killed."""
-    throttle = Throttle(1024, ThrottleJournal("cluster"), print)
-    with throttle.journal.alone():
-        copies = Copies.of({partition: ({1, 2}, {3})})
-        _set(admin, throttle, copies, *_replace(admin, throttle, copies))
+    copies = Copies.of({partition: ({1, 2}, {3})})
+    set_throttle(admin, 1024, copies, read_throttles(admin, copies.brokers, copies.replicas))
     cluster.alter_partition_reassignments({partition: [1, 3]})

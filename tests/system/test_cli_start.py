@@ -49,18 +49,17 @@ def imported(*arguments: str) -> Imported:
 
 
 BASE = {"arguments", "command_line", "errors", "main", "options", "output", "signals"}
-OLD = {"commands", "history_options", "placement_options"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "more"),
     [
-        (["--help"], OLD | {"demo", "group", "plan"}),
+        (["--help"], {"demo", "group", "history", "placement", "plan"}),
         (["--version"], set()),
         (["plan", "--help"], {"plan"}),
         (["group", "explain", "--help"], {"group"}),
-        (["placement", "--help"], {"commands", "placement_options"}),
-        (["history", "capture", "--help"], {"commands", "history_options"}),
+        (["placement", "--help"], {"placement"}),
+        (["history", "capture", "--help"], {"history"}),
         (["demo", "--help"], {"demo"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

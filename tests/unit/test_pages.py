@@ -12,7 +12,6 @@ import click
 import pytest
 import yaml
 
-from kafka_assignors._cli import commands
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.options import Command
 from kafka_assignors._groups.advice import REASONS as WORDS
@@ -117,8 +116,7 @@ def test_a_command_that_a_page_shows_can_be_called_so(
         run.append(context.command_path)
         return 0
 
-    for kind in (Command, commands.Command):
-        monkeypatch.setattr(kind, "invoke", invoke)
+    monkeypatch.setattr(Command, "invoke", invoke)
     _, *arguments = shlex.split(line, comments=True)
     assert main(arguments) == 0
     assert len(run) == ("--help" not in arguments), page

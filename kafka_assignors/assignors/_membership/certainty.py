@@ -14,16 +14,12 @@ class Certainty:
     Only heartbeats confirm it. A group that is stable answers SyncGroup, and JoinGroup with nothing new, and
     renews no session (Kafka's `classicGroupSyncToClassicGroup`). A client cannot see in which state it was.
 
-    Args:
-        session: The session timeout, in seconds.
-        rebalance: The rebalance timeout, in seconds: `max.poll.interval.ms`.
-
     Attributes:
         until: That time, of `time.monotonic()`.
     """
 
     def __init__(self, session: float, rebalance: float) -> None:
-        self._session = session
+        self._session = session  # in seconds, as is the rebalance timeout, max.poll.interval.ms
         self._rebalance = rebalance
         self._awaited_until = -math.inf
         self.until = -math.inf
@@ -34,11 +30,7 @@ class Certainty:
         The session ends no sooner than the session timeout after that. When the answer came is no measure: a
         process that was frozen finds old ones when it runs again. In a rebalance the coordinator expels who
         has not joined by the rebalance timeout, in spite of heartbeats. That counts from after the last
-        request at which it did not wait for this member.
-
-        Args:
-            sent: When the heartbeat was sent.
-            awaited: Whether the coordinator may have waited for this member to join.
+        request at which it did not wait for this member (`awaited`).
         """
         if not awaited:
             self.synced(sent)
@@ -55,9 +47,6 @@ def sooner_than(interval: float) -> Iterator[float]:
     The first is sent at once, as a new member delivers nothing before it is answered. A second round begins
     as soon as somebody has revoked. By the next regular heartbeat a member would learn of it late. With these
     it learns of it within twice the time that the slowest listener took.
-
-    Args:
-        interval: The heartbeat interval, in seconds.
     """
     yield 0.0
     delay = LISTENING

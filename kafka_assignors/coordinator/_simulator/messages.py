@@ -31,21 +31,6 @@ class Error(StrEnum):
     UNSUPPORTED_ASSIGNOR = "UNSUPPORTED_ASSIGNOR"
 
 
-CODES: Final[Mapping[Error, int]] = {
-    Error.NONE: 0,
-    Error.FENCED_INSTANCE_ID: 82,
-    Error.GROUP_MAX_SIZE_REACHED: 81,
-    Error.ILLEGAL_GENERATION: 22,
-    Error.INCONSISTENT_GROUP_PROTOCOL: 23,
-    Error.INVALID_SESSION_TIMEOUT: 26,
-    Error.MEMBER_ID_REQUIRED: 79,
-    Error.NOT_COORDINATOR: 16,
-    Error.REBALANCE_IN_PROGRESS: 27,
-    Error.UNKNOWN_MEMBER_ID: 25,
-}
-"""Kafka's codes of the errors that a classic group's coordinator answers."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
     """JoinGroup.

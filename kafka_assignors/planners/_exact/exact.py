@@ -102,11 +102,7 @@ def _in_blocks(start: Stage) -> Stage:
 
 
 def _in_one_block(start: Stage) -> Stage | None:
-    """All members as one block, as they are in most groups: then no flow is needed for the levels.
-
-    Returns:
-        None if they are not.
-    """
+    """All members as one block, as in most groups: no flow is needed for the levels. None if they are not."""
     nothing = np.zeros(start.nodes.members.size, dtype=np.int64)
     try:
         return move_least(start.bounded(*quotas(start.group.size, start.sizes(), nothing)))[0]

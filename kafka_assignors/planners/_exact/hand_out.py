@@ -42,12 +42,7 @@ def hand_out(stage: Stage) -> IntArray:
 def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, keeps: IntArray) -> None:
     """Take partitions from their owners: of each kind the lowest ids stay, in any topic.
 
-    Args:
-        group: The group.
-        owner: (N,) the owners, changed in place.
-        kind: (N,) the kind of each partition; -1 for those that are not in question.
-        has: How many partitions there are of each kind.
-        keeps: How many of each kind stay.
+    `owner` (N,) is changed in place. `kind` (N,) is -1 for partitions that are not in question.
     """
     short = keeps < has
     if not short.any():
@@ -63,13 +58,7 @@ def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, kee
 
 
 def _least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
-    """Members by node, in the order in which they get a partition each: the least loaded first.
-
-    Args:
-        loads: (M,) the partitions that each member has.
-        up_to: (M,) the partitions that it may have in the end.
-        node: (M,) its node.
-    """
+    """Members by node, in the order in which they get a partition each: the least loaded first."""
     slots = np.maximum(up_to - loads, 0)
     member = np.arange(loads.size).repeat(slots)
     level = np.arange(member.size) - (slots.cumsum() - slots - loads).repeat(slots)

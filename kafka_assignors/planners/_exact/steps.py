@@ -53,10 +53,8 @@ def move_least(stage: Stage) -> tuple[Stage, Prices]:
 def send(stage: Stage, free: IntArray, *, keep: bool = False) -> tuple[Stage, Prices]:
     """Make the flow a cheapest one, block by block.
 
-    Args:
-        stage: The stage.
-        free: (E,) how many partitions cost nothing on each arc, beyond those that are settled.
-        keep: Whether to begin with as many of these as there is room for.
+    On each arc `free` (E,) partitions cost nothing, beyond those that are settled. With `keep` it begins with
+    as many of these as there is room for.
 
     Raises:
         NoRoomError: The blocks are not those of a best balance.

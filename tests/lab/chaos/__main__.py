@@ -109,12 +109,7 @@ def work(
 ) -> tuple[list[Outcome], list[ChaosError]]:
     """Do the jobs, one at a time on each cluster.
 
-    Args:
-        todo: The jobs.
-        clusters: Where.
-        progress: Shows how far it is.
-        keep_going: Begin others after a failure, too.
-        done: Called after each job with what came of all that are done, in the order of the jobs.
+    `done` is called after each job with what came of all that are done, in the order of the jobs.
 
     Returns:
         The results of the scripts that ran, and the failures.

@@ -36,13 +36,7 @@ Kind = Literal[
 class Limits:
     """Within what a script stays.
 
-    Attributes:
-        fewest: Members that there always are, once they have joined.
-        most: Members at the most.
-        partitions: Of each topic to begin with; topics are "t1", "t2"...
-        most_partitions: Of a topic at the most.
-        nodes: Brokers; with fewer than three they are left alone.
-        slow: The share of members that poll briefly and work for long.
+    Topics are "t1", "t2"... `slow` is the share of members that poll briefly and work for long.
     """
 
     fewest: int = 2
@@ -71,16 +65,8 @@ class Limits:
 class ScriptStep:
     """One thing that is done.
 
-    Attributes:
-        kind: What.
-        target: To whom: a member, a topic or a node; empty for the coordinator, which moves to another node.
-        topics: What a member subscribes to from now on.
-        static: Whether the member that joins is a static one.
-        poll_ms: How long the polls of a slow member that joins last; 0 for one that does nothing but poll.
-        work_ms: How long the slow one works between two polls.
-        partitions: How many the topic has afterwards.
-        gap: Seconds to let pass before.
-        settle: Whether the group is waited for afterwards, until it has settled.
+    Its target is a member, a topic or a node; empty for the coordinator, which moves to another node. `gap`
+    is the seconds to let pass before it. If it settles, the group is waited for afterwards.
     """
 
     kind: Kind
@@ -109,16 +95,7 @@ class ScriptStep:
 
 @dataclass(slots=True)
 class MemberModel:
-    """A member as the script knows it.
-
-    Attributes:
-        static: Whether it is a static one.
-        topics: What it subscribes to.
-        slow: Whether it polls briefly and works for long.
-        frozen: Whether it is frozen.
-        paused: Whether it does not poll.
-        subscribed_anew: Whether it changed its subscription since the group last settled.
-    """
+    """A member as the script knows it."""
 
     static: bool
     topics: frozenset[str]
@@ -148,16 +125,9 @@ class MemberModel:
 class Model:
     """Group and cluster as the steps so far leave them.
 
-    Attributes:
-        limits: The limits.
-        members: The members that run, by name.
-        partitions: How many each topic has.
-        down: The broker that is down, if one is.
-        joined: How many members ever joined.
-        unwatched: Whether a static member restarted and no rebalance is sure to have come since. If it was
-            the leader nobody watches the topics meanwhile (kafka-python 3.0): a topic that grows is seen in
-            the next rebalance only.
-        grown: Whether a topic grew since the group last settled.
+    `unwatched` is whether a static member restarted and no rebalance is sure to have come since. If it was
+    the leader nobody watches the topics meanwhile (kafka-python 3.0): a topic that grows is seen in the next
+    rebalance only.
     """
 
     limits: Limits

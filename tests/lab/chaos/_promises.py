@@ -72,12 +72,7 @@ def keep(
 ) -> None:
     """Make sure that a promise was kept up to now.
 
-    Args:
-        promise: What was promised.
-        timeline: What happened.
-        generation: In which the group has settled.
-        partitions: All that there are.
-        after: Generations up to this one have been looked at before.
+    Generations up to `after` have been looked at before.
 
     Raises:
         AssertionError: It was not; says in which way, and shows where in the timeline.
@@ -104,9 +99,7 @@ def without_excuse(timeline: Timeline, *, keeps_silent: bool = True) -> Iterator
     whether it was out: no generation has it from then on, as it is never given again. A member that has
     joined and not yet taken its assignment is in the group, even if its application does not know it.
 
-    Args:
-        timeline: What happened.
-        keeps_silent: See `Promise`. If not, a static member is excused that has not begun to join again.
+    If the assignor does not keep silent, a static member is excused that has not begun to join again.
     """
     static = {event.member for event in timeline.of(Started) if event.instance_id is not None}
     joining: dict[str, list[Joining]] = defaultdict(list)

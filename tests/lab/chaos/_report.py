@@ -51,14 +51,7 @@ what crashes and hangs take.
 def page(
     outcomes: Sequence[Outcome], command: str, machine: Mapping[str, str], *, client: str = "kafka-python"
 ) -> str:
-    """The page.
-
-    Args:
-        outcomes: Of the scripts.
-        command: That gives the same again.
-        machine: What it ran on.
-        client: The members' library.
-    """
+    """The page."""
     failed = [outcome for outcome in outcomes if outcome.failure]
     settings = {**GROUP_SETTINGS, **SETTINGS}
     head = _HEAD.format(

@@ -65,9 +65,6 @@ class ChaosError(KafkaAssignorsError, AssertionError):
     """A group did not get over what a script did to it, or a promise was broken meanwhile.
 
     The message has the seed, the steps so far, what was wrong and the timeline.
-
-    Attributes:
-        outcome: What was measured until then.
     """
 
     def __init__(self, message: str, outcome: Outcome) -> None:
@@ -115,9 +112,7 @@ def bound(settings: Mapping[str, Any], slowest_ms: int = 0) -> float:
     topics by metadata. A slow member joins by a poll, and may have to poll again and again until nobody
     overtakes it. Three times all that and a minute more, as machines that run tests are laden.
 
-    Args:
-        settings: Of the group's consumers, in kafka-python's spelling.
-        slowest_ms: The longest time from the begin of a poll to the next, where members work between.
+    `slowest_ms` is the longest time from the begin of a poll to the next, where members work between.
     """
     names = "session_timeout_ms", "max_poll_interval_ms", "heartbeat_interval_ms", "metadata_max_age_ms"
     usual = 10_000, 300_000, 3_000, 300_000  # the consumer's own defaults
@@ -142,19 +137,11 @@ def run(
 
     The script is the same each time; what it meets is not, as real processes take their time.
 
-    Args:
-        script: What is to be done.
-        group: The group, without members yet. If it does not recall joins, members of kafka-python that
-            change their topics may be lost for good.
-        cluster: Its cluster, with three nodes if brokers are to break down.
-        loads: A load that runs on each of the script's topics, in their order. The topics have the partitions
-            of the script's limits, three replicas each if brokers are to break down, and
-            `min.insync.replicas` of 2.
-        promise: What its assignor promises; by default one owner of each partition.
-        join: Arguments of `ConsumerGroup.join` for the member of a number, from 1: its assignors, its rack...
-        watch: Called before each step with its number, from 1.
-        within: How many seconds the group may take to become stable; by default `bound`.
-        repeat: The command that does the same again, for the message.
+    A load runs on each of the script's topics, in their order. If brokers are to break down, the cluster has
+    three nodes, each partition three replicas, and `min.insync.replicas` is 2. If the group does not recall
+    joins, members of kafka-python that change their topics may be lost for good. `join` has the arguments of
+    `ConsumerGroup.join` for the member of a number, from 1; `watch` is called before each step with its
+    number.
 
     Raises:
         ChaosError: A promise was broken, the group did not become stable in time, or a record was
@@ -199,16 +186,7 @@ def unleash(
 
     Members are in the racks of the cluster's nodes in turn; an assignor with arguments keeps its own.
 
-    Args:
-        script: What is to be done.
-        assignor: The assignor of all members.
-        cluster: The cluster, started with `BROKER_SETTINGS`.
-        client: The members' library; of aiokafka, members are `kafka_assignors.aio.CooperativeConsumer`.
-        promise: As for `run`; by default what `PROMISES` says of the assignor's name.
-        settings: Settings of the consumers on top of `SETTINGS`.
-        watch: As for `run`.
-        within: As for `run`.
-        repeat: As for `run`.
+    The cluster was started with `BROKER_SETTINGS`. Members of aiokafka are `CooperativeConsumer`s.
 
     Raises:
         ChaosError: As for `run`.

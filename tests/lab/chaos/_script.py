@@ -62,13 +62,7 @@ SLOWEST_MS: Final = max(_POLLS_MS) + max(_WORKS_MS)
 class _Burst:
     """Steps that come one upon the other.
 
-    Attributes:
-        weight: How often it is drawn, beside others that there is room for.
-        fewest: Steps at the least.
-        most: Steps at the most.
-        gaps: Seconds between two steps.
-        first: The kinds that it begins with; any if empty.
-        then: The kinds of the others, as far as they make sense; any if empty.
+    Gaps are seconds between two steps. If kinds are empty, they are any.
     """
 
     weight: int
@@ -106,13 +100,7 @@ _REBALANCES: Final = _Burst(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """Steps, and the seed that they are from.
-
-    Attributes:
-        seed: The seed.
-        limits: The limits.
-        steps: What is done, one after the other.
-    """
+    """Steps, and the seed that they are from."""
 
     seed: int
     limits: Limits
@@ -129,8 +117,7 @@ class Script:
     def without(self, numbers: Collection[int]) -> Self:
         """It without some steps, and without what makes no sense then.
 
-        Args:
-            numbers: Of the steps, from 1.
+        Steps are numbered from 1.
         """
         model = Model(self.limits)
         kept: list[ScriptStep] = []
@@ -186,11 +173,6 @@ def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
     joins, leaves and changed subscriptions in a row. A healthy member is always there for each topic, at most
     one broker is down, and in the end nothing is frozen, paused or down.
 
-    Args:
-        seed: The same seed, count and limits give the same script.
-        count: How many steps.
-        limits: Within what it stays.
-
     Raises:
         ValueError: There are fewer steps than members to begin with.
     """
@@ -236,14 +218,7 @@ def _next_burst(rng: random.Random, model: Model) -> tuple[_Burst, int]:
 
 
 def _draw(rng: random.Random, model: Model, left: int, wanted: Collection[Kind]) -> ScriptStep:
-    """A step that makes sense, and leaves enough of those that are left to end what is open.
-
-    Args:
-        rng: Draws.
-        model: What was done before.
-        left: How many steps are left.
-        wanted: The kinds that are drawn if any of them makes sense.
-    """
+    """A step that makes sense, and leaves enough of those that are left to end what is open."""
     if model.joined < model.limits.fewest:
         return _joins(rng, model)[0]
     possible: dict[Kind, list[ScriptStep]] = {}

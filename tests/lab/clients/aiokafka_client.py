@@ -15,8 +15,8 @@ from aiokafka.protocol.group import (
     SyncGroupRequest,
 )
 
-from kafka_assignors.coordinator._simulator.messages import CODES, Join, Sync
-from tests.lab.clients.connection import Connection, GroupClient, SimulatedCluster
+from kafka_assignors.coordinator._simulator.messages import Join, Sync
+from tests.lab.clients.connection import CODES, Connection, GroupClient, SimulatedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,18 +41,7 @@ class _Connection(Connection):
 
 
 class SimulatedClient(GroupClient):
-    """aiokafka's AIOKafkaClient, as far as its group's coordinator is concerned.
-
-    Args:
-        name: Its client id.
-        group: The coordinator's side.
-        clock: The time.
-        loop: The loop of its process.
-        options: See `GroupClient`.
-
-    Attributes:
-        cluster: What it knows of topics.
-    """
+    """aiokafka's AIOKafkaClient, as far as its group's coordinator is concerned."""
 
     connection = _Connection
 

@@ -7,15 +7,29 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors.coordinator._simulator.messages import CODES
+from kafka_assignors.coordinator._simulator.messages import Error
 
 if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync, Synced
+    from kafka_assignors.coordinator._simulator.messages import Join, Joined, Sync, Synced
+
+CODES: Final[Mapping[Error, int]] = {
+    Error.NONE: 0,
+    Error.FENCED_INSTANCE_ID: 82,
+    Error.GROUP_MAX_SIZE_REACHED: 81,
+    Error.ILLEGAL_GENERATION: 22,
+    Error.INCONSISTENT_GROUP_PROTOCOL: 23,
+    Error.INVALID_SESSION_TIMEOUT: 26,
+    Error.MEMBER_ID_REQUIRED: 79,
+    Error.NOT_COORDINATOR: 16,
+    Error.REBALANCE_IN_PROGRESS: 27,
+    Error.UNKNOWN_MEMBER_ID: 25,
+}
+"""Kafka's codes of the errors that a classic group's coordinator answers."""
 
 Performed = Callable[[Callable[[Any], None]], None]
 """Does what was asked for, and calls with the answer when there is one."""
@@ -89,18 +103,8 @@ class SimulatedCluster:
 class GroupClient(ABC):
     """The connections of one client to a simulated coordinator; its library's interface is a subclass's.
 
-    Args:
-        name: Its client id.
-        group: The coordinator's side.
-        clock: The time.
-        partitions: Topic -> the partitions that it has now.
-        latency_ms: How long a request takes to the coordinator, and its answer back.
-
-    Attributes:
-        cut_off: Whether nothing passes.
-        losing: How many of the next answers to joins and syncs get lost.
-        on_join: Called with the member id and the claimed generation of each JoinGroup that is sent.
-        on_plan: Called when a leader's SyncGroup is sent.
+    `losing` is how many of the next answers to joins and syncs get lost. `on_join` is called with the member
+    id and the claimed generation of each JoinGroup that is sent, `on_plan` when a leader's SyncGroup is sent.
     """
 
     connection: Callable[[], Any] = Connection

@@ -25,12 +25,8 @@ Ts = TypeVarTuple("Ts")
 class VirtualLoop(asyncio.AbstractEventLoop):
     """The event loop of one process, which may stand still. Code runs in no time, timers by the clock.
 
-    Args:
-        clock: The time.
-        ran: Called whenever something has run in it.
-
-    Attributes:
-        unheard: What asyncio reports as heard by nobody, such as exceptions of tasks.
+    `ran` is called whenever something has run in it. What asyncio reports as heard by nobody, such as
+    exceptions of tasks, is in `unheard`.
     """
 
     def __init__(self, clock: Clock, ran: Callable[[], None]) -> None:

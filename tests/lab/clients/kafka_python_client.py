@@ -75,9 +75,7 @@ for _module in (
 class VirtualNet(NetworkSelector):
     """kafka-python's event loop in virtual time: code runs in no time, timers by the clock.
 
-    Args:
-        after: Has something done after so many milliseconds.
-        run: Runs a function when the process is not at something else, and does not stand still.
+    `run` runs a function when the process is not at something else, and does not stand still.
     """
 
     def __init__(
@@ -135,11 +133,7 @@ class VirtualNet(NetworkSelector):
 
 
 class TopicMetadata(SimulatedCluster):
-    """kafka-python's ClusterMetadata, of the topics that the consumer asks for.
-
-    Args:
-        fetch: Asks for metadata, and calls `update` when it is there.
-    """
+    """kafka-python's ClusterMetadata, of the topics that the consumer asks for."""
 
     unauthorized_topics: Collection[str] = ()
 
@@ -191,18 +185,7 @@ class TopicMetadata(SimulatedCluster):
 
 
 class SimulatedManager(GroupClient, KafkaConnectionManager):
-    """kafka-python's connection manager, and its client, as far as a group's coordinator is concerned.
-
-    Args:
-        name: Its client id.
-        group: The coordinator's side.
-        clock: The time.
-        net: The loop of its process.
-        options: See `GroupClient`.
-
-    Attributes:
-        cluster: What it knows of topics.
-    """
+    """kafka-python's connection manager, and its client, as far as a group's coordinator is concerned."""
 
     def __init__(
         self, name: str, group: HostedClassicGroup, clock: Clock, net: VirtualNet, **options: Any

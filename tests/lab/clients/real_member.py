@@ -20,19 +20,7 @@ if TYPE_CHECKING:
 
 
 class RealMember(ClassicConsumer):
-    """A simulated consumer of the classic protocol, with the code of its library.
-
-    Args:
-        name: Its name in the timeline.
-        group: The coordinator's side.
-        clock: The time.
-        topics: What it subscribes to.
-        partitions: Topic -> the partitions that it has now.
-        assignors: Its assignors, the preferred first.
-        instance_id: Makes it a static member.
-        settings: Its consumer's settings.
-        report: Gets its events.
-    """
+    """A simulated consumer of the classic protocol, with the code of its library."""
 
     _coordinator: Any = None
     _subscription: Any = None

@@ -37,14 +37,7 @@ _Members = tuple[tuple[str, tuple[str, ...]], ...]
 def every(
     depth: int, *, client: str = "ours", strategy: str = "cooperative-sticky", work_ms: int = WORK_MS
 ) -> Iterator[Schedule]:
-    """All schedules of this many steps after the first member's join.
-
-    Args:
-        depth: How many steps.
-        client: What all members are.
-        strategy: Their strategy.
-        work_ms: How long each works between polls of `POLL_MS`.
-    """
+    """All schedules of this many steps after the first member's join."""
 
     def join(name: str, after_ms: int) -> Step:
         return Step(

@@ -135,12 +135,7 @@ class Step:
 class Schedule:
     """Steps that happen to a group.
 
-    Attributes:
-        strategy: The strategy of all members.
-        topics: Topic -> how many partitions, at the beginning.
-        steps: What happens, in order.
-        seed: Decides member ids, and so who leads.
-        delay_ms: The broker's `group.initial.rebalance.delay.ms`.
+    Its seed decides member ids, and so who leads.
     """
 
     strategy: str
@@ -242,13 +237,7 @@ def draw(
 ) -> Schedule:
     """Draw a schedule; the same for the same arguments.
 
-    Args:
-        seed: The seed.
-        length: How many steps it has at the most.
-        strategy: The strategy of all members.
-        clients: What members may be; see `tests.lab.schedules._clients`.
-        most_members: How many members there may be at once.
-        rare: Kinds of `RARE` that are drawn, too.
+    `rare` are kinds of `RARE` that are drawn, too.
     """
     return _Draw(Random(seed), clients, most_members, rare).schedule(seed, length, strategy)
 

@@ -70,11 +70,8 @@ def search(
 ) -> Tally:
     """Run schedules.
 
-    Args:
-        schedules: The schedules; they are asked for as they are run.
-        processes: How many processes work at it; by default as many as there are cores, 0 for this one.
-        watch: Called now and then with what there is so far.
-        stop_at_first: Whether to stop when a schedule breaks a group.
+    Schedules are asked for as they are run. By default as many processes work at it as there are cores; 0 is
+    this one.
     """
     total = Tally()
     work = _chunks(schedules)
@@ -154,12 +151,7 @@ def broken(schedule: Schedule) -> str:
 
 
 def shorten(schedule: Schedule, breaks: Callable[[Schedule], object] = broken) -> Schedule:
-    """The shortest schedule that breaks the group, found by leaving out and simplifying what one has.
-
-    Args:
-        schedule: One that breaks it.
-        breaks: Says whether one does.
-    """
+    """The shortest schedule that breaks the group, found by leaving out and simplifying what one has."""
     while True:
         for simpler in schedule.shorter():
             if breaks(simpler):

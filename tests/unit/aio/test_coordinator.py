@@ -38,6 +38,7 @@ from kafka_assignors.aio import _coordinator, _partitions, strategies
 from kafka_assignors.aio._coordinator import (
     _SENT_IN,
     FENCED_INSTANCE_ID,
+    JOINING,
     CooperativeCoordinator,
     EagerCoordinator,
     FencedInstanceIdError,
@@ -98,7 +99,7 @@ class Client:
         )
         self.answers: dict[str, Callable[[Any], Coroutine[Any, Any, Any]]] = {}
         self.sent: list[Any] = []
-        self._conns: Any = defaultdict(lambda: SimpleNamespace(_request_timeout=40))
+        self._conns: Any = defaultdict(lambda: SimpleNamespace(_request_timeout=40, close=lambda: None))
 
     def set_topics(self, topics: Any) -> None:
         """Do nothing."""
@@ -556,6 +557,25 @@ def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(eager: bool, gene
         assert joining.done()
         (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
         assert left._member_id == "m"
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("ends", ["_joined", "coordinator_dead"])
+@pytest.mark.parametrize("eager", [True, False])
+def test_the_connection_of_joins_is_closed_with_a_join_and_with_its_coordinator(
+    eager: bool, ends: str
+) -> None:
+    """It would be idle until the next join: a firewall drops it, and that join waits for long."""
+
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        closed: list[int] = []
+        connections: Any = coordinator._client._conns
+        for group in (1, JOINING):
+            connections[0, group] = SimpleNamespace(close=lambda group=group: closed.append(group))
+        getattr(coordinator, ends)()
+        assert closed == [JOINING]
+        assert [*connections] == [(0, 1)]
 
     in_generation_5(test, eager=eager)
 

@@ -193,7 +193,6 @@ def test_options_are_listed_by_what_they_are_about(capsys: pytest.CaptureFixture
         "The cluster",
         "Where they should be",
         "How gently",
-        "What is under way in these topics",
     ]
     gently = shown.split("How gently:\n")[1].split("\n\n")[0]
     assert re.findall(r"^  (--[\w-]+)", gently, re.MULTILINE) == [

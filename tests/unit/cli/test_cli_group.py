@@ -12,7 +12,7 @@ import pytest
 
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.main import main
-from kafka_assignors._cli.output import Answer
+from kafka_assignors._cli.output import show_result
 from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, Topic
 from kafka_assignors._groups.joining import Look
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
@@ -162,7 +162,7 @@ def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -
     first, second = value.members
     value = replace(value, members=(replace(first, client_id="\x1b[2Jx"), replace(second, client_id="a\nb")))
     live = live_group(value, topics={topic: (0,)})
-    Answer(dict, lines_of(live)).show(as_json=False)
+    show_result({}, lines_of(live), as_json=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[3] == r"leader: \x1b[2Jx"
     begin = lines.index("all members subscribe to or\\u202eders") + 1
