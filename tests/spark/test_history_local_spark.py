@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors._common.plain import to_json
 from kafka_assignors._common.times import moment
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
@@ -81,7 +80,6 @@ def everything(archive: Archive, chosen: dict[str, Any], folder: Path, engine: E
     """What every command finds, and the rows of the tables that it makes."""
     folder.mkdir()
     found: dict[str, Any] = {
-        "info": to_json(info(archive, **chosen, engine=engine)),
         "metrics": metrics(archive, folder / "metrics", **chosen, engine=engine),
         "what-if": sorted(
             map(repr, what_if(archive, assignors=["range", "sticky"], **chosen, engine=engine))
@@ -100,8 +98,31 @@ def everything(archive: Archive, chosen: dict[str, Any], folder: Path, engine: E
     return found
 
 
-def test_every_command_finds_the_same_with_spark_and_without(
+def test_info_without_spark_is_that_of_spark(
     spark: SparkSession,  # noqa: ARG001 - Engine.spark() takes the session that is there
+    case: tuple[Archive, dict[str, Any]],
+) -> None:
+    archive, chosen = case
+    found, expected = info(archive, **chosen, engine=HERE), info(archive, **chosen, engine=Engine.spark())
+    assert found == expected
+    assert [*found.groups] == [*expected.groups]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("story", "all"),
+        ("story", "since"),
+        ("story", "between"),
+        ("story", "groups"),
+        ("seed 1", "all"),
+        ("seed 2", "odd names"),
+    ],
+    ids=" ".join,
+    indirect=True,
+)
+def test_every_command_finds_the_same_with_spark_and_without(
+    spark: SparkSession,  # noqa: ARG001 - as above
     case: tuple[Archive, dict[str, Any]],
     tmp_path: Path,
 ) -> None:
