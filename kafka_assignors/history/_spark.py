@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.reading import Read
 
 _LOOK_SECONDS: Final = 0.3
+_TASKS_A_CORE: Final = 4
 
 
 def map_sorted(
@@ -45,7 +46,9 @@ def map_sorted(
     source = archive.source(spark, files=selection.files(archive))
     select = partial(_selected, read=source.read, selection=selection)
     selected = source.rows.mapInArrow(select, spark_schema(SELECTED))
-    ordered = selected.repartition("group").sortWithinPartitions(*ORDER)
+    # Left to itself, Spark goes by bytes, and makes fewer tasks than there is work for.
+    tasks = _TASKS_A_CORE * spark.sparkContext.defaultParallelism
+    ordered = selected.repartition(tasks, "group").sortWithinPartitions(*ORDER)
     return _outcome(ordered, task, where, wide)
 
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
-from kafka_assignors._cli.history_what_if_text import what_if_lines
+from kafka_assignors._cli.history_text import what_if_lines
 from kafka_assignors._cluster.groups import ClassicGroup, Topic
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import GroupFollower

@@ -15,7 +15,7 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors._cli.history_what_if_text import what_if_lines
+from kafka_assignors._cli.history_text import what_if_lines
 from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._groups.saving import ACTUAL, WhatIf, best_saving
 from kafka_assignors._groups.topics import TopicsSeen
