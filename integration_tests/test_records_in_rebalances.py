@@ -830,7 +830,10 @@ def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Applica
     first = group.consumer("a", **settings).go()
     group.settled({"a": 6})
     held = first.held
-    wait_for("regular heartbeats", lambda: first.coordinator._flow.listens_until < time.monotonic(), SECONDS)
+    listens_until, heartbeat = first.coordinator._flow.listens_until, first.coordinator.heartbeat
+    wait_for(
+        "the last heartbeat that is sooner than due", lambda: heartbeat.last_send >= listens_until, SECONDS
+    )
     first.halt()
     group.consumer("b", **settings).go()
     group.settled({"b": 6})

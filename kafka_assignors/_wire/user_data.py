@@ -14,6 +14,7 @@ All integers are big-endian.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -58,14 +59,15 @@ def _valid_weight(weight: int) -> int:
     return weight if 1 <= weight <= MAX_WEIGHT else 1
 
 
-def _tail(generation: int, weight: int) -> bytes:
+def encode_generation(generation: int, weight: int = 1) -> bytes:
+    """Write the user data of a cooperative member as Java's CooperativeStickyAssignor does."""
     return INT32.pack(generation) + (INT32.pack(weight) if weight != 1 else b"")
 
 
 def encode_sticky(claims: Mapping[str, Collection[int]], generation: int, weight: int = 1) -> bytes:
     """Write a prior assignment as Java's StickyAssignor does (v1), topics and partitions sorted."""
     listed = [(name, np.sort(np.fromiter(claims[name], dtype=">i4")).tobytes()) for name in sorted(claims)]
-    return encode_partition_list(listed) + _tail(generation, weight)
+    return encode_partition_list(listed) + encode_generation(generation, weight)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,11 +143,6 @@ def _read_any(data: bytes) -> tuple[Layout, StickyUserData]:
     raise UserDataError(f"{len(data)} bytes are no sticky user data ({'; '.join(faults)})")
 
 
-def encode_generation(generation: int, weight: int = 1) -> bytes:
-    """Write the user data of a cooperative member as Java's CooperativeStickyAssignor does."""
-    return _tail(generation, weight)
-
-
 def decode_generation(data: bytes) -> tuple[int, int] | None:
     """Read generation and weight of a cooperative member; None if the user data is anything else.
 
@@ -173,14 +170,6 @@ def _read_java(data: bytes, *, with_generation: bool = True, with_weight: bool =
     return StickyUserData(claims, generation, _valid_weight(weight))
 
 
-def _read_java_v0(data: bytes) -> StickyUserData:
-    return _read_java(data, with_generation=False)
-
-
-def _read_weighted(data: bytes) -> StickyUserData:
-    return _read_java(data, with_weight=True)
-
-
 def _read_kafka_python(data: bytes) -> StickyUserData:
     if not data.startswith(_KAFKA_PYTHON_PREFIX):
         raise UserDataError(f"it does not begin with {_KAFKA_PYTHON_PREFIX.hex()}")
@@ -189,7 +178,7 @@ def _read_kafka_python(data: bytes) -> StickyUserData:
 
 _LAYOUTS: Final[Mapping[Layout, Callable[[bytes], StickyUserData]]] = {
     "Java v1": _read_java,
-    "Java v0": _read_java_v0,
-    "with a weight": _read_weighted,
+    "Java v0": partial(_read_java, with_generation=False),
+    "with a weight": partial(_read_java, with_weight=True),
     "kafka-python": _read_kafka_python,
 }

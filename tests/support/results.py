@@ -33,7 +33,10 @@ def revision_of(text: str) -> str | None:
 
 def fault_of(root: Path, result: str, code: Sequence[str]) -> str | None:
     """Why a result does not say what its code does now; None if it does."""
-    revision = revision_of((root / RESULTS / result).read_text(encoding="utf-8"))
+    page = root / RESULTS / result
+    if not page.exists():
+        return "is not there"
+    revision = revision_of(page.read_text(encoding="utf-8"))
     if revision is None:
         return "names no revision"
     command = ["git", "-C", str(root), "rev-list", "--count", f"{revision}..HEAD", "--", *code]

@@ -29,7 +29,7 @@ def test_a_result_is_older_if_its_code_has_changed_since(tmp_path: Path) -> None
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-qm", "1")
     revision = git(tmp_path, "rev-parse", "--short=7", "HEAD")
-    names = ("a.md", "b.md", "unknown.md")
+    names = ("a.md", "b.md", "gone.md", "unknown.md")
     (results / "code.toml").write_text("".join(f'"{name}" = ["measured.py"]\n' for name in names))
     (results / "a.md").write_text(f"- revision: 0123456, {revision}-dirty\n", encoding="utf-8")
     (results / "b.md").write_text("| a | b |\n", encoding="utf-8")
@@ -38,6 +38,7 @@ def test_a_result_is_older_if_its_code_has_changed_since(tmp_path: Path) -> None
     git(tmp_path, "commit", "-qam", "2")
     always = [
         f"{RESULTS}/b.md names no revision",
+        f"{RESULTS}/gone.md is not there",
         f"{RESULTS}/unknown.md is of 0123456, which git does not know",
     ]
     assert faults(tmp_path) == always
