@@ -147,7 +147,13 @@ def _complete_assignors(ctx: click.Context, param: click.Parameter, incomplete: 
 
 
 def _replayed(function: Function) -> Function:
-    """What to replay histories with."""
+    """What to replay histories with: the function gets what is not the default as `replayed`."""
+
+    @wraps(function)
+    def run(*, assignors: Sequence[str], scenarios: Sequence[str], **others: Any) -> None:
+        given = {"assignors": assignors, "scenarios": scenarios}
+        function(replayed={name: names for name, names in given.items() if names}, **others)
+
     assignors = option(
         "--assignor",
         "assignors",
@@ -163,7 +169,7 @@ def _replayed(function: Function) -> Function:
         metavar="NAME",
         help="'as it was' or 'static members'; repeatable",
     )
-    return assignors(scenarios(function))
+    return assignors(scenarios(run))
 
 
 @click.group(
@@ -370,23 +376,17 @@ def metrics(
 def what_if(
     *,
     store: Store,
-    assignors: Sequence[str],
-    scenarios: Sequence[str],
+    replayed: Mapping[str, Any],
     selection: Mapping[str, Any],
     skip_bad: bool,
     as_json: bool,
 ) -> None:
     """Replay groups' histories with other assignors and settings."""
     from kafka_assignors._cli.history_text import what_if_lines
-    from kafka_assignors.history._what_if import job
+    from kafka_assignors.history import what_if
 
-    rows = job.what_if(
-        store.open(skip_bad=skip_bad),
-        assignors=assignors or job.ASSIGNORS,
-        scenarios=scenarios or job.SCENARIOS,
-        **selection,
-        engine=store.engine("replaying", replaying=True),
-    )
+    there = store.open(skip_bad=skip_bad)
+    rows = what_if(there, **replayed, **selection, engine=store.engine("replaying", replaying=True))
     show_result(rows, what_if_lines(rows), as_json=as_json)
 
 
@@ -401,26 +401,20 @@ def report(
     store: Store,
     page: Path,
     no_what_if: bool,
-    assignors: Sequence[str],
-    scenarios: Sequence[str],
+    replayed: Mapping[str, Any],
     selection: Mapping[str, Any],
     skip_bad: bool,
     as_json: bool,
 ) -> None:
     """Write a page on groups' histories, to be opened in a browser."""
-    if no_what_if and (assignors or scenarios):
+    if no_what_if and replayed:
         refuse("--no-what-if replays nothing: leave it out, or --assignor and --scenario")
     from kafka_assignors.history import report_archive
-    from kafka_assignors.history._what_if import job
 
-    done = report_archive(
-        store.open(skip_bad=skip_bad),
-        page,
-        assignors=() if no_what_if else assignors or job.ASSIGNORS,
-        scenarios=scenarios or job.SCENARIOS,
-        **selection,
-        engine=store.engine("reporting", replaying=not no_what_if),
-    )
+    there = store.open(skip_bad=skip_bad)
+    wanted: Mapping[str, Any] = {"assignors": ()} if no_what_if else replayed
+    engine = store.engine("reporting", replaying=not no_what_if)
+    done = report_archive(there, page, **wanted, **selection, engine=engine)
     lines = [f"{done.page}: {done.bytes:,} bytes, to be opened in a browser"]
     show_result(done, lines, as_json=as_json)
 
