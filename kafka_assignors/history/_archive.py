@@ -33,7 +33,6 @@ from kafka_assignors.history._archive_format import (
     WrongArchiveError,
     check_format,
     describe,
-    frontier_of,
     log_of,
     make_empty,
 )
@@ -328,7 +327,9 @@ class Archive:
 
     def frontier(self) -> dict[int, int]:
         """By partition, the offset up to which the topic was read."""
-        return frontier_of(self._records.transactions())
+        logs = range(self.description.partitions or 0)
+        found = {number: self._records.transaction(log_of(number)) for number in logs}
+        return {number: end for number, end in found.items() if end is not None}
 
     def dumps(self) -> list[str]:
         """The sources that are dumps."""

@@ -143,9 +143,3 @@ def describe(where: Place) -> None:
 def log_of(partition: int) -> str:
     """The transaction that says up to which offset a partition of the topic was read."""
     return f"{_LOG}{partition}"
-
-
-def frontier_of(transactions: Mapping[str, int]) -> dict[int, int]:
-    """By partition, the offset up to which the topic was read, by what commits have said."""
-    found = {int(name.removeprefix(_LOG)): end for name, end in transactions.items() if name.startswith(_LOG)}
-    return dict(sorted(found.items()))

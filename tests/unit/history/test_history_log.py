@@ -112,7 +112,7 @@ def test_of_two_that_make_a_table_at_once_the_later_is_told(
         return create(*wanted, **more)
 
     monkeypatch.setattr(DeltaTable, "create", late)
-    with pytest.raises(ConflictError, match=f"somebody else has just made the table {where}"):
+    with pytest.raises(ConflictError, match=f"there is a table at {where}: somebody else has made it"):
         Log.create(where, SCHEMA, description="places")
 
 
@@ -199,24 +199,6 @@ def test_numbers_of_names_survive_a_checkpoint_and_the_commits_before_it(log: Lo
     log.commit(transactions={"x": 11})
     opened.refresh()
     assert [opened.transaction(name) for name in ("x", "once-0")] == [11, 7]
-
-
-def test_each_commit_is_read_once_for_all_names(
-    log: Log, where: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(3):
-        log.commit(transactions={"x": number})
-    opened, read = Log(where), []
-    real = Place.read_text
-
-    def read_text(place: Place, name: str) -> str | None:
-        read.append(name)
-        return real(place, name)
-
-    monkeypatch.setattr(Place, "read_text", read_text)
-    for name in ("x", "y", "x", "z"):
-        opened.transaction(name)
-    assert read == [f"{version:020}.json" for version in range(4)]
 
 
 def test_files_that_nobody_needs_are_deleted_when_they_are_old(log: Log, where: Place) -> None:
