@@ -1,9 +1,9 @@
-"""What the archive's log costs: beside the format before it, by the number of commits, and over a year.
+"""What the archive's log costs: beside an earlier revision, by the number of commits, and over a year.
 
     python -m benchmarks.history_log --before REVISION
 
-REVISION is one that wrote archives of format 1. Its sources and these run the same jobs in turn, each job in
-a process of its own with a new JVM, and who is first changes. CPU seconds are those of all its processes.
+The sources of REVISION and these run the same jobs in turn, each job in a process of its own with a new JVM,
+and who is first changes. CPU seconds are those of all its processes.
 
 What was measured is kept in the folder --work, with the archives, until the page is whole: a run that was
 ended goes on there. The status is 1 if the tables take too much of the CPU of before.
@@ -22,7 +22,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -47,7 +47,7 @@ MODERN_HOURS: Final = 24
 SETTINGS: Final = {"spark.driver.memory": "4g"}
 """As large an archive does not fit into Spark's default, in either tree."""
 LARGEST_RATIO: Final = 1.2
-"""Of the tables' CPU to that of the format before."""
+"""Of the tables' CPU to that of before."""
 
 JOBS: Final = {
     "start": "start, and open the archive",
@@ -109,10 +109,7 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
         [pa.array(column, field.type) for column, field in zip(columns, ARCHIVE, strict=True)], schema=ARCHIVE
     )
     frame = spark.createDataFrame(table, spark_schema(ARCHIVE))
-    if hasattr(archive, "append"):
-        archive.append(frame, "topic", archive.read_to({0: (number + 1) * count}))
-    else:
-        archive.write(frame, "topic", f"{number:08d}")
+    archive.append(frame, "topic", archive.read_to({0: (number + 1) * count}))
 
 
 def _sum(rows: Any) -> None:
@@ -166,7 +163,7 @@ def beside(before: str, records: int, times: int, state: State) -> tuple[list[st
     archives = {tree: state.folder / tree / "archive" for tree in trees}
     found: dict[tuple[str, str], list[dict[str, float]]] = {}
     with progress_bar() as bar:
-        task = bar.add_task("beside the format before", total=len(trees) * (1 + times * len(JOBS)))
+        task = bar.add_task("beside the revision before", total=len(trees) * (1 + times * len(JOBS)))
         for tree, root in trees.items():
             state.once(f"make {tree}", partial(_make, root, archives[tree], records))
             bar.advance(task)
@@ -302,8 +299,9 @@ def _row(spark: SparkSession, folder: Path, title: str, number: int, seconds: Se
 
 
 def a_year(days: int) -> list[str]:
-    """What is read for the last hour of a year whose files have an hour each, by `read` and `read_groups`."""
+    """What is read for the last hour of a year of files of an hour: of all records, and of groups."""
     from kafka_assignors.history import spark_session  # noqa: PLC0415
+    from kafka_assignors.history._records import Selection  # noqa: PLC0415
 
     spark = spark_session("local[2]", settings=SETTINGS)
     lines = ["| archive | way | files | read | rows | s |", "|---|---|---|---|---|---|"]
@@ -312,33 +310,36 @@ def a_year(days: int) -> list[str]:
             archive = _of_hours(Path(temporary) / "archive", days * 24, modern)
             since = BEGAN + timedelta(days=days, hours=-1)
             archive.read(spark, since=since).count()
-            for way in ("read", "read_groups"):
-                archive.asked.clear()
+            ways: dict[str, tuple[Sequence[Any], Callable[[], int]]] = {
+                "read": (archive.files(since=since), archive.read(spark, since=since).count),
+                "metrics": (
+                    Selection(since=since).files(archive),
+                    partial(_measured, archive, since),
+                ),
+            }
+            for way, (asked, run) in ways.items():
                 began = time.perf_counter()
-                rows = getattr(archive, way)(spark, since=since).count()
+                rows = run()
                 took = time.perf_counter() - began
                 files = len(archive.files())
-                lines.append(
-                    f"| {title} | {way} | {files:,} | {len(archive.asked):,} | {rows:,} | {took:.2f} |"
-                )
+                lines.append(f"| {title} | {way} | {files:,} | {len(asked):,} | {rows:,} | {took:.2f} |")
     spark.stop()
     return [*lines, "", "*read* is how many files of the archive the tasks open. The time is `--since 1h`'s."]
 
 
+def _measured(archive: Any, since: datetime) -> int:
+    from kafka_assignors.history import Engine, metrics  # noqa: PLC0415
+
+    return len(metrics(archive, since=since, engine=Engine.spark()))
+
+
 def _of_hours(folder: Path, hours: int, modern: int) -> Any:
-    """An archive with a file for each hour, which notes what it has read."""
+    """An archive with a file for each hour."""
     from kafka_assignors.history import Archive  # noqa: PLC0415
     from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
     from kafka_assignors.history._store.writing import TaskFiles  # noqa: PLC0415
 
-    class Noting(Archive):
-        asked: ClassVar[set[str]] = set()
-
-        def rows(self, spark: Any, files: Any = None, columns: Any = ()) -> Any:
-            self.asked.update(file.path for file in files)
-            return super().rows(spark, files, columns)
-
-    archive = Noting.create(folder)
+    archive = Archive.create(folder)
     log, _ = archive.logs
     added = []
     for hour in range(hours):
@@ -369,7 +370,7 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
 
 _PAGE: Final = """# The archive's log
 
-## Beside the format before
+## Beside the revision before
 
 {records:,} records of 7 kB over {days} days in {batches} batches; the median of {times} runs in turn, of
 `{before}` and of these sources. Spark runs with `local[2]`.
@@ -403,7 +404,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--before", default="d51904f", help="a revision of format 1 (%(default)s)")
+    parser.add_argument("--before", required=True, help="the revision")
     parser.add_argument("--records", type=int, default=240_000, help="how many (%(default)s)")
     parser.add_argument("--times", type=int, default=3, help="runs of each job (%(default)s)")
     parser.add_argument("--commits", type=int, default=COMMITS[-1], help="how many at most (%(default)s)")

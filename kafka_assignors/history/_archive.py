@@ -233,7 +233,7 @@ class Archive:
     def batches(self, files: Sequence[DataFile], columns: Sequence[str]) -> Iterator[Any]:
         """Rows of some of `files`, in this process; see `rows`."""
         where = self._records.where
-        parts = [*chain.from_iterable(parts_of(where, files, 1))]
+        parts = chain.from_iterable(parts_of(files, 1))
         return read_parts(where, parts, _columns(columns), skip_bad=self.skip_bad)
 
     def places(self, spark: SparkSession, sources: Sequence[str] | None = None) -> DataFrame:
@@ -260,66 +260,19 @@ class Archive:
             groups: Patterns of groups' names, such as "orders-*"; all groups if there are none. With
                 patterns, records whose key names no group are left out.
         """
-        return self._read(spark, self.files(since=since, until=until), since, until, groups)
+        from kafka_assignors.history._spark_columns import selected  # noqa: PLC0415 - needs Spark
 
-    def read_groups(
-        self,
-        spark: SparkSession,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        groups: Sequence[str] = (),
-    ) -> DataFrame:
-        """As `read`, with a column `group`, and only records that belong to one.
-
-        A group of KIP-848 begins with its state at `since`, as each of its records holds only a part of it.
-        The state is what compaction would have left by then: the newest record of each key, as if written at
-        that moment. Of groups that have no such record from then on there is nothing.
-        """
-        from kafka_assignors.history._spark_columns import begun_with, with_group  # noqa: PLC0415 - needs Spark
-
-        rows = with_group(self.read(spark, since=since, until=until, groups=groups))
-        if since is None or not (old := self.files_before(since, until)):
-            return rows
-        new = [file for file in self.files(since=since, until=until) if may_be_modern(file)]
-        before = with_group(self._read(spark, old, None, since, groups))
-        after = with_group(self._read(spark, new, since, until, groups))
-        return rows.unionByName(begun_with(before, after, since))
+        rows = self.rows(spark, self.files(since=since, until=until), ARCHIVE.names)
+        return selected(rows, since, until, groups)
 
     def files_before(self, since: datetime, until: datetime | None) -> list[DataFile]:
-        """The files that may have what groups of KIP-848 begin with at `since`; see `read_groups`.
+        """The files that may have what groups of KIP-848 begin with at `since`; see `_records.begin`.
 
         There are none if there is no such group from then on.
         """
         if not any(map(may_be_modern, self.files(since=since, until=until))):
             return []
         return [file for file in self.files(until=since) if may_be_modern(file)]
-
-    def _read(
-        self,
-        spark: SparkSession,
-        files: Sequence[DataFile],
-        since: datetime | None,
-        until: datetime | None,
-        groups: Sequence[str],
-    ) -> DataFrame:
-        """As `read`, of some files."""
-        from kafka_assignors.history._spark_columns import selected  # noqa: PLC0415 - needs Spark
-
-        return selected(self.rows(spark, files, ARCHIVE.names), since, until, groups)
-
-    def counts(self, spark: SparkSession) -> dict[str, Counts]:
-        """How many records there are, by source.
-
-        A record that a dump and the topic both had is kept once, but counted in both if it is not kept.
-        """
-        source = self.source(spark, ("source", "type", "count", "key"))
-        count = partial(_count, read=source.read)
-        told = source.rows.mapInArrow(count, "source string, type int, kept boolean, count bigint").collect()
-        return {
-            name: counts_of(tuple(row[1:]) for row in told if row[0] == name)
-            for name in sorted({row[0] for row in told})
-        }
 
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""
@@ -342,9 +295,8 @@ class Archive:
 
     def topics(self) -> list[SeenTopic]:
         """The cluster's topics, in the order in which they were seen; see `SeenTopic`."""
-        batches = read_parts(
-            self._topics.where, [whole(file) for file in self._topics.files()], TOPICS, skip_bad=self.skip_bad
-        )
+        files = map(whole, self._topics.files())
+        batches = read_parts(self._topics.where, files, TOPICS, skip_bad=self.skip_bad)
         rows = chain.from_iterable(map(rows_of, batches))
         return sorted((SeenTopic(**row) for row in rows), key=lambda topic: (topic.seen, topic.topic))
 
@@ -491,18 +443,6 @@ def placed(files: Mapping[str, Iterable[DataFile]]) -> list[DataFile]:
         for folder, some in files.items()
         for file in some
     ]
-
-
-def _count(batches: Iterator[Any], *, read: Any) -> Iterator[Any]:
-    for batch in read(batches):
-        if batch.num_rows:
-            told = tally(batch)
-            columns = [[batch["source"][0].as_py()] * len(told), *map(list, zip(*told, strict=True))]
-            kinds = [pa.string(), pa.int32(), pa.bool_(), pa.int64()]
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)],
-                names=["source", "type", "kept", "count"],
-            )
 
 
 def _changed(listed: Mapping[str, LogTopic], known: Mapping[str, tuple[str, int]]) -> list[LogTopic]:

@@ -1,6 +1,6 @@
 """Rows of an archive in Spark's terms: which are meant, and what their keys say.
 
-`_local` has the same without Spark.
+`_records` has the same without Spark.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from kafka_assignors._common.times import in_utc
 from kafka_assignors.history._counts import NO_TYPE
-from kafka_assignors.history._schemas import KIP848_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,25 +35,6 @@ def selected(
     if groups:
         rows = rows.where(group_of(F.col("key")).rlike(_expression(groups)))
     return rows
-
-
-def with_group(rows: DataFrame) -> DataFrame:
-    """Those records that belong to a group, with its name as `group`."""
-    return rows.withColumn("group", group_of(F.col("key"))).where(F.col("group").isNotNull())
-
-
-def begun_with(before: DataFrame, after: DataFrame, since: datetime) -> DataFrame:
-    """What groups of KIP-848 begin with: see `Archive.read_groups`.
-
-    Args:
-        before: Records with a group, all before `since`.
-        after: The same, from then on.
-        since: The moment.
-    """
-    modern = F.col("type").isin(*KIP848_TYPES)
-    there = after.where(modern).select("group").distinct()
-    told = before.where(modern).join(there, "group", "left_semi")
-    return newest(told).withColumn("timestamp", F.lit(in_utc(since)))
 
 
 def newest(rows: DataFrame) -> DataFrame:

@@ -24,8 +24,10 @@ from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._dump import WrongDumpError, import_dump
+from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
+from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._spark_columns import group_of
 from kafka_assignors.history._spark_schema import spark_schema
@@ -34,9 +36,11 @@ from kafka_assignors.history._store.places import StoreError
 from kafka_assignors.history._store.writing import WrittenFiles, write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 pytestmark = pytest.mark.slow
 
@@ -91,6 +95,21 @@ def add(
         ends[row["partition"]] = max(row["offset"] + 1, ends.get(row["partition"], 0))
     told = archive.read_to(ends) if source == TOPIC_SOURCE else archive.imported(source)
     return archive.append(frame(spark, rows), source, told)
+
+
+def of_groups(archive: Archive, **what: Any) -> list[tuple[str, int, bytes, float]]:
+    """Each record that commands get of groups: its group, offset and value, and its hours after NOON."""
+
+    def listed(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[Any]:
+        hours = ((one, (one.time_us / 1e6 - NOON.timestamp()) / 3600) for one in records)
+        return ((group, one.offset, one.value, hour) for one, hour in hours)
+
+    return sorted({*Engine.local().map_groups(archive, Selection(**what), listed).rows})
+
+
+def counts_of(archive: Archive) -> Mapping[str, Counts]:
+    """How many records it has, by source."""
+    return info(archive, engine=Engine.local()).sources
 
 
 def files_of(archive: Archive) -> list[Path]:
@@ -171,15 +190,7 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
     add(spark, archive, rows)
     add(spark, archive, rows[:5], "dump-again")
 
-    def selected(**what: Any) -> list[tuple[str, int, bytes, float]]:
-        found = archive.read_groups(spark, **what).withColumn("at", F.unix_seconds("timestamp")).distinct()
-        began = NOON.timestamp()
-        return sorted(
-            (row["group"], row["offset"], bytes(row["value"]), (row["at"] - began) / 3600)
-            for row in found.collect()
-        )
-
-    assert selected(since=since) == [
+    assert of_groups(archive, since=since) == [
         ("classic", 11, b"v", 11),
         ("modern", 1, b"v", 10),
         ("modern", 4, b"newest", 10),
@@ -187,14 +198,14 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
         ("over", 8, b"v", 10),
         ("over", 12, b"v", 12),
     ]
-    assert selected(since=since.replace(tzinfo=None), until=since + timedelta(hours=2), groups=["*er*"]) == [
+    until = since + timedelta(hours=2)
+    assert of_groups(archive, since=since.replace(tzinfo=None), until=until, groups=["*er*"]) == [
         ("modern", 1, b"v", 10),
         ("modern", 4, b"newest", 10),
         ("modern", 10, b"v", 10),
     ]
-    assert selected(until=since, groups=["over"]) == [("over", 8, b"v", 8)]
+    assert of_groups(archive, until=since, groups=["over"]) == [("over", 8, b"v", 8)]
     assert offsets(archive.read(spark, since=since)) == [(0, 10), (0, 11), (0, 12)]
-    assert archive.read_groups(spark, since=since).dtypes == archive.read_groups(spark).dtypes
 
 
 def test_only_the_days_that_are_asked_for_are_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -207,6 +218,11 @@ def test_only_the_days_that_are_asked_for_are_read(spark: SparkSession, tmp_path
 
 
 THIRD_DAY = datetime(2026, 3, 3, tzinfo=UTC)
+
+
+def offsets_of_groups(archive: Archive) -> list[int]:
+    """The offsets of groups' records from the third day on, and of what they begin with."""
+    return sorted(offset for _, offset, _, _ in of_groups(archive, since=THIRD_DAY))
 
 
 def spoil(archive: Archive, *days: int) -> None:
@@ -230,9 +246,7 @@ def test_days_before_are_not_read_if_they_have_no_records_of_kip848(
     old = [record(0, key_of("g")), counted(1, 1, 500), record(24, key_of("g")), record(25, b"\2")]
     add(spark, archive, [*old, *rows])
     spoil(archive, 1, 2)
-    found = archive.read_groups(spark, since=THIRD_DAY)
-    assert offsets(found) == [(0, row["offset"]) for row in rows]
-    assert found.dtypes == archive.read_groups(spark).dtypes
+    assert offsets_of_groups(archive) == [row["offset"] for row in rows]
 
 
 def test_of_days_before_those_are_read_that_have_records_of_kip848(
@@ -247,27 +261,14 @@ def test_of_days_before_those_are_read_that_have_records_of_kip848(
     ]
     add(spark, archive, rows)
     spoil(archive, 2)
-    assert offsets(archive.read_groups(spark, since=THIRD_DAY)) == [(0, 0), (0, 48)]
+    assert offsets_of_groups(archive) == [0, 48]
 
 
 def test_days_before_are_not_read_if_no_group_of_kip848_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     add(spark, archive, [record(0, key_of("modern", 3)), record(48, key_of("g"))])
     spoil(archive, 1)
-    assert offsets(archive.read_groups(spark, since=THIRD_DAY)) == [(0, 48)]
-
-
-def test_days_before_are_read_whose_log_does_not_tell_what_they_have(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    (tmp_path / "archive.json").write_text('{"format": 1, "topic": "__consumer_offsets"}')
-    for row in (record(0, key_of("modern", 3)), record(48, key_of("modern", 8) + b"\0\1m")):
-        day = tmp_path / "records" / "source=topic" / "batch=0" / f"day={row['timestamp']:%F}"
-        day.mkdir(parents=True)
-        pq.write_table(pa.Table.from_pylist([row], schema=ARCHIVE), day / "part.parquet")
-    archive = Archive.create(tmp_path)
-    assert not any("type" in file.least for file in archive.files())
-    assert offsets(archive.read_groups(spark, since=THIRD_DAY)) == [(0, 0), (0, 48)]
+    assert offsets_of_groups(archive) == [48]
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
@@ -313,7 +314,7 @@ def test_a_batch_is_what_its_counts_say(spark: SparkSession, tmp_path: Path) -> 
         kept=Counter({"GroupMetadata": 1, "ConsumerGroupMetadata": 1, "no type": 1}),
         counted=Counter({"OffsetCommit": 40}),
     )
-    assert archive.counts(spark) == {TOPIC_SOURCE: first}
+    assert counts_of(archive) == {TOPIC_SOURCE: first}
     assert offsets(archive.read(spark)) == [(0, 0), (0, 1), (0, 2)]
 
 
@@ -438,13 +439,13 @@ class TestMaintenance:
         self, spark: SparkSession, tmp_path: Path
     ) -> None:
         archive = captured(spark, tmp_path)
-        rows, counts, before = offsets(archive.read(spark)), archive.counts(spark), archive.version
+        rows, counts, before = offsets(archive.read(spark)), counts_of(archive), archive.version
         plan = plan_maintenance(archive)
         assert ([len(day) for day in plan.compacted], plan.removed, plan.deleted) == ([4], [], [])
         assert archive.version == before
         maintain(spark, archive, plan)
         assert days_of(archive) == [("dump-1", "2026-03-05"), ("topic", "2026-03-01")]
-        assert (offsets(archive.read(spark)), archive.counts(spark)) == (rows, counts)
+        assert (offsets(archive.read(spark)), counts_of(archive)) == (rows, counts)
         assert archive.frontier() == {0: 8}
         assert (archive.has("dump-1"), archive.has("dump-2")) == (True, False)
         assert plan_maintenance(archive).compacted == []
@@ -506,12 +507,12 @@ class TestMaintenance:
         add(spark, archive, rows)
         today = date(2026, 3, 3)
         since = datetime(2026, 3, 3, tzinfo=UTC)
-        before = sorted(archive.read_groups(spark, since=since).collect())
+        before = of_groups(archive, since=since)
         plan = plan_maintenance(archive, keep=1, today=today)
         assert ([file.values["day"] for file in plan.removed], plan.keeps) == (["2026-03-01"], True)
         maintain(spark, archive, plan)
         assert offsets(archive.rows(spark)) == [(0, 1), (0, 3), (0, 48), (0, 49)]
-        assert sorted(archive.read_groups(spark, since=since).collect()) == before
+        assert of_groups(archive, since=since) == before
         assert archive.frontier() == {0: 50}
         again = plan_maintenance(archive, keep=1, today=today)
         assert (again.removed, again.compacted) == ([], [])
@@ -550,7 +551,7 @@ class TestMaintenance:
 
 def test_an_archive_without_records_has_none(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
-    assert (offsets(archive.read(spark)), archive.counts(spark), archive.frontier()) == ([], {}, {})
+    assert (offsets(archive.read(spark)), counts_of(archive), archive.frontier()) == ([], {}, {})
     found = info(archive)
     assert (found.since, found.until, found.groups) == (None, None, {})
 
@@ -682,7 +683,7 @@ def test_a_dump_with_lines_that_are_no_records_adds_nothing(
     with pytest.raises(WrongDumpError, match="has 1 lines that are no records") as raised:
         import_dump(spark, dump, archive)
     assert shown in str(raised.value)
-    assert archive.counts(spark) == {}
+    assert counts_of(archive) == {}
 
 
 def test_a_dump_that_is_no_dump_is_refused(spark: SparkSession, tmp_path: Path) -> None:

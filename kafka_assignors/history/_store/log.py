@@ -245,7 +245,7 @@ class Log:
         """
         commit = uuid4().hex
         now = int(time.time() * 1000)
-        known = self._transactions
+        known, before = self._transactions, self.version
         try:
             with asking(f"commit to {self.where}"):
                 self._table.create_write_transaction(
@@ -266,7 +266,8 @@ class Log:
             if not self._was_done(commit):
                 raise ConflictError(f"somebody else has committed to {self.where} meanwhile") from error
         self.refresh()
-        self._transactions = {**known, **(transactions or {})}
+        if self.version == before + 1:  # nobody else has given numbers to names meanwhile
+            self._transactions = {**known, **(transactions or {})}
 
     def _was_done(self, commit: str) -> bool:
         """Whether a commit is there: if an answer was lost, a client tries again, and finds its own."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -172,16 +171,6 @@ class Place:
                 continue
             except (OSError, DeltaError):
                 return  # a store that does not answer is not asked for each file
-
-    def remove_folders(self, names: list[str]) -> None:
-        """Remove folders with all that is in them, as far as they can be."""
-        for name in names:
-            if self.local is not None:
-                shutil.rmtree(self.local / name, ignore_errors=True)
-                continue
-            with suppress(StoreError), asking(f"list {self / name}"):
-                chosen = fs.FileSelector(name, recursive=True, allow_not_found=True)
-                self.remove([info.path for info in self.files().get_file_info(chosen) if info.is_file])
 
 
 def place(text: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Place:

@@ -156,6 +156,7 @@ def test_of_two_commits_that_give_a_name_its_number_one_is_done(log: Log, where:
 
 def test_commits_of_other_names_do_not_disturb_each_other(log: Log, where: Place) -> None:
     late = Log(where)
+    assert late.transaction("x") is None
     log.commit(add=[file("a")], transactions={"x": 1})
     late.commit(add=[file("b")], transactions={"y": 5})
     assert (late.version, names(late)) == (2, ["a", "b"])
