@@ -41,10 +41,11 @@ def beside(session: nox.Session, requirement: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff: rules and format; what rooms may import."""
+    """Ruff: rules and format; what rooms may import, and how large they may be."""
     run(session, "ruff", "check")
     run(session, "ruff", "format", "--check")
     run(session, "lint-imports", "--no-cache")
+    run(session, "tests.support.lines")
 
 
 @nox.session
@@ -155,6 +156,7 @@ def release(session: nox.Session) -> None:
     }
     if wrong := [fault for fault, right in checks.items() if not right]:
         session.error(f"{version} cannot be released: {'; '.join(wrong)}")
+    run(session, "tests.support.results", "--fail")
     session.install("build")
     source = session.create_tmp()
     session.run("bash", "-c", f"git archive HEAD | tar -x -C {source}", external=True)

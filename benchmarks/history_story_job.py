@@ -66,7 +66,7 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     from kafka_assignors._groups.topics import TopicsSeen  # noqa: PLC0415
     from kafka_assignors.history._decoded import read_batches  # noqa: PLC0415
     from kafka_assignors.history._metrics import measure_group  # noqa: PLC0415
-    from kafka_assignors.history._report import story_of  # noqa: PLC0415
+    from kafka_assignors.history._report import report_group  # noqa: PLC0415
     from kafka_assignors.history._what_if.job import (  # noqa: PLC0415
         ASSIGNORS,
         SCENARIOS,
@@ -103,7 +103,7 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
 
     def report(batch: Any) -> None:
         with no_garbage_collection():
-            (row,) = story_of(
+            (row,) = report_group(
                 "g", records(batch), wanted=wanted, topics=topics, topic_names={}, limits=ReportLimits()
             )
             Drawing.from_json(json.loads(json.dumps(row))["drawing"])

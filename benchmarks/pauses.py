@@ -126,10 +126,10 @@ def _takes_commits(server: str, topic: str) -> bool:
     """Whether a broker takes a commit, of a group without members and with the same coordinator."""
     committed = OffsetCommitRequest.OffsetCommitRequestTopic
     at = committed.OffsetCommitRequestPartition(partition_index=0, committed_offset=0, committed_metadata="")
-    request = OffsetCommitRequest[_VERSION](
+    request = OffsetCommitRequest(
         group_id="watcher", member_id="", topics=[committed(name=topic, partitions=[at])]
     )
-    answer = OffsetCommitResponse.decode(ask(server, request), version=_VERSION, header=True)
+    answer = ask(server, request, OffsetCommitResponse, _VERSION)
     return not answer.topics[0].partitions[0].error_code
 
 

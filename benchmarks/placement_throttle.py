@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
@@ -25,7 +24,6 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.placement._cluster.reassign import reassign
 from kafka_assignors.placement._cluster.throttle import Throttle
-from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
 from kafka_assignors.placement._cluster.topics import create_topic
 from kafka_assignors.testing import kafka_cluster
 from kafka_assignors.testing._brokers.access import Access
@@ -137,18 +135,17 @@ def measure(
     """Move the second of the topics to a broker, under load on the first."""
     live, moved = topics
     placed = {moved: {partition: [1, broker] for partition in range(PARTITIONS)}}
-    with tempfile.TemporaryDirectory() as folder:
-        throttle = Throttle(rate, ThrottleJournal("benchmark", Path(folder)), print) if rate else None
-        settings = {"linger.ms": 0, "acks": "all"}
-        with Paced(Producer({**Access.to(cluster).librdkafka(), **settings}), live) as load:
-            time.sleep(1)
-            load.waits.clear()
-            began = time.monotonic()
-            if rate == 0:
-                time.sleep(QUIET_SECONDS)
-            else:
-                reassign(admin, placed, throttle=throttle)
-            seconds = time.monotonic() - began
+    throttle = Throttle(rate, print) if rate else None
+    settings = {"linger.ms": 0, "acks": "all"}
+    with Paced(Producer({**Access.to(cluster).librdkafka(), **settings}), live) as load:
+        time.sleep(1)
+        load.waits.clear()
+        began = time.monotonic()
+        if rate == 0:
+            time.sleep(QUIET_SECONDS)
+        else:
+            reassign(admin, placed, throttle=throttle)
+        seconds = time.monotonic() - began
     return Outcome(seconds=seconds, waits=sorted(load.waits))
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from integration_tests.support.clusters import own_cluster
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors.testing.chaos import BROKER_SETTINGS
+from tests.lab.chaos import BROKER_SETTINGS
 from tests.support.kinds import SHAPES, fixtures_of
 
 if TYPE_CHECKING:

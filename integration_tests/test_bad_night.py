@@ -81,7 +81,6 @@ class Night:
         self._screens = screens
         self._environment = {
             **os.environ,
-            "XDG_STATE_HOME": str(folder),
             "PYTHONUNBUFFERED": "1",
         }
         self.config = self.write_config("ops.properties", cluster.security.password)
@@ -294,7 +293,7 @@ def a_reassignment_begins(night: Night) -> subprocess.Popen[str]:
     )
     assert moving.stderr is not None
     assert moving.stderr.readline() == "0 of 1 partitions done, 1 under way\n"
-    text = night.ask("placement", "reassign", "invoices", "--verify", status=1, screen="move-under-way")
+    text = night.ask("placement", "verify", "invoices", status=1, screen="move-under-way")
     assert text.startswith("1 partition under way, 1 new replica not in sync, ")
     assert f"broker {night.dead} is " in text
     assert "throttled to 1.0 KiB/s" in text
@@ -325,7 +324,7 @@ def a_broker_is_missing(night: Night) -> None:
 
 def the_reassignment_stalls(night: Night, moving: subprocess.Popen[str]) -> None:
     why = f"broker {night.dead} is fenced: invoices-0 cannot continue"
-    way_out = "start it, or break off with --cancel"
+    way_out = "start it, or break off with `placement cancel`"
     assert moving.stderr is not None
     # The connection of who began it breaks: when it has said why the move waits, or has long not said it.
     breaks = threading.Timer(PATIENCE, moving.kill)
@@ -338,11 +337,11 @@ def the_reassignment_stalls(night: Night, moving: subprocess.Popen[str]) -> None
     assert said[-2:] == [f"  {why}\n", f"    {way_out}\n"], said
     moving.kill()
     moving.communicate(timeout=PATIENCE)
-    found = night.read("placement", "reassign", "invoices", "--verify", status=1)
+    found = night.read("placement", "verify", "invoices", status=1)
     assert found["under_way"] == [["invoices", 0]]
     assert found["waits_for"] == [{"why": why, "way_out": way_out}]
     assert f"  {why}\n    {way_out}\n" in night.ask(
-        "placement", "reassign", "invoices", "--verify", status=1, screen="move-stalled"
+        "placement", "verify", "invoices", status=1, screen="move-stalled"
     )
 
 
@@ -501,7 +500,7 @@ def the_broker_is_back(night: Night, admin: Admin) -> None:
     text = night.ask(*moves, "--execute", screen="move-done", once=True)
     assert text.startswith(f"invoices-0: to {night.dead} in place of {night.other}, ")
     assert text.endswith("\npartitions reassigned: 1\n")
-    verified = night.ask("placement", "reassign", "invoices", "--verify", screen="move-verified")
+    verified = night.ask("placement", "verify", "invoices", screen="move-verified")
     assert verified == "nothing is under way\n"
     wait_for(
         "no throttles",

@@ -14,19 +14,18 @@ from kafka import TopicPartition
 from integration_tests.support import services
 from integration_tests.support.says import SAYS, says
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors.testing import (
+from kafka_assignors.testing import GroupNotStableError, Load
+from kafka_assignors.testing._topics import admin_client
+from kafka_assignors.testing.events import (
     Assigned,
     CommitFailed,
     Committed,
     Consumed,
-    GroupNotStableError,
-    Load,
     Noted,
     PolledLate,
     Processed,
     Subscribed,
 )
-from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -16,7 +16,7 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.testing.chaos import ChaosError, Limits, Outcome, Script, plan_events, unleash
+from tests.lab.chaos import ChaosError, Limits, Outcome, Script, plan_events, unleash
 
 if TYPE_CHECKING:
     from kafka_assignors import Group

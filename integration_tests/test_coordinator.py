@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafka_assignors.coordinator import partition_for_group
-from kafka_assignors.coordinator._finding import GROUPS_TOPIC
+from kafka_assignors._groups.finding import GROUPS_TOPIC
+from kafka_assignors.groups import partition_for_group
 from kafka_assignors.testing._brokers.metadata import cluster_state, coordinator_by
 from kafka_assignors.testing._brokers.waiting import wait_until
 

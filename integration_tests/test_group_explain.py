@@ -15,9 +15,9 @@ from kafka.structs import OffsetAndMetadata
 from integration_tests.support.commands import run_command
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import ClassicGroup, committed_offsets, describe_classic
+from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
-from kafka_assignors.coordinator._finding import GROUPS_TOPIC
-from kafka_assignors.coordinator._live import find_coordinator
+from kafka_assignors.groups._coordinator import coordinator_of
 from kafka_assignors.testing import (
     Cluster,
     ConsumerGroup,
@@ -25,11 +25,13 @@ from kafka_assignors.testing import (
     grow_topic,
 )
 from kafka_assignors.testing._brokers.metadata import coordinator_by
+from tests.support.pages import listings
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
+PAGE = "docs/coordinator.md"
 SETTINGS = {"session_timeout_ms": 9000, "metadata_max_age_ms": 500}
 
 
@@ -207,6 +209,15 @@ def test_a_group_without_members_is_explained(kafka: Cluster, group_id: str) -> 
     assert (found["state"], found["members"], found["strategy"]) == ("Empty", [], None)
 
 
+@pytest.mark.parametrize("code", [code for code in listings(PAGE) if "Cluster(" in code])
+def test_a_listing_of_the_page_runs(kafka: Cluster, code: str) -> None:
+    topic = create_topic(kafka, 2)
+    with group_of(kafka, topic, "billing", RangeAssignor) as group:
+        group.join("a")
+        group.wait_stable()
+        exec(code.replace("kafka-1:9092", ",".join(kafka.bootstrap_servers)), {})  # noqa: S102 - the page is ours
+
+
 def test_who_does_not_exist_is_refused(kafka: Cluster) -> None:
     done = run(kafka, "explain", "nobody")
     assert done.returncode == 2
@@ -240,6 +251,6 @@ def admin(three_brokers: Cluster) -> Iterator[Admin]:
 @pytest.mark.parametrize("name", ["orders", "x", "日本", "\N{GRINNING FACE}", "a" * 40])
 def test_the_coordinator_is_found_as_the_brokers_find_it(kafka: Cluster, admin: Admin, name: str) -> None:
     expected = coordinator_by(kafka.bootstrap_servers[0], name)
-    found = find_coordinator(admin, name)
+    found = coordinator_of(admin, name)
     assert (found.broker, found.partitions) == (expected, 50)
     assert found.address in kafka.bootstrap_servers

@@ -11,10 +11,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from integration_tests.support.commands import run_command
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._cli.group_list import matching
 from kafka_assignors._cluster.groups import describe_classic
 from kafka_assignors.assignors import RangeAssignor
-from kafka_assignors.coordinator._fleet import read_fleet
+from kafka_assignors.groups._status import read_groups
 from kafka_assignors.testing import ConsumerGroup, create_topic
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def test_many_groups_take_as_many_requests_as_few(
             for number in range(many):
                 commit(kafka_cluster, f"{prefix}-{many}-{number}", topic, number % 10)
             sent.clear()
-            found = read_fleet(admin, wanted=matching([f"{prefix}-{many}-*"]))
+            found = read_groups(admin, [f"{prefix}-{many}-*"])
             assert sum(one.lag.total for one in found if one.lag) == sum(10 - n % 10 for n in range(many))
             counts.append(len(sent))
     finally:

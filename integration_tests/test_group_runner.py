@@ -167,7 +167,7 @@ def test_a_static_member_restarts_without_a_rebalance(
 def test_new_partitions_are_handed_out_and_consumed(
     topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor])
+    group = consumer_group(topic, [RangePartitionAssignor], recalls_joins=True)
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         group.join("a")
         group.join("b")
@@ -181,7 +181,7 @@ def test_new_partitions_are_handed_out_and_consumed(
 
 def test_a_pattern_finds_a_new_topic(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
     first = topic_factory(2)
-    group = consumer_group(re.compile(first), [RangePartitionAssignor])
+    group = consumer_group(re.compile(first), [RangePartitionAssignor], recalls_joins=True)
     group.join("a")
     assert sizes(group) == {"a": 2}
     topic_factory(3, name=f"{first}-more")
@@ -190,7 +190,7 @@ def test_a_pattern_finds_a_new_topic(topic_factory: MakeTopic, consumer_group: M
 
 def test_members_change_their_topics(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
     one, two = topic_factory(4), topic_factory(2)
-    group = consumer_group(one, [RangePartitionAssignor])
+    group = consumer_group(one, [RangePartitionAssignor], recalls_joins=True)
     a, b = group.join("a"), group.join("b")
     assert sizes(group) == {"a": 2, "b": 2}
     b.unsubscribe()

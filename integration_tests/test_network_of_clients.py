@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from kafka_assignors.testing import ConsumerGroup, CutOff, Load, Reconnected
+from kafka_assignors.testing import ConsumerGroup, Load
+from kafka_assignors.testing.events import CutOff, Reconnected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """What Java's consumer and librdkafka do where they differ from kafka-python, held once on a real broker.
 
-The simulated members of `kafka_assignors.coordinator._simulator.other_clients` rest on it.
+The simulated members of `tests.lab.clients.other_clients` rest on it.
 """
 
 from __future__ import annotations

@@ -263,18 +263,17 @@ def test_a_reassignment_is_broken_off(three_brokers: Cluster, admin: Admin, topi
     live.create_topic(admin, topic, {0: [1, 2]})
     with stopped(three_brokers, 3):
         admin.ask(lambda client: client.alter_partition_reassignments({TopicPartition(topic, 0): [1, 3]}))
-        assert command(three_brokers, "reassign", topic, "--cancel")["cancelled"] == [[topic, 0]]
+        assert command(three_brokers, "cancel", topic)["cancelled"] == [[topic, 0]]
         assert live.read_topics(admin, [topic])[topic] == {0: [1, 2]}
-    assert command(three_brokers, "reassign", topic, "--cancel") == {
+    assert command(three_brokers, "cancel", topic) == {
         "cancelled": [],
         "throttles": {"brokers": {}, "topics": {}, "untold": {}},
     }
 
 
 def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
-    three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     ours, theirs = TopicPartition(topic, 0), TopicPartition(f"{topic}-others", 0)
     moved = f"{topic}-moved"
     for name, replicas in ((topic, [1, 2]), (theirs.topic, [1, 2]), (moved, [1])):
@@ -282,7 +281,7 @@ def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
     with stopped(three_brokers, 3):
         admin.ask(lambda client: client.alter_partition_reassignments({ours: [1, 3], theirs: [1, 3]}))
         before = admin.ask(lambda client: client.list_partition_reassignments())
-        assert command(three_brokers, "reassign", topic, "--cancel")["cancelled"] == [[topic, 0]]
+        assert command(three_brokers, "cancel", topic)["cancelled"] == [[topic, 0]]
         for replicas, pace in (([2], "--no-throttle"), ([1], "--throttle=10MiB")):
             (tmp_path / "wanted.json").write_text(format_reassignment({moved: {0: replicas}}))
             arguments = ("--file", str(tmp_path / "wanted.json"), "--execute", pace)
@@ -290,9 +289,7 @@ def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
             assert live.read_topics(admin, [topic, moved]) == {topic: {0: [1, 2]}, moved: {0: replicas}}
         under_way = admin.ask(lambda client: client.list_partition_reassignments())
         assert under_way == {theirs: before[theirs]}
-        assert command(three_brokers, "reassign", theirs.topic, "--cancel")["cancelled"] == [
-            [theirs.topic, 0]
-        ]
+        assert command(three_brokers, "cancel", theirs.topic)["cancelled"] == [[theirs.topic, 0]]
 
 
 def test_a_planned_run_is_continued_by_the_same_command_after_ctrl_c(

@@ -105,7 +105,7 @@ def test_a_move_that_waits_for_a_fenced_broker_says_so_and_goes_on_with_it(
         )
         assert moved.stderr is not None
         said = [moved.stderr.readline() for _ in range(4)]
-        verified = placement(disturbed_brokers, "reassign", topic, "--verify", "--json")
+        verified = placement(disturbed_brokers, "verify", topic, "--json")
     _, more = moved.communicate(timeout=PATIENCE)
     assert moved.returncode == 0, more
     why, way_out = f"broker 3 is fenced: {topic}-0, {topic}-1 cannot continue", "start it, or break off with"
@@ -113,12 +113,12 @@ def test_a_move_that_waits_for_a_fenced_broker_says_so_and_goes_on_with_it(
         "0 of 2 partitions done, 2 under way\n",
         "no progress for 2 s; 0 of 2 partitions done, 2 under way:\n",
         f"  {why}\n",
-        f"    {way_out} --cancel\n",
+        f"    {way_out} `placement cancel`\n",
     ]
     assert verified.returncode == 1, verified.stderr
     found = json.loads(verified.stdout)
     assert found["under_way"] == [[topic, 0], [topic, 1]]
-    assert found["waits_for"] == [{"why": why, "way_out": f"{way_out} --cancel"}]
+    assert found["waits_for"] == [{"why": why, "way_out": f"{way_out} `placement cancel`"}]
     delete_topic(disturbed_brokers, topic)
 
 

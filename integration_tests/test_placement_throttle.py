@@ -27,10 +27,9 @@ from kafka.admin import (
 )
 
 from integration_tests.support.clusters import own_cluster
-from kafka_assignors._cli import placement_moves
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors.placement import format_reassignment
+from kafka_assignors.placement import _moving, format_reassignment
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
@@ -40,11 +39,9 @@ from kafka_assignors.placement._cluster.throttle import (
     Copies,
     Throttle,
     Throttles,
-    _replace,
-    _set,
     read_throttles,
+    set_throttle,
 )
-from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
 from kafka_assignors.placement._planning.volume import WINDOW_SECONDS
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.waiting import wait_until
@@ -75,9 +72,8 @@ def alter(admin: Admin, kind: ConfigResourceType, name: str, changes: dict[str, 
 
 
 @pytest.fixture
-def admin(three_brokers: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Admin]:
+def admin(three_brokers: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Admin]:
     """A cluster that has no throttles but one, of somebody else."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     with Admin(three_brokers.bootstrap_servers) as admin:
         alter(admin, ConfigResourceType.BROKER, "1", dict(OTHERS))
@@ -121,13 +117,21 @@ def set_now(admin: Admin, topic: str) -> Throttles:
 
 def expect_as_before(admin: Admin, topic: str) -> None:
     """Brokers apply what is changed a moment later."""
-    expected = BEFORE._replace(replicas={topic: {FOLLOWER_REPLICAS: ["0:2"]}})
+    expect(admin, topic, BEFORE._replace(replicas={topic: {FOLLOWER_REPLICAS: ["0:2"]}}))
 
+
+def expect_none(admin: Admin, topic: str, listed: dict[str, list[str]]) -> None:
+    """What a killed run replaced is not known; `listed` is what it did not add."""
+    none: dict[int, dict[str, int]] = {broker: {} for broker in (1, 2, 3)}
+    expect(admin, topic, Throttles(none, none, {topic: listed}, {}))
+
+
+def expect(admin: Admin, topic: str, expected: Throttles) -> None:
     def wrong() -> list[str]:
         found = set_now(admin, topic)
         return [] if found == expected else [f"{found} is not {expected}"]
 
-    wait_until(wrong, PATIENCE, "the throttles to be as before")
+    wait_until(wrong, PATIENCE, "the throttles to be as expected")
 
 
 def expect_throttled(admin: Admin, topic: str, rate: int) -> None:
@@ -148,13 +152,13 @@ def under_way(admin: Admin) -> set[TopicPartition]:
 
 
 def arguments(cluster: Cluster, *more: str) -> list[str]:
-    return ["placement", "reassign", *more, "--bootstrap-server", ",".join(cluster.bootstrap_servers)]
+    return ["placement", *more, "--bootstrap-server", ",".join(cluster.bootstrap_servers)]
 
 
 def begun(cluster: Cluster, *more: str) -> subprocess.Popen[str]:
     """A run, once its partition is under way."""
     run = subprocess.Popen(
-        [COMMAND, *arguments(cluster, *more, "--execute")],
+        [COMMAND, *arguments(cluster, "reassign", *more, "--execute")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -169,9 +173,7 @@ def run(cluster: Cluster, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
-def test_a_throttle_holds_until_the_end_and_what_was_there_comes_back(
-    admin: Admin, topic: str, tmp_path: Path
-) -> None:
+def test_a_throttle_holds_until_the_end_and_what_was_there_comes_back(admin: Admin, topic: str) -> None:
     warned: list[str] = []
     seen: list[moving.Progress] = []
 
@@ -180,21 +182,20 @@ def test_a_throttle_holds_until_the_end_and_what_was_there_comes_back(
             expect_throttled(admin, topic, 1 << 20)
         seen.append(progress)
 
-    journal = ThrottleJournal("a", tmp_path)
-    throttle = Throttle(1 << 20, journal, warned.append)
+    throttle = Throttle(1 << 20, warned.append)
     assert moving.reassign(admin, {topic: {0: [1, 3]}}, throttle=throttle, watch=watch) == 1
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3]}}
     expect_as_before(admin, topic)
-    assert (warned, journal.exists) == ([], False)
+    assert warned == []
 
 
 def test_a_batch_passes_at_once_and_another_each_window_at_a_rate_for_half_an_hour(
-    three_brokers: Cluster, admin: Admin, tmp_path: Path
+    three_brokers: Cluster, admin: Admin
 ) -> None:
     rate, batches = 1024, 2
     assert batches * BATCH / rate > 25 * 60
     with topic_of(three_brokers, admin, batches) as name:
-        throttle = Throttle(rate, ThrottleJournal("a", tmp_path), print)
+        throttle = Throttle(rate, print)
         began = time.monotonic()
         assert moving.reassign(admin, {name: {0: [1, 3]}}, throttle=throttle) == 1
         seconds = time.monotonic() - began
@@ -202,17 +203,15 @@ def test_a_batch_passes_at_once_and_another_each_window_at_a_rate_for_half_an_ho
     assert WINDOW_SECONDS - 1 < seconds < PATIENCE
 
 
-def test_an_error_leaves_neither_a_throttle_nor_copying(admin: Admin, topic: str, tmp_path: Path) -> None:
+def test_an_error_leaves_neither_a_throttle_nor_copying(admin: Admin, topic: str) -> None:
     def watch(_: moving.Progress) -> None:
         expect_throttled(admin, topic, 1024)
         raise LookupError
 
-    journal = ThrottleJournal("a", tmp_path)
     with pytest.raises(LookupError):
-        moving.reassign(admin, {topic: {0: [1, 3]}}, throttle=Throttle(1024, journal, print), watch=watch)
+        moving.reassign(admin, {topic: {0: [1, 3]}}, throttle=Throttle(1024, print), watch=watch)
     expect_as_before(admin, topic)
     assert under_way(admin) == set()
-    assert not journal.exists
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -230,7 +229,7 @@ def test_a_signal_leaves_neither_a_throttle_nor_copying(
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 2]}}
 
 
-@pytest.mark.parametrize("then", ["--cancel", "--execute", "--verify"])
+@pytest.mark.parametrize("then", ["cancel", "reassign", "verify"])
 def test_what_a_killed_run_leaves_is_removed_by_the_next(
     three_brokers: Cluster, admin: Admin, topic: str, wanted: str, then: str
 ) -> None:
@@ -238,19 +237,19 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(
     killed.kill()
     killed.communicate(timeout=PATIENCE)
     expect_throttled(admin, topic, 1024)
-    shown = run(three_brokers, topic, "--verify")
+    shown = run(three_brokers, "verify", topic)
     assert shown.returncode == 1, shown.stderr
     assert "1 partition under way, 1 new replica not in sync" in shown.stdout
     assert "throttled to 1.0 KiB/s" in shown.stdout
     expect_throttled(admin, topic, 1024)
-    if then == "--verify":
+    if then == "verify":
         moving.cancel(admin, [TopicPartition(topic, 0)])
-    ended = run(three_brokers, *(("--file", wanted, then) if then == "--execute" else (topic, then)))
+    ended = run(three_brokers, then, *(("--file", wanted, "--execute") if then == "reassign" else (topic,)))
     assert ended.returncode == 0, ended.stderr
     assert "removed what an earlier run left: its throttle on brokers 1, 2, 3\n" in ended.stderr
-    expect_as_before(admin, topic)
+    expect_none(admin, topic, {})
     assert under_way(admin) == set()
-    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3] if then == "--execute" else [1, 2]}}
+    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3] if then == "reassign" else [1, 2]}}
 
 
 def test_a_killed_run_is_gone_on_with_at_another_rate(
@@ -259,28 +258,31 @@ def test_a_killed_run_is_gone_on_with_at_another_rate(
     killed = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
     killed.kill()
     killed.communicate(timeout=PATIENCE)
-    ended = run(three_brokers, "--file", wanted, "--throttle", "10MiB", "--execute")
+    ended = run(three_brokers, "reassign", "--file", wanted, "--throttle", "10MiB", "--execute")
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.splitlines()[0] == (
         "replaces the throttle that an earlier run left on brokers 1, 2, 3:"
         " it was 1.0 KiB/s and is now 10.0 MiB/s"
     )
-    expect_as_before(admin, topic)
+    expect_none(admin, topic, {FOLLOWER_REPLICAS: ["0:2"]})
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3]}}
 
 
 def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
     three_brokers: Cluster, admin: Admin, topic: str
 ) -> None:
-    shown = run(three_brokers, topic, "--verify")
+    alter(admin, ConfigResourceType.TOPIC, topic, {FOLLOWER_REPLICAS: "*"})
+    everything = {topic: {FOLLOWER_REPLICAS: ["*"]}}
+    expect(admin, topic, BEFORE._replace(replicas=everything))
+    shown = run(three_brokers, "verify", topic)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout == (
         "nothing is under way\n"
         f"broker 1 has {LEADER_RATE}=77000000\n"
-        f"topic {topic} has {FOLLOWER_REPLICAS}=0:2\n"
+        f"topic {topic} has {FOLLOWER_REPLICAS}=*\n"
     )
-    expect_as_before(admin, topic)
-    removed = run(three_brokers, topic, "--verify", "--remove-throttles")
+    expect(admin, topic, BEFORE._replace(replicas=everything))
+    removed = run(three_brokers, "verify", topic, "--remove-throttles")
     assert removed.returncode == 0, removed.stderr
     wait_until(
         lambda: (
@@ -291,10 +293,7 @@ def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
     )
 
 
-def test_who_may_not_see_a_throttle_leaves_it_to_who_may(
-    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+def test_who_may_not_see_a_throttle_leaves_it_to_who_may(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",  # who comes to the kit's own listener
@@ -311,7 +310,7 @@ def test_who_may_not_see_a_throttle_leaves_it_to_who_may(
             f"sasl.username={security.username}\nsasl.password={security.password}\n",
             encoding="utf-8",
         )
-        verify = ("orders", "--verify", "--command-config", str(config))
+        verify = ("verify", "orders", "--command-config", str(config))
         unseen = run(cluster, *verify)
         with Admin([cluster.brokers[0].bootstrap]) as admin:
             there = read_throttles(admin, [1], ["orders"])
@@ -328,20 +327,17 @@ def test_who_may_not_see_a_throttle_leaves_it_to_who_may(
                 "no throttles to be left",
             )
     assert unseen.returncode == 0, unseen.stderr
-    assert "broker 1 does not say whether the throttle is on it: " in unseen.stderr
-    assert "topic orders does not say what is throttled: " in unseen.stderr
     assert unseen.stdout.startswith("nothing is under way\nbroker 1 does not say whether it has a throttle: ")
+    assert "topic orders does not say whether it has a throttle: " in unseen.stdout
     assert there.own == {1: {LEADER_RATE: 1024, FOLLOWER_RATE: 1024}}
-    assert there.replicas == {"orders": {LEADER_REPLICAS: ["0:1"], FOLLOWER_REPLICAS: ["0:2"]}}
+    assert there.replicas == {"orders": {LEADER_REPLICAS: ["0:1"], FOLLOWER_REPLICAS: ["0:1"]}}
     assert removed.stdout == "nothing is under way\n"
     assert removed.stderr == "removed what an earlier run left: its throttle on brokers 1\n"
 
 
 def _left_by_a_killed_run(admin: Admin, topic: str) -> None:
-    copies = Copies.of({TopicPartition(topic, 0): ([1], [2])})._replace(brokers=frozenset({1}))
-    throttle = Throttle(1024, ThrottleJournal(live.read_cluster_id(admin)), print)
-    with throttle.journal.alone():
-        _set(admin, throttle, copies, *_replace(admin, throttle, copies))
+    copies = Copies.of({TopicPartition(topic, 0): ([1], [1])})
+    set_throttle(admin, 1024, copies, read_throttles(admin, copies.brokers, copies.replicas))
 
 
 def _allow(admin: Admin, operation: ACLOperation) -> None:
@@ -371,7 +367,7 @@ def test_a_throttle_that_is_too_low_is_named_as_the_reason(
 def test_much_is_not_copied_before_a_word_on_its_rate(
     admin: Admin, topic: str, wanted: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(placement_moves, "UNTHROTTLED_BYTES", ROUNDS * BATCH - 1)
+    monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", ROUNDS * BATCH - 1)
     servers = ",".join(admin.settings["bootstrap_servers"])
     moves = ["placement", "reassign", "--file", wanted, "--bootstrap-server", servers]
     assert main(moves) == 0
@@ -384,7 +380,7 @@ def test_much_is_not_copied_before_a_word_on_its_rate(
     assert "at 1.0 MiB/s about 2 s: broker 1 sends 3.4 MiB, the most\n" in capsys.readouterr().out
     assert main([*moves, "--execute", "--no-throttle", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["reassigned"] == 1
-    monkeypatch.setattr(placement_moves, "UNTHROTTLED_BYTES", ROUNDS * (BATCH + 1000))
+    monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", ROUNDS * (BATCH + 1000))
     Path(wanted).write_text(format_reassignment({topic: {0: [1, 2]}}), encoding="utf-8")
     assert main([*moves, "--execute"]) == 0
 
@@ -394,7 +390,7 @@ def test_a_rollback_written_amid_a_reassignment_is_what_was_there_before(
 ) -> None:
     moved = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
     rollback = tmp_path / "rollback.json"
-    shown = run(three_brokers, topic, "--rollback", str(rollback), "--json")
+    shown = run(three_brokers, "reassign", topic, "--rollback", str(rollback), "--json")
     moved.send_signal(signal.SIGINT)
     moved.communicate(timeout=PATIENCE)
     assert shown.returncode == 0, shown.stderr

@@ -19,9 +19,10 @@ WRITING = "docs/how-to/write-an-assignor.md"
 
 def test_a_plan_in_code_moves_the_least_and_proves_itself(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
-    exec(listing(PLANNING, "plan_exact(Group.of("), names)  # noqa: S102 - the page's code is ours
-    assert names["plan"].assignments() == {"c1": {"orders": [0, 1, 2]}, "c2": {"orders": [3, 4, 5]}}
-    assert names["plan"].moves == 1
+    exec(listing(PLANNING, "plan(Group.of("), names)  # noqa: S102 - the page's code is ours
+    made = names["planned"].plan
+    assert made.assignments() == {"c1": {"orders": [0, 1, 2]}, "c2": {"orders": [3, 4, 5]}}
+    assert made.moves == 1
     assert "optimal: no valid plan does better" in capsys.readouterr().out
 
 

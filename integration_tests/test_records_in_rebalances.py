@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from functools import partial
@@ -43,6 +44,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.assignors._membership.certainty import sooner_than
 from kafka_assignors.assignors._relied_on import new_future
 from kafka_assignors.testing import Load, create_topic, grow_topic
+from kafka_assignors.testing._topics import delete_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,7 +95,8 @@ class Held:
 
     def __init__(self, one: ReadingConsumer, *kinds: type, answers: bool = True) -> None:
         self._coordinator = one.coordinator
-        self._manager = one.coordinator._manager._manager
+        manager = one.coordinator._manager
+        self._manager = getattr(manager, "_manager", manager)  # before its first join it is the client's
         self._send = self._manager.send
         self._kinds, self._answers = kinds, answers
         self._held: list[Callable[[], object]] = []
@@ -288,6 +291,31 @@ def offsets_of(one: TopicPartition, offset: int) -> dict[TopicPartition, OffsetA
     return {one: OffsetAndMetadata(offset, "", -1)}
 
 
+def test_commits_that_wait_for_a_join_are_answered_in_order_however_many_they_are(group: Application) -> None:
+    """Without waiting a connection takes five."""
+    gate = Gate()
+    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    one = min(other.held)
+    other.begin_join()
+    gate.shut()
+    leader.go()
+    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+    answered: list[tuple[int, object]] = []
+    errors: list[object] = []
+    for offset in range(1, 9):
+        future = other.consumer.commit_async(
+            offsets_of(one, offset), callback=lambda *it: errors.append(it[1])
+        )
+        future.add_both(lambda answer, offset=offset: answered.append((offset, answer)))
+    wait_for("all to wait", lambda: len(other.coordinator._flow.commits) == 8, SECONDS)
+    gate.open()
+    wait_for("all to be answered", lambda: len(answered) == 8, SECONDS)
+    assert answered == [(offset, None) for offset in range(1, 9)]
+    other.poll(0)  # which calls back
+    assert errors == [None] * 8
+    assert other.consumer.committed(one) == 8
+
+
 def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Application) -> None:
     gate = Gate()
     leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
@@ -302,7 +330,7 @@ def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Applicat
     later = other.consumer.commit_async(offsets_of(one, 2))
     wait_for("both to wait", lambda: len(other.coordinator._flow.commits) == 2, SECONDS)
     requests.release()
-    wait_for("the first to be refused", lambda: len(other.coordinator._flow._waiting) == 2, SECONDS)
+    wait_for("the first to be refused", lambda: len(other.coordinator._flow._waiting) == 1, SECONDS)
     gate.open()
     wait_for("both to be answered", lambda: overtaken.is_done and later.is_done, SECONDS)
     assert (overtaken.exception, later.exception) == (None, None)
@@ -415,6 +443,21 @@ def test_the_second_round_begins_without_the_next_regular_heartbeat(group: Appli
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.usefixtures("load")
+def test_a_new_member_reads_when_a_heartbeat_is_answered_which_is_sent_at_once(group: Application) -> None:
+    """SyncGroup's answer renews no session if the group was stable already."""
+    one = group.consumer("a", heartbeat_interval_ms=20_000, session_timeout_ms=60_000)
+    answers = Held(one, HeartbeatRequest)
+    began = time.monotonic()
+    while len(answers) == 0:
+        one.poll()
+    assert time.monotonic() - began < 20
+    assert (one.phase, len(one.held), one.poll(500)) == ("STABLE", PARTITIONS, 0)
+    answers.release()
+    one.go()
+    one.reads_on(one.held)
+
+
 def test_a_calm_group_sends_no_more_heartbeats_than_regular_ones(group: Application) -> None:
     one = group.consumer("a", heartbeat_interval_ms=500)
     sent: list[float] = []
@@ -477,6 +520,29 @@ def test_an_application_that_stops_in_a_join_is_expelled_by_its_poll_interval(
     for one in (stops, other):
         one.go()
     group.settled({"a": 2, "b": 2, "c": 2})
+
+
+def test_a_join_whose_coordinator_is_given_up_does_not_wait_for_its_answer(group: Application) -> None:
+    """It would wait for `max_poll_interval_ms` on a connection that is half open."""
+    leader, other = both_halted(group)
+    member, held = other.generation.member_id, other.held
+    other.begin_join()
+    join = other.coordinator._join_task
+    other.coordinator.coordinator_dead("test")
+    wait_for("the join to end", lambda: join.is_done, 20)
+    leader.go()
+    other.go()
+    group.settled({"a": 3, "b": 3})
+    assert (other.generation.member_id, other.held, other.errors) == (member, held, [])
+
+
+def test_the_connection_of_joins_is_closed_when_an_assignment_is_taken(group: Application) -> None:
+    """It would be idle until the next join: a firewall drops it, and that join waits for long."""
+    members = two(group)
+    for one in members:
+        connections = {str(node) for node in [*one.coordinator._manager._conns]}
+        assert [name for name in connections if name.endswith("-joins")] == []
+        assert str(one.coordinator.coordinator_id) in connections
 
 
 def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> None:
@@ -567,21 +633,25 @@ def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_m
             for one in sorted(other.held)
             if other.coordinator._cluster.leader_for_partition(one) != coordinator
         ]
+        while not all(other.read[one] for one in elsewhere):  # it has positions, which its coordinator gives
+            other.poll()
         other.begin_join()
+        before = other.count()
         certainty = other.coordinator._flow.certainty
         with network.half_open(client=other.name, broker=coordinator):
             last = 0.0
 
             def is_uncertain() -> bool:
                 nonlocal last
-                before = time.monotonic()
+                now = time.monotonic()
                 if other.poll(20):
-                    last = before
-                return before > float(certainty.until) + 1
+                    last = now
+                return now > float(certainty.until) + 1
 
             wait_for("the session to be over", is_uncertain, SECONDS)
             assert last <= certainty.until
-            assert any(other.read[one] for one in elsewhere)
+            assert elsewhere
+            assert all(other.count()[one] > before[one] for one in elsewhere)
         for one in (leader, other):
             one.go()
         group.settled({"a": 3, "b": 3})
@@ -647,6 +717,47 @@ def test_a_join_that_had_not_begun_by_then_does_not_fail_the_next_subscription(g
     one.go()
     group.settled({"a": 6})
     assert one.errors == []
+
+
+def test_partitions_of_a_topic_that_a_pattern_loses_during_a_revocation_are_revoked_as_well(
+    kafka_cluster: Cluster, topic_factory: Callable[..., str]
+) -> None:
+    first = topic_factory(2)
+    second = create_topic(kafka_cluster, 4, name=f"{first}-2")
+    with application(kafka_cluster, session_timeout_ms=180_000) as group:
+        one = group.consumer("a", pattern=f"^{first}.*").go()
+        group.settled({"a": 6})
+        answers = Held(one, OffsetCommitRequest)
+        one.consumer.commit_async(offsets_of(TopicPartition(first, 0), 1))
+        wait_for("it to be sent", lambda: len(answers), SECONDS)
+        group.consumer("b", pattern=f"^{first}.*").go()
+        states = one.coordinator._subscription.assignment
+
+        def going() -> set[TopicPartition]:
+            return {part for part, state in [*states.items()] if state._pending_revocation}
+
+        wait_for("it to wait for the commit's answer", going, SECONDS)
+        assert any(part.topic == second for part in one.held - going())
+        delete_topic(kafka_cluster, second)
+        subscription = one.coordinator._subscription
+        wait_for("its pattern to lose the topic", lambda: subscription.subscription == {first}, SECONDS)
+        answers.release()
+        group.settled({"a": 1, "b": 1})
+        revoked = {part for call in one.calls if call.method == "revoked" for part in call.partitions}
+        assert {part for part in revoked if part.topic == second} == {
+            TopicPartition(second, number) for number in range(4)
+        }
+        assert one.errors == []
+
+
+def test_a_consumer_that_assigns_by_hand_after_it_unsubscribed_waits_for_nothing(group: Application) -> None:
+    one = group.consumer("a").go()
+    group.settled({"a": 6})
+    one.halt()
+    one.consumer.unsubscribe()
+    one.consumer.assign([TopicPartition(group.topics[0], 0)])
+    assert one.coordinator.time_to_next_poll() == math.inf
+    assert one.poll(0) == 0
 
 
 # Beside kafka-python's own

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import TopicPartition
 
-from benchmarks.slow_members import Scenario, live
+from benchmarks.lab.slow_members import Scenario, live
 from kafka_assignors import RangeAssignor
 from kafka_assignors.testing import ConsumerGroup
 from tests.support.scale import longer

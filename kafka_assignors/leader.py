@@ -4,33 +4,16 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from kafka_assignors._common.strategies import ASSIGNORS, load
 from kafka_assignors._model.group import Group
 from kafka_assignors._wire.codec import read_subscriptions
-from kafka_assignors.assignors import (
-    Assignor,
-    BroadcastAssignor,
-    CooperativeStickyAssignor,
-    RandomAssignor,
-    RangeAssignor,
-    RoundRobinAssignor,
-    StickyAssignor,
-)
+from kafka_assignors.assignors import Assignor
 
 __all__ = ["STRATEGIES", "lead"]
 
 log = logging.getLogger(__name__)
 
-STRATEGIES: Final[dict[str, type[Assignor]]] = {
-    assignor.name: assignor
-    for assignor in (
-        BroadcastAssignor,
-        CooperativeStickyAssignor,
-        RandomAssignor,
-        RangeAssignor,
-        RoundRobinAssignor,
-        StickyAssignor,
-    )
-}
+STRATEGIES: Final[dict[str, type[Assignor]]] = {name: load(path) for name, path in ASSIGNORS.items()}
 """The strategies of this library by name."""
 
 

@@ -1,8 +1,38 @@
 """Records of Kafka's internal topic `__consumer_offsets`: what groups did, as their coordinator noted it.
 
-`decode_record` reads any of them. A record of a classic group holds the subscriptions and assignments of its
-members as bytes, which `decode_subscription` and `decode_assignment` read.
+`decode_record` reads any of them. Their classes are in `records`, named as Kafka names its schemas. That of a
+classic group (`records.GroupMetadata`) holds the subscriptions and assignments of its members as bytes, which
+`decode_subscription` and `decode_assignment` read.
 """
 
-from kafka_assignors._wire.offsets_topic import *  # noqa: F403 - the names are listed there, once
-from kafka_assignors._wire.offsets_topic import __all__  # noqa: F401 - what the package offers
+from kafka_assignors._wire.offsets_topic import (
+    Assignment,
+    Record,
+    RecordError,
+    Subscription,
+    decode_assignment,
+    decode_group_metadata,
+    decode_offset_commit,
+    decode_prior_assignment,
+    decode_record,
+    decode_subscription,
+    encode_group_metadata,
+    group_metadata_key,
+    records,
+)
+
+__all__ = [
+    "Assignment",
+    "Record",
+    "RecordError",
+    "Subscription",
+    "decode_assignment",
+    "decode_group_metadata",
+    "decode_offset_commit",
+    "decode_prior_assignment",
+    "decode_record",
+    "decode_subscription",
+    "encode_group_metadata",
+    "group_metadata_key",
+    "records",
+]

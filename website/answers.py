@@ -1,11 +1,11 @@
 """The page on JSON: what commands answer with `--json`, of the commands themselves.
 
-Commands that need no Kafka are run. Of the others the keys are read in the code that makes their answer.
+Commands that need no Kafka are run. Of the others the result's fields are listed, or one that was made up is
+shown.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import dataclasses
 import inspect
@@ -17,30 +17,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_assignors._cli.main import main
+from kafka_assignors._common.plain import to_json
 from kafka_assignors.history import ArchiveInfo, ReportPage, TableCounts
 from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
-from kafka_assignors.testing.chaos import Outcome
+from kafka_assignors.placement import Cancelled, CreatedTopic
+from website import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
 ROOT: Final = Path(__file__).parents[1]
-CLI: Final = ROOT / "kafka_assignors" / "_cli"
+
+
+class _Example(NamedTuple):
+    """A result that was made up."""
+
+    result: Callable[[], Any]
 
 
 class _Run(NamedTuple):
     """A command that is run; words in capitals are files of the guides."""
 
     arguments: tuple[str, ...]
-
-
-class _Keys(NamedTuple):
-    """A function whose code has an object's keys."""
-
-    module: str
-    function: str
 
 
 class _Fields(NamedTuple):
@@ -55,23 +55,19 @@ class _Rows(NamedTuple):
     table: pa.Schema
 
 
-_ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
+_ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Fields | _Rows]]] = {
     "plan": ("One object.", _Run(("plan", "GROUP"))),
-    "demo": ("A list with an object for each strategy.", _Keys("results", "DemoRun.to_json")),
-    "demo: each of `steps`": ("", _Keys("results", "DemoStep.to_json")),
-    "group explain": ("Of a classic group:", _Keys("group_explain", "_to_json")),
-    "group explain: a group of KIP-848": ("", _Keys("group_explain", "_epochs_to_json")),
-    "group list": (
-        "A list with an object for each group.",
-        _Keys("../coordinator/_fleet", "summary_to_json"),
-    ),
+    "demo": ("A list with an object for each strategy.", _Example(examples.demo_runs)),
+    "group explain": ("Of a classic group:", _Example(examples.explained_classic)),
+    "group explain: a group of KIP-848": ("", _Example(examples.explained_consumer)),
+    "group list": ("A list with an object for each group.", _Example(examples.listed)),
     "group what-if": (
         "A list with an object for each assignor, with dynamic and with static members.",
         _Run(("group", "what-if", "--members", "2", "--topic", "orders=4", "--assignor", "range")),
     ),
     "group find": ("With a cluster also its broker.", _Run(("group", "find", "billing"))),
     "group elect": ("One object.", _Run(("group", "elect", "a=range,sticky", "b=sticky,range"))),
-    "placement create": ("One object.", _Keys("placement", "create")),
+    "placement create": ("One object.", _Fields(CreatedTopic)),
     "placement describe": (
         "One object.",
         _Run(("placement", "describe", "--placements", "ORDERS", *("--brokers", "0=a,1=b,2=c"))),
@@ -85,12 +81,15 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
         "One object.",
         _Run(("placement", "reassign", "--placements", "ORDERS", "--brokers", "0=a,1=b,2=c,3=a")),
     ),
-    "placement reassign --cancel": ("One object.", _Keys("placement_under_way", "cancel")),
-    "placement reassign --verify": ("One object.", _Keys("placement_under_way", "verify")),
-    "history capture": ("One object at the end.", _Keys("history", "capture")),
-    "history import": ("One object.", _Keys("history", "import_records")),
+    "placement cancel": ("One object.", _Fields(Cancelled)),
+    "placement verify": ("One object.", _Example(examples.under_way)),
+    "history capture": ("One object at the end.", _Example(examples.captured)),
+    "history import": ("One object.", _Example(examples.imported)),
     "history info": ("One object.", _Fields(ArchiveInfo)),
-    "history maintain": ("One object.", _Keys("history", "maintain")),
+    "history maintain": (
+        "One object, with `executed` and `bad` (damaged files that were passed over) beside these.",
+        _Example(examples.maintenance),
+    ),
     "history tables": ("One object.", _Fields(TableCounts)),
     "history metrics": ("A list with an object for each group.", _Rows(GROUPS)),
     "history what-if": ("A list with an object for each group, assignor and scenario.", _Rows(WHAT_IF)),
@@ -99,17 +98,13 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
         _Rows(REBALANCES),
     ),
     "history report": ("One object.", _Fields(ReportPage)),
-    "python -m kafka_assignors.testing.chaos": ("A list with an object for each script.", _Fields(Outcome)),
-    "python -m kafka_assignors.testing.schedules": (
-        "One object.",
-        _Keys("../testing/schedules/__main__", "summary"),
-    ),
 }
 
 
 _INTRODUCTION: Final = """\
 What commands print with `--json`. Times are in ISO 8601. Answers shown whole were given by the commands when
-this page was built, for the example files of [plan](../plan-file.md) and [placement](../placement.md)."""
+this page was built, for the example files of [plan](../plan-file.md) and [placement](../placement.md), or for
+groups that were made up."""
 
 
 def answers() -> str:
@@ -122,10 +117,12 @@ def answers() -> str:
         parts += [f"## {command}", what]
         if isinstance(source, _Run):
             parts += [f"```json\n{_answer(source.arguments)}\n```"]
+        elif isinstance(source, _Example):
+            parts += [f"```json\n{_compact(to_json(source.result()))}\n```"]
         elif isinstance(source, _Rows):
             parts += [_columns(source.table)]
         else:
-            rows = _attributes(source.kind) if isinstance(source, _Fields) else _keys(source)
+            rows = _attributes(source.kind)
             parts += [
                 "| key | value |\n|---|---|\n" + "\n".join(f"| `{key}` | {value} |" for key, value in rows)
             ]
@@ -194,39 +191,3 @@ def _attributes(kind: type) -> Iterator[tuple[str, str]]:
     )
     for field in dataclasses.fields(kind):
         yield field.name, " ".join(said.get(field.name, f"`{field.type}`").split())
-
-
-def _keys(source: _Keys) -> Iterator[tuple[str, str]]:
-    """The keys of the object that a function gives to its answer, each with the expression of its value."""
-    tree = ast.parse((CLI / f"{source.module}.py").read_text(encoding="utf-8"))
-    yield from _entries(_last_dict(_function(tree, source.function)), tree)
-
-
-def _function(tree: ast.AST, path: str) -> ast.AST:
-    found = tree
-    for name in path.split("."):
-        (found,) = (
-            node
-            for node in ast.iter_child_nodes(found)
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
-        )
-    return found
-
-
-def _last_dict(function: ast.AST) -> ast.Dict:
-    """The object of the function's last `return`: of `Answer(lambda: {...})`, or itself."""
-    returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
-    last = max(returns, key=lambda node: node.lineno)
-    return next(node for node in ast.walk(last) if isinstance(node, ast.Dict))
-
-
-def _entries(made: ast.Dict, tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for key, value in zip(made.keys, made.values, strict=True):
-        if isinstance(key, ast.Constant):
-            yield str(key.value), f"`{ast.unparse(value)}`"
-        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-            yield from _entries(_last_dict(_function(tree, value.func.id)), tree)
-        elif isinstance(value, ast.Call) and ast.unparse(value.func) == "done.counts.to_json":
-            yield from _keys(_Keys("../history/_counts", "Counts.to_json"))
-        else:
-            yield "...", f"the rest of `{ast.unparse(value)}`"

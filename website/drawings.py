@@ -15,7 +15,7 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors.coordinator import MemberSettings, Simulation
-from kafka_assignors.testing import Assigned, AssignmentReceived, Joining, Revoked
+from kafka_assignors.testing.events import Assigned, AssignmentReceived, Joining, Revoked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

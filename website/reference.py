@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
 import re
@@ -12,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_assignors._cli.command_line import COMMANDS
-from kafka_assignors._cli.commands import PROGRAM
+from kafka_assignors._cli.options import PROGRAM
 from kafka_assignors.testing import _plugin, _plugin_options
-from kafka_assignors.testing.chaos.__main__ import _parser as chaos_line
-from kafka_assignors.testing.schedules.__main__ import _parser as schedules_line
 from website.answers import answers
 
 if TYPE_CHECKING:
@@ -98,7 +95,6 @@ def _commands_page() -> str:
             "Made of the code: what `--help` prints, a table for each command.",
             "[Shells complete](../how-to/complete-commands.md) the options of `kafka-assignors`.",
             *(text for context in contexts() for text in _command(context)),
-            *(text for parser in (chaos_line(), schedules_line()) for text in _module(parser)),
         ]
     )
 
@@ -125,7 +121,13 @@ def _command(context: click.Context) -> Iterator[str]:
     command, level = context.command, min(2 + context.command_path.count(" "), 4)
     rows = [_row(param, context) for param in command.params]
     usage = command.get_usage(context)
-    yield from _section(context.command_path, command.help, usage, rows, epilog=command.epilog, level=level)
+    yield f"{'#' * level} {context.command_path}"
+    yield _prose(command.help or "")
+    yield f"```text\n{usage.rstrip()}\n```"
+    if rows:
+        yield _table(("argument", "meaning"), rows)
+    if command.epilog:
+        yield f"```text\n{command.epilog.rstrip()}\n```"
 
 
 def _row(param: click.Parameter, context: click.Context) -> tuple[str, str]:
@@ -135,49 +137,6 @@ def _row(param: click.Parameter, context: click.Context) -> tuple[str, str]:
     value = "" if param.is_flag else f" {metavar}"
     names = "<br>".join(f"`{name}{value}`" for name in (*param.opts, *param.secondary_opts))
     return _cell(names), _cell(f"{param.help or ''}{' (required)' if param.required else ''}")
-
-
-def _module(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """A command that is a module of the test kit."""
-    parser.formatter_class = lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=_WIDTH)
-    rows = [
-        (_names(action), _cell(_help(parser, action)))
-        for action in parser._actions  # noqa: SLF001 - argparse shows them nowhere else
-        if not isinstance(action, argparse._HelpAction)  # noqa: SLF001 - as above
-    ]
-    usage = parser.format_usage()
-    yield from _section(parser.prog, parser.description, usage, rows, epilog=parser.epilog, level=2)
-
-
-def _section(
-    name: str,
-    description: str | None,
-    usage: str,
-    rows: list[tuple[str, str]],
-    *,
-    epilog: str | None,
-    level: int,
-) -> Iterator[str]:
-    yield f"{'#' * level} {name}"
-    yield _prose(description or "")
-    yield f"```text\n{usage.rstrip()}\n```"
-    if rows:
-        yield _table(("argument", "meaning"), rows)
-    if epilog:
-        yield f"```text\n{epilog.rstrip()}\n```"
-
-
-def _names(action: argparse.Action) -> str:
-    metavar = action.metavar if isinstance(action.metavar, str) else "|".join(action.choices or [action.dest])
-    if not action.option_strings:
-        return f"`{metavar}`"
-    value = f" {metavar}" if action.nargs != 0 else ""
-    return _cell("<br>".join(f"`{name}{value}`" for name in action.option_strings))
-
-
-def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
-    text = (action.help or "") % {**vars(action), "prog": parser.prog}
-    return f"{text} (required)" if action.option_strings and action.required else text
 
 
 # --- the pytest plug-in

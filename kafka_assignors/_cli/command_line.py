@@ -2,36 +2,54 @@
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
 
 import click
 from click.shell_completion import shell_complete
 
-from kafka_assignors._cli.commands import PROGRAM, LazyGroup, Place
+from kafka_assignors._cli.options import PROGRAM, Group
 
 COMPLETE: Final = "_KAFKA_ASSIGNORS_COMPLETE"
 """The environment variable by which a shell asks for completions, or for the script that asks."""
+
+
+class LazyGroup(Group):
+    """Commands that are imported when they are asked for.
+
+    Args:
+        places: Name -> "module:name" of `kafka_assignors._cli`.
+        settings: As for click's groups.
+    """
+
+    def __init__(self, *, places: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(**settings)
+        self._places = places
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
+        """Their names."""
+        return [*self._places]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
+        """Import one."""
+        if cmd_name not in self._places:
+            return None
+        module, _, name = self._places[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(f"kafka_assignors._cli.{module}"), name)
+        return command
+
 
 COMMANDS: Final = LazyGroup(
     name=PROGRAM,
     help="Partition assignors for kafka-python consumer groups.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     places={
-        "demo": Place(
-            "show a consumer group through joins, a crash, a leave and a grown topic", "demo_options:DEMO"
-        ),
-        "plan": Place("plan a group that a file describes, without a consumer", "plan_options:PLAN"),
-        "group": Place(
-            "a consumer group's coordinator: find it, explain what it decided", "group_options:GROUP"
-        ),
-        "placement": Place(
-            "replicas on brokers: create, describe, infer, expand, reassign", "placement_options:PLACEMENT"
-        ),
-        "history": Place(
-            "the history of all groups: captured from __consumer_offsets, kept, analysed",
-            "history_options:HISTORY",
-        ),
+        "demo": "demo:demo",
+        "plan": "plan:plan",
+        "group": "group:group",
+        "placement": "placement:placement",
+        "history": "history:history",
     },
 )
 

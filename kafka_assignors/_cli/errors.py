@@ -10,10 +10,11 @@
 import signal
 import sys
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from kafka_assignors._cli.output import filled, joined
 from kafka_assignors._cli.signals import terminations
+from kafka_assignors._common.errors import KafkaAssignorsError
 
 _EXTRAS: Final = {
     "demo": "demo",
@@ -29,48 +30,33 @@ _AFTER_INTERRUPT: Final = {
 }
 
 
-class Errors(NamedTuple):
-    """The errors that a command foresees; others are defects and come out.
-
-    Attributes:
-        wrong: Of what cannot be asked for: exit status 2.
-        failed: Of what could not be done: exit status 1.
-        words: What to print of one.
-    """
-
-    wrong: tuple[type[Exception], ...] = ()
-    failed: tuple[type[Exception], ...] = ()
-    words: Callable[[Exception], str] = str
+class WrongError(KafkaAssignorsError, ValueError):
+    """What cannot be asked for."""
 
 
-def exit_status(command: str, work: Callable[[], int], errors: Errors) -> int:
-    """Do the work of a command, named with its verb ("history capture").
+class FailedError(KafkaAssignorsError, RuntimeError):
+    """What could not be done."""
+
+
+def ended(command: str, work: Callable[[], int | None], foreseen: tuple[type[Exception], ...]) -> int:
+    """Do all of a command, named with its verb ("history capture"), from the import of its code on.
 
     Returns:
-        What the work returns; after an error 2 if it is `wrong`, 1 if it is `failed`.
-    """
-    try:
-        return work()
-    except (*errors.wrong, *errors.failed) as error:
-        lines = f"kafka-assignors {command}: {errors.words(error)}".split("\n")
-        if sys.stderr.isatty():
-            lines = [line for long in lines for line in filled(long, "", "  ")]
-        print(joined(lines), file=sys.stderr)
-        return 2 if isinstance(error, errors.wrong) else 1
-
-
-def ended(command: str, work: Callable[[], int]) -> int:
-    """Do all of a command, from the import of its code on.
-
-    Returns:
-        What the work returns; 130 after Ctrl-C, 143 after SIGTERM, 1 if an extra is not installed.
+        What the work returns; after an error that is foreseen 2 if it is a ValueError, else 1. After Ctrl-C
+        130, after SIGTERM 143; 1 if an extra is not installed.
     """
     with terminations() as terminated:
         try:
-            return work()
+            return work() or 0
         except KeyboardInterrupt:
             print(f"interrupted{_AFTER_INTERRUPT.get(command, '')}", file=sys.stderr)
             return 128 + (signal.SIGTERM if terminated.is_set() else signal.SIGINT)
+        except foreseen as error:
+            lines = f"kafka-assignors {command}: {error}".split("\n")
+            if sys.stderr.isatty():
+                lines = [line for long in lines for line in filled(long, "", "  ")]
+            print(joined(lines), file=sys.stderr)
+            return 2 if isinstance(error, ValueError) else 1
         except ImportError as error:
             named = command if command in _EXTRAS else command.partition(" ")[0]
             if named not in _EXTRAS:

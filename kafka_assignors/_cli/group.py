@@ -1,55 +1,302 @@
-"""Groups and their coordinators, from the command line."""
+"""`kafka-assignors group`: consumer groups and their coordinators."""
+# Functions import what takes time themselves: help and completion do not need it.
+# ruff: noqa: PLC0415
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Final
+from __future__ import annotations
 
-from kafka.errors import KafkaError
+import sys
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors._cli.arguments import ClusterClient
-from kafka_assignors._cli.client import open_admin
-from kafka_assignors._cli.errors import Errors
-from kafka_assignors._cli.output import Answer
-from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors._cluster.command_config import CommandConfigError
-from kafka_assignors.coordinator._election import elect_leader, elect_strategy
-from kafka_assignors.coordinator._finding import GROUPS_TOPIC, partition_for_group
-from kafka_assignors.coordinator._live import find_coordinator
+import click
 
-ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
+from kafka_assignors._cli.arguments import seconds, whole
+from kafka_assignors._cli.errors import FailedError, WrongError
+from kafka_assignors._cli.options import (
+    FILE,
+    Group,
+    Read,
+    as_json,
+    cluster_of,
+    flag,
+    number,
+    option,
+    refuse,
+    running_cluster,
+)
+from kafka_assignors._cli.output import joined, show, show_result
+from kafka_assignors._common.strategies import RESTARTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
+"""Clients whose rules are known; assignors of this library go by Java's."""
 
 
-def find(*, client: ClusterClient, group: str, partitions: int) -> Answer:
-    """The partition that a group belongs to, and its coordinator if there is a cluster to ask."""
-    if client.bootstrap_servers is None:
-        partition = partition_for_group(group, partitions)
-        return Answer(
-            lambda: {"partition": partition, "partitions": partitions},
-            [f"{GROUPS_TOPIC}-{partition}, of {partitions}"],
-        )
-    with open_admin(client) as admin:
-        coordinator = find_coordinator(admin, group)
-    return Answer(lambda: asdict(coordinator), [str(coordinator)])
+def _observe(what: str, default: float = 5.0) -> Callable[[Any], Any]:
+    return option(
+        "--observe",
+        type=Read(seconds),
+        default=default,
+        metavar="SECONDS",
+        help=f"how long to look at {what} in a rebalance before that is an error (default: {default:g})",
+    )
 
 
-def elect(*, members: Sequence[str]) -> Answer:
-    """The strategy that members elect, and the leader.
+def _groups(*, observe: float) -> Callable[[Any], Any]:
+    """Which groups of a cluster are meant, and what is wrong with one."""
+    ids = click.argument(
+        "groups",
+        metavar="[GROUP]...",
+        nargs=-1,
+        help="an id, or a pattern such as 'billing-*' (default: all)",
+    )
+    lag = number("--max-lag", "more records behind are an error", read=whole)
+    looks = _observe("groups that are", observe)
+    return lambda function: ids(lag(looks(function)))
 
-    Args:
-        members: "member=strategy,strategy" of each, in the order of joining.
 
-    Raises:
-        ValueError: One is something else, or named twice; or they know no common strategy.
+@click.group(
+    "group",
+    cls=Group,
+    short_help="a consumer group's coordinator: find it, explain what it decided",
+    help="What the coordinator of a consumer group decides, and why.",
+    epilog="""\
+exit status: 0 done; 1 the cluster did not say, or --check and something is wrong; 2 a wrong command line, or
+no such group. After Ctrl-C it is 130, after SIGTERM 143. More: docs/coordinator.md""",
+)
+def group() -> None:
+    pass
+
+
+@group.command("explain")
+@click.argument("group")
+@running_cluster()
+@as_json()
+@flag("--check", "exit with 1 if there is an error or a warning")
+@option(
+    "--leader-client",
+    type=click.Choice(LEADERS),
+    metavar="CLIENT",
+    help=f"the client that leads it, one of {', '.join(LEADERS)} (default: guessed by what it sent)",
+)
+@_observe("a group that is")
+def explain(
+    *,
+    group: str,
+    bootstrap_servers: str,
+    command_config: Path | None,
+    as_json: bool,
+    check: bool,
+    leader_client: Any,
+    observe: float,
+) -> int:
+    """Show who has what in a group, why, and what is wrong."""
+    from kafka_assignors._cli.group_text import explained_lines
+    from kafka_assignors.groups import explain
+
+    explained = explain(
+        cluster_of(bootstrap_servers, command_config),
+        group,
+        observe=observe,
+        leader_client=leader_client,
+        watch=_say_how_far if sys.stderr.isatty() else None,
+    )
+    show_result(explained, explained_lines(explained), as_json=as_json)
+    return _status(explained.problems, check=check)
+
+
+@group.command("list")
+@_groups(observe=5.0)
+@running_cluster()
+@as_json()
+@flag("--check", "exit with 1 if a group has an error or a warning")
+def list_all(
+    *,
+    groups: Sequence[str],
+    max_lag: int | None,
+    observe: float,
+    bootstrap_servers: str,
+    command_config: Path | None,
+    as_json: bool,
+    check: bool,
+) -> int:
+    """List all groups of a cluster with their lags and what is wrong, the worst first."""
+    from kafka_assignors._cli.group_tables import listed_lines
+    from kafka_assignors.groups import list_groups
+
+    cluster = cluster_of(bootstrap_servers, command_config)
+    found = list_groups(cluster, groups, observe=observe, max_lag=max_lag)
+    show_result(found, listed_lines(found), as_json=as_json)
+    return _status((problem for group in found for problem in group.problems), check=check)
+
+
+@group.command("export")
+@_groups(observe=0.0)
+@running_cluster()
+@option("--output", type=FILE, metavar="FILE", help="write a file in place of stdout, all at once")
+@number("--listen", "serve them until Ctrl-C; 0 for any free port", read=whole, metavar="PORT")
+@option(
+    "--address",
+    default="127.0.0.1",
+    metavar="ADDRESS",
+    help="serve them on this address, 0.0.0.0 for all (default: 127.0.0.1)",
+)
+def export(
+    *,
+    bootstrap_servers: str,
+    command_config: Path | None,
+    output: str | None,
+    listen: int | None,
+    address: str,
+    **wanted: Any,
+) -> None:
+    """Print lags, members, states and problems of all groups as Prometheus reads them.
+
+    Once, or whenever they are asked for (--listen).
     """
+    if output is not None and listen is not None:
+        refuse("say --output or --listen, one of them")
+    from kafka_assignors.groups import export_metrics, serve_metrics
+
+    cluster = cluster_of(bootstrap_servers, command_config)
+    try:
+        if listen is None:
+            text = export_metrics(cluster, **wanted, output=output)
+            if output is None:
+                show(text.rstrip("\n"))
+            return
+        serving = serve_metrics(cluster, **wanted, port=listen, address=address, failed=_say_why)
+        with serving as port, suppress(KeyboardInterrupt):
+            print(f"serving http://{address}:{port}/metrics; Ctrl-C ends it", file=sys.stderr)
+            threading.Event().wait()
+    except OSError as error:
+        raise FailedError(str(error)) from error
+
+
+@group.command("what-if")
+@click.argument("group", required=False)
+@running_cluster(required=False)
+@as_json()
+@number("--members", "how many members")
+@option("--topic", multiple=True, metavar="NAME=PARTITIONS", help="a topic; may be repeated")
+@option(
+    "--assignor",
+    multiple=True,
+    type=click.Choice(RESTARTED),
+    metavar="NAME",
+    help=f"one of {', '.join(RESTARTED)}; may be repeated (default: all)",
+)
+@option(
+    "--down",
+    type=Read(seconds),
+    default=10.0,
+    metavar="SECONDS",
+    help="how long each is away (default: 10)",
+)
+@flag("--crash", "members are killed instead of closed")
+@number("--session-timeout-ms", "the members' (default: the running group's, or 45000)")
+@number("--heartbeat-interval-ms", "(default: 3000)", default=3000)
+def what_if(
+    *,
+    group: str | None,
+    bootstrap_servers: str | None,
+    command_config: Path | None,
+    as_json: bool,
+    members: int | None,
+    topic: Sequence[str],
+    assignor: Sequence[str],
+    down: float,
+    **restart: Any,
+) -> None:
+    """Say what a rolling restart would cost with each assignor, from a simulation.
+
+    Of a running group (GROUP and --bootstrap-server), or of one that is described (--members and --topic).
+    Nothing is restarted.
+    """
+    described = members is not None and bool(topic)
+    if described == (group is not None and bootstrap_servers is not None):
+        refuse("give GROUP and --bootstrap-server, or --members and --topic")
+    from kafka_assignors import groups
+    from kafka_assignors._cli.group_tables import restarts_lines
+
+    how = {**restart, "down_seconds": down, "assignors": assignor or RESTARTED}
+    if members is not None and topic:
+        found = groups.what_if_described(dict(map(_topic, topic)), members, **how)
+    else:
+        cluster = cluster_of(bootstrap_servers or "", command_config)
+        found = groups.what_if(cluster, group or "", **how)
+    show_result(found, restarts_lines(found), as_json=as_json)
+
+
+@group.command("find")
+@click.argument("group")
+@running_cluster(required=False)
+@as_json()
+@number("--partitions", "how many that topic has, where there is no cluster to ask (default: 50)", default=50)
+def find(
+    *, group: str, bootstrap_servers: str | None, command_config: Path | None, as_json: bool, partitions: int
+) -> None:
+    """Find the partition of __consumer_offsets that a group belongs to."""
+    from kafka_assignors.groups import find_coordinator, partition_for_group
+
+    if bootstrap_servers is not None:
+        found = find_coordinator(cluster_of(bootstrap_servers, command_config), group)
+        show_result(found, [str(found)], as_json=as_json)
+        return
+    partition = partition_for_group(group, partitions)
+    value = {"partition": partition, "partitions": partitions}
+    show_result(value, [f"__consumer_offsets-{partition}, of {partitions}"], as_json=as_json)
+
+
+@group.command("elect")
+@click.argument(
+    "members",
+    nargs=-1,
+    required=True,
+    metavar="MEMBER=STRATEGY[,...]...",
+    help="a member's partition.assignment.strategy in its order; members in the order of joining",
+)
+@as_json()
+def elect(*, members: Sequence[str], as_json: bool) -> None:
+    """Elect the strategy of a group from what its members know, with the votes.
+
+    The coordinator of a running group does not say what its members know beside the strategy that was taken.
+    """
+    from kafka_assignors.groups import elect_strategy
+
     preferences: dict[str, list[str]] = {}
     for text in members:
         member, equals, strategies = text.partition("=")
         if not (member and equals and strategies) or member in preferences:
-            raise ValueError(f"{text!r} is not MEMBER=STRATEGY[,...] of a member that was not named before")
+            raise WrongError(f"{text!r} is not MEMBER=STRATEGY[,...] of a member that was not named before")
         preferences[member] = strategies.split(",")
     election = elect_strategy(preferences)
-    leader = elect_leader(preferences, leader=next(iter(preferences)))
-    return Answer(
-        lambda: {**asdict(election), "tied": election.tied, "leader": leader},
-        [*str(election).split("\n"), f"leader: {leader}, the first to join"],
+    lines = [*str(election).split("\n"), f"leader: {election.leader}, the first to join"]
+    show_result(election, lines, as_json=as_json)
+
+
+def _status(problems: Any, *, check: bool) -> int:
+    return 1 if check and any(problem.severity != "note" for problem in problems) else 0
+
+
+def _say_how_far(read: int, there_are: int) -> None:
+    """One line, written again and again, and erased when all is read."""
+    line = (
+        "\x1b[K" if read == there_are else f"__consumer_offsets: looked at {read:,} of {there_are:,} records"
     )
+    print(f"\r{line}", end="", file=sys.stderr, flush=True)
+
+
+def _say_why(error: Exception) -> None:
+    print(f"kafka-assignors group export: {joined(str(error).split(chr(10)))}", file=sys.stderr)
+
+
+def _topic(text: str) -> tuple[str, int]:
+    name, _, partitions = text.rpartition("=")
+    if not (name and partitions.isascii() and partitions.isdigit() and int(partitions)):
+        raise WrongError(f"{text!r} is not NAME=PARTITIONS")
+    return name, int(partitions)

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, escaped, filled, screen_width, table
-from kafka_assignors.assignors._messages import by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.account import GroupAccount, PlannedMove
     from kafka_assignors._groups.lag import GroupLag, PartitionLag
     from kafka_assignors._groups.problems import Problem
-    from kafka_assignors._groups.snapshots import Partitions
-    from kafka_assignors.coordinator._live import GroupCoordinator
+    from kafka_assignors.groups import GroupCoordinator
 
 MOVES_SHOWN: Final = 20
 """How many partitions that would move are listed; all of them are in the JSON."""
@@ -56,12 +54,6 @@ def balance_line(group: GroupAccount) -> str:
 def when(time_ms: int) -> str:
     """A time in milliseconds since 1970."""
     return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def partitions_of(partitions: Partitions) -> str:
-    """Partitions in short: "orders 0 1 4, events 2"."""
-    listed = by_topic(partitions).items()
-    return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in listed) or "none"
 
 
 def fitted(columns: Mapping[str, Sequence[str]], *, left: set[str], cut: Sequence[str]) -> Iterator[str]:

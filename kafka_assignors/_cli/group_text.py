@@ -1,4 +1,4 @@
-"""How an explained group of the classic protocol looks on a terminal."""
+"""How an explained group looks on a terminal."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from kafka_assignors._cli.group_parts import (
     lag_cell,
     lag_lines,
     moves_lines,
-    partitions_of,
     problem_lines,
     when,
     wrapped,
 )
 from kafka_assignors._cli.output import count, filled
 from kafka_assignors._common.words import first_of
+from kafka_assignors._groups.account import partitions_in_words
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.explanation import STICKY
 from kafka_assignors._groups.reasons import HAND_OVER
+from kafka_assignors.groups import ExplainedConsumerGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.account import GroupAccount
+    from kafka_assignors._groups.epochs import Behind
     from kafka_assignors._groups.joining import OngoingRebalance
     from kafka_assignors._groups.lag import GroupLag
     from kafka_assignors._groups.prediction import Client
-    from kafka_assignors._groups.problems import Problem
-    from kafka_assignors.coordinator._live import LiveGroup, NotedChange
+    from kafka_assignors.groups import ExplainedClassicGroup
+    from kafka_assignors.groups._live import NotedChange
 
 CLIENT_NAMES: Final[Mapping[Client, str]] = {
     "java": "Java (or this library)",
@@ -43,20 +45,21 @@ CLIENT_NAMES: Final[Mapping[Client, str]] = {
 _NAMED: Final = 10
 
 
-def explained_lines(
-    live: LiveGroup,
-    group: GroupAccount,
-    lag: GroupLag,
-    problems: Sequence[Problem],
-    rebalances: Sequence[NotedChange],
-) -> Iterator[str]:
+def explained_lines(explained: ExplainedClassicGroup | ExplainedConsumerGroup) -> Iterator[str]:
     """All that there is to say of a group."""
+    if isinstance(explained, ExplainedConsumerGroup):
+        return _epochs_lines(explained)
+    return _classic_lines(explained)
+
+
+def _classic_lines(explained: ExplainedClassicGroup) -> Iterator[str]:
+    group, lag = explained.account, explained.lag
     names = {account.member_id: account.name for account in group.members}
-    if live.records:
-        yield f"{live.group_id}: {live.state}, generation {group.generation}"
+    if group.generation >= 0:
+        yield f"{group.group_id}: {explained.state}, generation {group.generation}"
     else:
-        yield f"{live.group_id}: {live.state}; no record of a generation is left"
-    yield from coordinator_lines(live.coordinator)
+        yield f"{group.group_id}: {explained.state}; no record of a generation is left"
+    yield from coordinator_lines(explained.coordinator)
     if group.leader:
         yield f"leader: {names.get(group.leader, group.leader)}"
     if group.strategy:
@@ -65,9 +68,9 @@ def explained_lines(
             " the coordinator does not say"
         )
     yield f"record: {group.record_bytes:,} bytes of {group.record_limit:,} that it may have"
-    if live.joining is not None:
-        yield from _joining(live.joining)
-    yield from _why(rebalances)
+    if explained.joining is not None:
+        yield from _joining(explained.joining)
+    yield from _why(explained.rebalances)
     if group.members:
         yield ""
         subscriptions = {account.topics for account in group.members}
@@ -79,7 +82,7 @@ def explained_lines(
         yield from _would_move(group, names)
     yield ""
     yield from lag_lines(lag, names)
-    yield from problem_lines(problems)
+    yield from problem_lines(explained.problems)
 
 
 def _joining(found: OngoingRebalance) -> Iterator[str]:
@@ -154,7 +157,7 @@ def _members(found: GroupAccount, lag: GroupLag, *, subscriptions: bool) -> Iter
         "had": [str(len(account.claims)) if account.claims else "-" for account in members],
         "has": [str(len(account.assignment)) for account in members],
         "lag": [lag_cell(lags.get(account.member_id)) for account in members],
-        "partitions": [partitions_of(account.assignment) for account in members],
+        "partitions": [account.partitions for account in members],
     }
     yield from fitted(
         columns,
@@ -204,3 +207,83 @@ def _by_client(found: GroupAccount) -> str:
         f"{CLIENT_NAMES[client]} {'is not known' if moves is None else len(moves) or 'none'}"
         for client, moves in found.predictions.items()
     )
+
+
+def _epochs_lines(found: ExplainedConsumerGroup) -> Iterator[str]:
+    """A group of KIP-848."""
+    group, account, lag = found.group, found.account, found.lag
+    names = {member.member_id: member.name for member in account.members}
+    assignment = (
+        ""
+        if group.epoch == group.assignment_epoch
+        else f", whose assignment is of epoch {group.assignment_epoch}"
+    )
+    yield f"{group.group_id}: {group.state}, epoch {group.epoch}{assignment} (KIP-848)"
+    yield from coordinator_lines(found.coordinator)
+    if group.assignor:
+        yield f"assignor of the coordinator: {group.assignor}"
+    if found.seen_seconds:
+        yield f"it has been on its way for {found.seen_seconds:.0f} s at least"
+    if group.members:
+        yield ""
+        yield from _epoch_members(found)
+        for one in found.behind:
+            yield from wrapped(_behind(one, group.epoch), 2)
+        yield ""
+        yield balance_line(account)
+        yield from _moving(account, names)
+        yield ""
+    yield from lag_lines(lag, names)
+    yield from problem_lines(found.problems)
+
+
+def _epoch_members(found: ExplainedConsumerGroup) -> Iterator[str]:
+    members = [*zip(found.account.members, found.group.members, strict=True)]
+    subscriptions = {(member.topics, member.expression) for _, member in members}
+    if len(subscriptions) == 1:
+        yield from wrapped(f"all members subscribe to {_subscription(*next(iter(subscriptions)))}")
+    classic = any(member.speaks == "classic" for _, member in members)
+    lags = found.lag.by_member()
+    racks = any(member.rack for _, member in members)
+    subscribed = [_subscription(member.topics, member.expression) for _, member in members]
+    yield from fitted(
+        {
+            "member": [known.name for known, _ in members],
+            "host": [member.host for _, member in members],
+            "rack": [member.rack or "-" for _, member in members] if racks else [],
+            "protocol": [member.speaks or "-" for _, member in members] if classic else [],
+            "topics": subscribed if len(subscriptions) > 1 else [],
+            "epoch": ["away" if member.epoch < 0 else str(member.epoch) for _, member in members],
+            "has": [str(len(member.assignment)) for _, member in members],
+            "to have": [str(len(member.target)) for _, member in members],
+            "lag": [lag_cell(lags.get(member.member_id)) for _, member in members],
+            "partitions": [partitions_in_words(member.assignment) for _, member in members],
+        },
+        left={"member", "host", "rack", "protocol", "topics", "partitions"},
+        cut=("partitions", "topics", "host", "member"),
+    )
+
+
+def _subscription(topics: Sequence[str], expression: str | None) -> str:
+    matching = [] if expression is None else [f"what matches {expression}"]
+    return " and ".join([", ".join(topics)] * bool(topics) + matching) or "nothing"
+
+
+def _behind(one: Behind, epoch: int) -> str:
+    words = [f"is at epoch {one.epoch} of {epoch}"] if one.epoch < epoch else []
+    if one.lets_go:
+        words.append(f"has yet to revoke {partitions_in_words(one.lets_go)}")
+    if one.takes:
+        words.append(f"has yet to get {partitions_in_words(one.takes)}")
+    if one.waits_for:
+        words.append(f"which {', '.join(one.waits_for)} {'has' if len(one.waits_for) == 1 else 'have'} still")
+    return f"{one.member} {', '.join(words)}"
+
+
+def _moving(account: GroupAccount, names: dict[str, str]) -> Iterator[str]:
+    if not account.would_move:
+        yield "all have what the coordinator has decided: nothing is to move"
+        return
+    verb = "is" if len(account.would_move) == 1 else "are"
+    yield f"{count(len(account.would_move), 'partition')} {verb} to move:"
+    yield from moves_lines(account.would_move, names)

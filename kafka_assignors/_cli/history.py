@@ -1,62 +1,220 @@
-"""What writes archives, from the command line; what takes long to import comes last."""
+"""`kafka-assignors history`: the history of groups, captured and kept in an archive, and analysed."""
+# Functions import what takes time themselves: help and completion do not need it, and each command its own.
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from datetime import timedelta
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka.errors import KafkaError
+import click
 
-from kafka_assignors._cli import history_text as text
-from kafka_assignors._cli.client import client_settings, open_admin
-from kafka_assignors._cli.errors import Errors
-from kafka_assignors._cli.output import Answer
-from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors._common.plain import to_json
+from kafka_assignors._cli.arguments import moment, span
+from kafka_assignors._cli.errors import FailedError
+from kafka_assignors._cli.options import (
+    FILE,
+    PATH,
+    Command,
+    Group,
+    Read,
+    as_json,
+    cluster_of,
+    flag,
+    number,
+    option,
+    refuse,
+    running_cluster,
+)
+from kafka_assignors._cli.output import show_result
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from datetime import timedelta
     from pathlib import Path
 
-    from kafka_assignors._cli.arguments import ClusterClient, Store
-    from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history import Archive, Engine
 
-ERRORS: Final = Errors(
-    wrong=(ValueError,),  # a wrong archive, dump or properties file
-    failed=(KafkaAssignorsError, KafkaError, OSError),
+    Function = Callable[..., None]
+
+_EPILOG: Final = """\
+exit status: 0 done; 1 it could not be done; 2 a wrong command line, file or archive; 130 after Ctrl-C,
+143 after SIGTERM.
+More: docs/history.md"""
+
+_WHEN: Final = "2026-03-01, 2026-03-01T12:30+01:00, or 24h, 7d ago; UTC unless it says otherwise"
+
+
+class _HistoryCommand(Command):
+    foreseen = (*Command.foreseen, ValueError, OSError)  # a wrong archive, or a disk that is full
+
+
+class _HistoryGroup(Group):
+    command_class = _HistoryCommand
+
+
+class Store(NamedTuple):
+    """The archive that options name, how to reach its store, and the master of the Spark to work on it."""
+
+    archive: str
+    store_config: Path | None
+    master: str | None
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the store."""
+        from kafka_assignors.history._store.places import read_store_config
+
+        return {} if self.store_config is None else read_store_config(self.store_config)
+
+    def open(self, *, skip_bad: bool = False) -> Archive:
+        """The archive."""
+        from kafka_assignors.history import Archive
+
+        return Archive(self.archive, self.options, skip_bad=skip_bad)
+
+    def create(self) -> Archive:
+        """The archive; a new one if there is none."""
+        from kafka_assignors.history import Archive
+
+        return Archive.create(self.archive, self.options)
+
+    def engine(self, doing: str, *, replaying: bool = False) -> Engine:
+        """What works on the archive: Spark, if it is large."""
+        from kafka_assignors.history import Engine
+
+        return Engine.fitting(self.master, doing=doing, replaying=replaying)
+
+    def spark(self, doing: str | None = None) -> AbstractContextManager[Any]:
+        """Spark for what always needs it."""
+        from kafka_assignors.history._spark import running_spark
+
+        return running_spark(self.master, doing)
+
+
+def _on_archive(function: Function) -> Function:
+    """Options that name an archive: the function gets what they name as `store`."""
+
+    @wraps(function)
+    def run(*, archive: str, store_config: Path | None, master: str | None, **others: Any) -> None:
+        function(store=Store(archive, store_config, master), **others)
+
+    name = click.argument(
+        "archive", type=FILE, help="the archive's folder, or its URI: s3://, gs://, abfss://"
+    )
+    config = option(
+        "--store-config",
+        type=PATH,
+        metavar="FILE",
+        help="properties of the store, such as AWS_ENDPOINT_URL=...; they come before the environment's",
+    )
+    master = option(
+        "--master",
+        metavar="URL",
+        help="Spark's master (default: spark-submit's, else local[*], all cores of this machine; small"
+        " archives are read without Spark)",
+    )
+    return name(config(master(as_json()(run))))
+
+
+def _selection(function: Function) -> Function:
+    """Which records are meant: the function gets `since`, `until` and `groups` as `selection`."""
+
+    @wraps(function)
+    def run(*, since: Any, until: Any, groups: Sequence[str], **others: Any) -> None:
+        if since is not None and until is not None and since >= until:
+            refuse(f"--since {since.isoformat()} is not before --until {until.isoformat()}")
+        function(selection={"since": since, "until": until, "groups": groups}, **others)
+
+    begin = option("--since", type=Read(moment), metavar="TIME", help=f"only records from then on: {_WHEN}")
+    end = option("--until", type=Read(moment), metavar="TIME", help="only records before then")
+    groups = option(
+        "--group",
+        "groups",
+        multiple=True,
+        metavar="PATTERN",
+        help="only groups of such names: 'orders-*'; repeatable",
+    )
+    bad = flag("--skip-bad", "pass over files of the archive that are damaged or gone")
+    return begin(end(groups(bad(run))))
+
+
+def _complete_assignors(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click passes all three
+    from kafka_assignors.history._what_if.assignors import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+def _replayed(function: Function) -> Function:
+    """What to replay histories with."""
+    assignors = option(
+        "--assignor",
+        "assignors",
+        multiple=True,
+        metavar="NAME",
+        help="range, sticky, kafka-python:range, kip848:uniform, your.module:Class ...; repeatable",
+        shell_complete=_complete_assignors,
+    )
+    scenarios = option(
+        "--scenario",
+        "scenarios",
+        multiple=True,
+        metavar="NAME",
+        help="'as it was' or 'static members'; repeatable",
+    )
+    return assignors(scenarios(function))
+
+
+@click.group(
+    "history",
+    cls=_HistoryGroup,
+    help=(
+        "The history of consumer groups, from __consumer_offsets. Kafka's compaction destroys it within"
+        " hours or days; an archive keeps it."
+    ),
+    short_help="the history of all groups: captured from __consumer_offsets, kept, analysed",
+    epilog=_EPILOG,
 )
+def history() -> None:
+    pass
 
 
-def _spark(store: Store, doing: str | None = None) -> AbstractContextManager[Any]:
-    from kafka_assignors.history._spark import running_spark  # noqa: PLC0415 - see the module
-
-    return running_spark(store.master, doing)
-
-
-def _created(store: Store) -> Archive:
-    """The archive that is meant; a new one if there is none."""
-    from kafka_assignors._cli.history_read import store_options  # noqa: PLC0415 - see the module
-    from kafka_assignors.history._archive import Archive  # noqa: PLC0415
-
-    return Archive.create(store.archive, store_options(store))
-
-
+@history.command("capture")
+@_on_archive
+@running_cluster()
+@flag("--continuous", "capture again and again until Ctrl-C")
+@number("--interval", "how often, with --continuous (default: 60)", metavar="SECONDS")
+@number(
+    "--max-records",
+    "how many offsets to read at a time, each time a batch of files (default: 2000000)",
+    default=2_000_000,
+)
 def capture(
-    *, client: ClusterClient, store: Store, continuous: bool, interval: int | None, max_records: int
-) -> Answer:
-    """Read what is new in a running cluster into an archive; see `capture` of `history`.
+    *,
+    store: Store,
+    bootstrap_servers: str,
+    command_config: Path | None,
+    continuous: bool,
+    interval: int | None,
+    max_records: int,
+    as_json: bool,
+) -> None:
+    """Read what is new in a running cluster's __consumer_offsets into an archive."""
+    if interval is not None and not continuous:
+        refuse("--interval requires --continuous")
+    from kafka.errors import KafkaError
 
-    Raises:
-        ClusterError: No broker answers; there is no archive then that was not there before.
-    """
-    with open_admin(client):
-        pass
-    from kafka_assignors.history import _capture  # noqa: PLC0415 - see the module
-    from kafka_assignors.history._progress import show_capture  # noqa: PLC0415
+    from kafka_assignors._cluster import handle
 
-    settings = client_settings(client)
-    into = _created(store)
+    cluster = cluster_of(bootstrap_servers, command_config)
+    with handle.connect(cluster):
+        pass  # if no broker answers, there is no archive then that was not there before
+    from kafka_assignors._cli.history_text import captured_lines
+    from kafka_assignors.history import _capture
+    from kafka_assignors.history._progress import show_capture
+
+    into = store.create()
     so_far = _capture.Captured()
 
     def note(captured: _capture.Captured) -> None:
@@ -65,64 +223,217 @@ def capture(
         watch(captured)
 
     try:
-        with _spark(store) as spark, show_capture() as watch:
+        with store.spark() as spark, show_capture() as watch:
             done = _capture.capture(
                 spark,
-                client.bootstrap_servers or [],
+                [*cluster.bootstrap_servers],
                 into,
                 once=not continuous,
                 interval=interval or _capture.INTERVAL_SECONDS,
-                settings=settings,
+                settings=cluster.settings,
                 max_records=max_records,
                 watch=note,
             )
     except KeyboardInterrupt:
-        print("\n".join(text.captured_lines(so_far)), file=sys.stderr)
+        print("\n".join(captured_lines(so_far)), file=sys.stderr)
         raise
-    return Answer(
-        lambda: {
-            "offsets": done.offsets,
-            "batches": done.batches,
-            "lost": done.lost,
-            **done.counts.to_json(),
-        },
-        text.captured_lines(done),
-    )
+    except KafkaError as error:
+        raise FailedError(str(error)) from error
+    show_result(done, captured_lines(done), as_json=as_json)
 
 
-def import_records(*, store: Store, dump: Path) -> Answer:
-    """Add the records of a dump to an archive."""
-    into = _created(store)
-    from kafka_assignors.history._dump import import_dump  # noqa: PLC0415 - see the module
+@history.command("import")
+@_on_archive
+@click.argument(
+    "dump",
+    type=PATH,
+    help="a file or folder of Parquet or JSON lines: key, value (in JSON base64), partition, offset,"
+    " timestamp (ms)",
+)
+def import_records(*, store: Store, dump: Path, as_json: bool) -> None:
+    """Add the records of a dump of __consumer_offsets to an archive."""
+    from kafka_assignors._cli.history_text import imported_lines
 
-    with _spark(store, "importing") as spark:
+    into = store.create()
+    from kafka_assignors.history import import_dump
+
+    with store.spark("importing") as spark:
         done = import_dump(spark, dump, into)
-    return Answer(
-        lambda: {"source": done.source, "known": done.known, **done.counts.to_json()},
-        text.imported_lines(done),
-    )
+    show_result(done, imported_lines(done), as_json=as_json)
 
 
+@history.command("info")
+@_on_archive
+@_selection
+def info(*, store: Store, selection: Mapping[str, Any], skip_bad: bool, as_json: bool) -> None:
+    """Show what an archive has."""
+    from kafka_assignors._cli.history_text import info_lines
+    from kafka_assignors.history import info
+
+    there = store.open(skip_bad=skip_bad)
+    found = info(there, **selection, engine=store.engine("counting"))
+    show_result(found, info_lines(str(there.where), found), as_json=as_json)
+
+
+@history.command("maintain")
+@_on_archive
+@option("--keep", type=Read(span), metavar="DAYS", help="how many days to keep: 90d, 12w (default: all)")
+@option(
+    "--retention",
+    type=Read(span),
+    default=timedelta(days=7),
+    metavar="TIME",
+    help="how long files stay that were replaced, for who reads them: 24h, 7d (default: 7d)",
+)
+@flag("--skip-bad", "leave files that are damaged or gone as they are, and do the rest")
+@flag("--execute", "do it; else it is only shown")
 def maintain(
-    *, store: Store, keep: timedelta | None, retention: timedelta, execute: bool, skip_bad: bool
-) -> Answer:
-    """Make many files few, remove old days, delete files that nobody needs."""
-    from kafka_assignors._cli.history_read import opened  # noqa: PLC0415 - see the module
-    from kafka_assignors.history import _maintenance  # noqa: PLC0415
+    *,
+    store: Store,
+    keep: timedelta | None,
+    retention: timedelta,
+    skip_bad: bool,
+    execute: bool,
+    as_json: bool,
+) -> None:
+    """Make an archive's many files few, remove old days, and delete files that nobody needs."""
+    if keep is not None and (keep % timedelta(days=1) or not keep):
+        refuse(f"--keep {keep} is not whole days")
+    from kafka_assignors._cli.history_text import maintenance_lines
+    from kafka_assignors.history import maintain, plan_maintenance
 
-    there = opened(store, skip_bad=skip_bad)
-    plan = _maintenance.plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
+    there = store.open(skip_bad=skip_bad)
+    plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
     bad = []
     if execute:
-        with _spark(store, "maintaining") as spark:
-            bad = _maintenance.maintain(spark, there, plan)
-    return Answer(
-        lambda: {
-            "executed": execute,
-            "compacted": [[file.path for file in day] for day in plan.compacted],
-            "removed": [file.path for file in plan.removed],
-            "deleted": to_json(plan.deleted),
-            "bad": [file.path for file in bad],
-        },
-        text.maintenance_lines(there, plan, bad, executed=execute),
+        with store.spark("maintaining") as spark:
+            bad = maintain(spark, there, plan)
+    result = {"executed": execute, **plan.to_json(), "bad": [file.path for file in bad]}
+    show_result(result, maintenance_lines(there, plan, bad, executed=execute), as_json=as_json)
+
+
+@history.command("tables")
+@_on_archive
+@click.argument("out", type=FILE, help="their folder or URI; tables that are there are replaced")
+@option(
+    "--decoder",
+    type=click.Choice(("auto", "plain", "fast")),
+    default="auto",
+    help="the compiled decoder where there is one (auto), or one or the other; they agree",
+)
+@_selection
+def tables(
+    *, store: Store, out: str, decoder: str, selection: Mapping[str, Any], skip_bad: bool, as_json: bool
+) -> None:
+    """Decode an archive into tables."""
+    from kafka_assignors._cli.history_text import tables_lines
+    from kafka_assignors.history import make_tables
+    from kafka_assignors.history._store.places import place
+
+    options = store.options
+    place(out, options)  # a wrong one is refused before the archive is opened
+    there = store.open(skip_bad=skip_bad)
+    engine = store.engine("decoding")
+    counts = make_tables(there, out, **selection, decoder=decoder, options=options, engine=engine)
+    show_result(counts, tables_lines(out, counts), as_json=as_json)
+
+
+@history.command("metrics")
+@_on_archive
+@option(
+    "--out",
+    type=FILE,
+    metavar="FOLDER",
+    help="write the tables rebalances and groups there, too; or to a URI",
+)
+@_selection
+def metrics(
+    *, store: Store, out: str | None, selection: Mapping[str, Any], skip_bad: bool, as_json: bool
+) -> None:
+    """Say how restless groups were: their rebalances, why, and what moved."""
+    from kafka_assignors._cli.history_text import metrics_lines
+    from kafka_assignors.history import metrics
+    from kafka_assignors.history._store.places import place
+
+    options = store.options
+    if out is not None:
+        place(out, options)  # as above
+    there = store.open(skip_bad=skip_bad)
+    found = metrics(there, out, **selection, options=options, engine=store.engine("measuring"))
+    show_result(found, metrics_lines(found), as_json=as_json)
+
+
+@history.command("what-if")
+@_on_archive
+@_replayed
+@_selection
+def what_if(
+    *,
+    store: Store,
+    assignors: Sequence[str],
+    scenarios: Sequence[str],
+    selection: Mapping[str, Any],
+    skip_bad: bool,
+    as_json: bool,
+) -> None:
+    """Replay groups' histories with other assignors and settings."""
+    from kafka_assignors._cli.history_what_if_text import what_if_lines
+    from kafka_assignors.history._what_if import job
+
+    rows = job.what_if(
+        store.open(skip_bad=skip_bad),
+        assignors=assignors or job.ASSIGNORS,
+        scenarios=scenarios or job.SCENARIOS,
+        **selection,
+        engine=store.engine("replaying", replaying=True),
     )
+    show_result(rows, what_if_lines(rows), as_json=as_json)
+
+
+@history.command("report")
+@_on_archive
+@click.argument("page", type=PATH, help="the HTML file")
+@flag("--no-what-if", "replay nothing, which is faster")
+@_replayed
+@_selection
+def report(
+    *,
+    store: Store,
+    page: Path,
+    no_what_if: bool,
+    assignors: Sequence[str],
+    scenarios: Sequence[str],
+    selection: Mapping[str, Any],
+    skip_bad: bool,
+    as_json: bool,
+) -> None:
+    """Write a page on groups' histories, to be opened in a browser."""
+    if no_what_if and (assignors or scenarios):
+        refuse("--no-what-if replays nothing: leave it out, or --assignor and --scenario")
+    from kafka_assignors.history import report_archive
+    from kafka_assignors.history._what_if import job
+
+    done = report_archive(
+        store.open(skip_bad=skip_bad),
+        page,
+        assignors=() if no_what_if else assignors or job.ASSIGNORS,
+        scenarios=scenarios or job.SCENARIOS,
+        **selection,
+        engine=store.engine("reporting", replaying=not no_what_if),
+    )
+    lines = [f"{done.page}: {done.bytes:,} bytes, to be opened in a browser"]
+    show_result(done, lines, as_json=as_json)
+
+
+@history.command("watch")
+@click.argument("group")
+@running_cluster()
+@as_json("print each as a line of JSON")
+def watch(*, group: str, bootstrap_servers: str, command_config: Path | None, as_json: bool) -> None:
+    """Show the rebalances of a running group as they happen.
+
+    Needs neither Spark nor an archive.
+    """
+    from kafka_assignors._cli.history_watch import watch
+
+    watch(cluster_of(bootstrap_servers, command_config), group, as_json=as_json)

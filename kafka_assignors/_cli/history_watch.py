@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaError
-
-from kafka_assignors._cli.client import open_admin
-from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
 from kafka_assignors._cli.output import count, escaped, joined
-from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors._cluster.command_config import CommandConfigError
-from kafka_assignors.coordinator._fleet import read_summary
+from kafka_assignors._cluster.handle import connect
+from kafka_assignors.groups._status import read_status
 from kafka_assignors.history._watch import watch_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kafka_assignors._cli.arguments import ClusterClient
+    from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.coordinator._fleet import FleetGroup
+    from kafka_assignors.groups import GroupStatus
 
 
-ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
-
-
-def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
+def watch(cluster: Cluster, group: str, *, as_json: bool) -> None:
     """Watch a group until Ctrl-C, which is how it ends."""
     try:
-        with open_admin(client) as admin:
+        with connect(cluster) as admin:
 
             def begin() -> None:
-                now = read_summary(admin, group)
+                now = read_status(admin, group)
                 missing = "" if now is not None else ", which does not exist yet"
                 print(f"watching {escaped(group)}{missing}; Ctrl-C ends it", file=sys.stderr, flush=True)
                 if now is not None and not as_json:
@@ -42,14 +34,13 @@ def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
                     print(joined([f"now: {now.state}, {members}", *now_lines(now)]), flush=True)
 
             watched = watch_group(admin, group, ready=begin)
-            show_rebalances(watched, as_json=as_json, look=lambda: read_summary(admin, group))
+            show_rebalances(watched, as_json=as_json, look=lambda: read_status(admin, group))
     except KeyboardInterrupt:
         pass
-    return 0
 
 
 def show_rebalances(
-    rebalances: Iterable[Rebalance], *, as_json: bool, look: Callable[[], FleetGroup | None] = lambda: None
+    rebalances: Iterable[Rebalance], *, as_json: bool, look: Callable[[], GroupStatus | None] = lambda: None
 ) -> None:
     """Print each as it comes, with what the group is like then; as JSON one on a line.
 
@@ -68,7 +59,7 @@ def show_rebalances(
             print(joined(lines), flush=True)
 
 
-def _to_json(now: FleetGroup | None) -> dict[str, Any]:
+def _to_json(now: GroupStatus | None) -> dict[str, Any]:
     lag = None if now is None else now.lag
     unowned = None if now is None else now.unowned
     return {"lag": None if lag is None else lag.to_json(), "unowned": unowned}

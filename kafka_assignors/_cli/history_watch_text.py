@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.moved import OwnerMove
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.coordinator._fleet import FleetGroup
+    from kafka_assignors.groups import GroupStatus
 
 MOVES_SHOWN: Final = 8
 """How many members that gave to others are listed with what they gave."""
@@ -41,7 +41,7 @@ def watched_lines(rebalance: Rebalance) -> Iterator[str]:
     yield "  " + _now(rebalance)
 
 
-def now_lines(group: FleetGroup) -> Iterator[str]:
+def now_lines(group: GroupStatus) -> Iterator[str]:
     """What a group is like now: how far it and each member is behind, and what nobody has."""
     lag, members = group.lag, () if group.account is None else group.account.members
     if lag is None:

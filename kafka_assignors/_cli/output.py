@@ -7,8 +7,10 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from kafka_assignors._common.plain import to_json
 
 _UNSHOWN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's categories of characters that a terminal obeys, hides or cannot print."""
@@ -25,28 +27,13 @@ _COLOURS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;35m"}
 _PLAIN: Final = "\x1b[0m"
 
 
-class Answer(NamedTuple):
-    """What a command found.
-
-    Only one of `value` and `lines` is made.
-
-    Attributes:
-        value: For machines, in types that JSON has or `str` makes readable.
-        lines: For people.
-        status: The exit status.
-    """
-
-    value: Callable[[], Any]
-    lines: Iterable[str]
-    status: int = 0
-
-    def show(self, *, as_json: bool) -> None:
-        """Print it."""
-        if as_json:
-            show_json(self.value())
-        else:
-            text = joined(self.lines)
-            show(coloured(text) if is_coloured() else text)
+def show_result(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print what a function found, as JSON or for people; only one of the two is made."""
+    if as_json:
+        show_json(to_json(result))
+    else:
+        text = joined(lines)
+        show(coloured(text) if is_coloured() else text)
 
 
 def screen_width() -> int:

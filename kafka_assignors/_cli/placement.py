@@ -1,187 +1,467 @@
-"""Where replicas are, from the command line: topics made, described, explained and expanded."""
+"""`kafka-assignors placement`: where replicas are, and how to move few of them."""
+# Functions import what takes time themselves: help and completion do not need it.
+# ruff: noqa: PLC0415
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
-from kafka_assignors._cli import placement_text as text
-from kafka_assignors._cli.arguments import ClusterClient, Draws, Where
-from kafka_assignors._cli.client import open_admin
-from kafka_assignors._cli.output import Answer, count
-from kafka_assignors._cli.placement_cluster import ERRORS, ONLY_SHOWN, open_cluster
-from kafka_assignors.placement._cluster import topics as live
-from kafka_assignors.placement._cluster.health import Health, read_health
-from kafka_assignors.placement._cluster.logs import read_logs
-from kafka_assignors.placement._expansion import expand
-from kafka_assignors.placement._explicit import check_placement, parse_explicit
-from kafka_assignors.placement._generators import place_rack_aware, place_rack_unaware
-from kafka_assignors.placement._inference.infer import infer
-from kafka_assignors.placement._placement import PlacementError
-from kafka_assignors.placement._quality import Quality, measure
-from kafka_assignors.placement._striped import place_striped
+import sys
+from contextlib import nullcontext
+from functools import wraps
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kafka_assignors._cli.arguments import data_size, whole
+from kafka_assignors._cli.options import (
+    PATH,
+    Group,
+    Read,
+    as_json,
+    cluster_of,
+    flag,
+    number,
+    option,
+    refuse,
+    running_cluster,
+)
+from kafka_assignors._cli.output import joined, show, show_result
 
 if TYPE_CHECKING:
-    from kafka_assignors.placement._placement import Placement
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-__all__ = ["ERRORS", "create", "describe", "expand_topic", "infer_generators"]
+    from kafka_assignors._cluster.handle import Cluster
+    from kafka_assignors.placement._cluster.reassign import Progress
+    from kafka_assignors.placement._cluster.source import PlacementFile
+    from kafka_assignors.placement._moving import Reassigned, ReassignmentPlan
+
+GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
+"""The generators that can make a topic, the default one first."""
+
+_EPILOG: Final = """\
+the cluster is a running one, --bootstrap-server, or what files say: --placements (Kafka's reassignment
+JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute.
+`cancel` breaks moves off. It and `verify` remove the throttle of a killed run.
+
+exit status: 0 done; 1 the cluster did not do it, no generator fits, something is not in order
+(`describe --check`), or is under way (`verify`). It is 2 for a wrong command line, a
+file that cannot be used, or a placement that cannot be. After Ctrl-C it is 130, after SIGTERM 143.
+More: docs/placement.md"""
+
+_CLUSTER: Final = "The cluster"
+_TARGET: Final = "Where they should be"
+_PACE: Final = "How gently"
 
 
+_ONLY_SHOWN: Final = "nothing is changed: --execute does it"
+
+
+def _ids(text: str) -> list[int]:
+    return [whole(one.strip()) for one in text.split(",")]
+
+
+def _racks(text: str) -> dict[int, str | None]:
+    racks: dict[int, str | None] = {}
+    for entry in text.split(","):
+        broker, separator, rack = entry.strip().partition("=")
+        racks[whole(broker)] = rack if separator and rack else None
+    return racks
+
+
+def _config(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not (name and separator):
+        raise ValueError(f"{text!r} is not name=value")
+    return name, value
+
+
+def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """Options that name a running cluster, or files: the function gets what they name as `source`."""
+
+    @wraps(function)
+    def run(
+        *,
+        bootstrap_servers: str | None,
+        command_config: Path | None,
+        placements: Path | None,
+        brokers: dict[int, str | None] | None,
+        **others: Any,
+    ) -> int | None:
+        if (bootstrap_servers is None) == (placements is None):
+            refuse("say --bootstrap-server or --placements, one of them")
+        if placements is not None and (command_config is not None or others.get("execute")):
+            refuse("--command-config and --execute need --bootstrap-server")
+        if placements is None and brokers is not None:
+            refuse("--brokers goes with --placements: a running cluster knows its own")
+
+        def source() -> Cluster | PlacementFile:
+            if placements is None:
+                return cluster_of(bootstrap_servers or "", command_config)
+            from kafka_assignors.placement._cluster.source import PlacementFile
+
+            return PlacementFile(placements, brokers)
+
+        return function(source=source, on_files=placements is not None, **others)
+
+    files = option(
+        "--placements",
+        type=PATH,
+        metavar="FILE",
+        section=_CLUSTER,
+        help="placements instead: Kafka's reassignment JSON",
+    )
+    known = option(
+        "--brokers",
+        type=Read(_racks),
+        metavar="ID[=RACK][,...]",
+        section=_CLUSTER,
+        help="with --placements: the brokers and their racks (default: those that the file names)",
+    )
+    return running_cluster(required=False, section=_CLUSTER)(files(known(run)))
+
+
+_TOPICS: Final = click.argument(
+    "topics", nargs=-1, metavar="[TOPIC]...", help="all but internal topics if none is named"
+)
+
+
+@click.group(
+    "placement",
+    cls=Group,
+    help="Where a topic's replicas are, how they were placed, and how to move few of them.",
+    short_help="replicas on brokers: create, describe, infer, expand, reassign, verify, cancel",
+    epilog=_EPILOG,
+)
+def placement() -> None:
+    pass
+
+
+@placement.command("create")
+@running_cluster(required=False, section=_CLUSTER)
+@as_json()
+@click.argument("topic")
+@number("--partitions")
+@number("--replication-factor")
+@option(
+    "--generator",
+    type=click.Choice(GENERATORS),
+    help="what places them (default: rack-aware if brokers have racks, else rack-unaware)",
+)
+@number("--start-index", "where leaders begin (default: drawn)", read=whole)
+@number("--shift", "how far followers are (default: the start index, else drawn)", read=whole)
+@option("--seed", type=int, metavar="N", help="what is drawn is drawn from this")
+@option(
+    "--replica-assignment",
+    metavar="A:B,C:D,...",
+    help="instead of a generator: the brokers of each partition, the preferred leader first",
+)
+@option(
+    "--config",
+    multiple=True,
+    type=Read(_config),
+    metavar="NAME=VALUE",
+    help="a setting of the topic; repeatable",
+)
+@flag(
+    "--allow-fenced",
+    "let fenced brokers have replicas, if the others are too few or --replica-assignment says so",
+)
+@flag("--dry-run", "show the placement and create nothing")
 def create(
     *,
-    client: ClusterClient,
+    bootstrap_servers: str | None,
+    command_config: Path | None,
+    as_json: bool,
     topic: str,
-    partitions: int | None,
-    replication_factor: int | None,
-    generator: str | None,
-    draws: Draws,
     replica_assignment: str | None,
-    config: Sequence[tuple[str, str]] | None,
-    allow_fenced: bool,
-    dry_run: bool,
-) -> Answer:
-    """Create a topic, its replicas placed by a generator or as `replica_assignment` says.
+    config: Sequence[tuple[str, str]],
+    **options: Any,
+) -> None:
+    """Create a topic, its replicas placed as you say."""
+    if bootstrap_servers is None:
+        refuse("say --bootstrap-server")
+    counts = options["partitions"], options["replication_factor"]
+    draws = options["start_index"], options["shift"], options["seed"], options["generator"]
+    if replica_assignment is not None:
+        if any(value is not None for value in (*counts, *draws)):
+            refuse("--replica-assignment says all by itself: leave out the generator and its options")
+    elif None in counts:
+        refuse("say --partitions and --replication-factor, or --replica-assignment")
+    elif options["generator"] == "striped" and draws[:2] != (None, None):
+        refuse("the striped generator has no --start-index and no --shift: it draws, from --seed if given")
+    from kafka_assignors._cli.placement_text import placement_lines
+    from kafka_assignors.placement import create, parse_explicit
 
-    Fenced brokers get replicas if `allow_fenced` and the others are too few, or `replica_assignment` says so.
-    """
-    with open_admin(client) as admin:
-        brokers = live.read_brokers(admin)
-        if partitions is None or replication_factor is None:
-            placement = parse_explicit(str(replica_assignment))
-            check_placement(placement, [*brokers.up, *brokers.down])
-            live.check_up({topic: placement}, brokers, allow_fenced=allow_fenced)
-        else:
-            usable = _usable(topic, replication_factor, brokers, allow_fenced=allow_fenced)
-            placement = _generate(generator, partitions, replication_factor, usable, draws)
-        if not dry_run:
-            live.create_topic(admin, topic, placement, dict(config or []))
-    done = f"{topic} was not created: this is a dry run" if dry_run else f"{topic} is created"
-    return Answer(
-        lambda: {"created": not dry_run, "placements": {topic: placement}},
-        [*text.placement_lines({topic: placement}), done],
+    found = create(
+        cluster_of(bootstrap_servers, command_config),
+        topic,
+        placement=None if replica_assignment is None else parse_explicit(replica_assignment),
+        configs=dict(config),
+        **options,
     )
+    done = f"{topic} is created" if found.created else f"{topic} was not created: this is a dry run"
+    show_result(found, [*placement_lines(found.placements), done], as_json=as_json)
 
 
-def _usable(
-    topic: str, replication_factor: int, brokers: live.Brokers, *, allow_fenced: bool
-) -> live.Brokers:
-    """The brokers that are to get replicas: fenced ones only if there are too few others.
-
-    Raises:
-        PlacementError: Fenced ones are needed and not allowed.
-    """
-    if not brokers.down or replication_factor <= len(brokers.up):
-        return live.Brokers(brokers.up, {})
-    if not allow_fenced:
-        raise PlacementError(
-            f"{topic} is to have {replication_factor} replicas of each partition, but only"
-            f" {count(len(brokers.up), 'broker')} of {len(brokers.up) + len(brokers.down)} can take them:"
-            f" {text.are(brokers.down)} fenced. Start what is fenced, ask for fewer replicas,"
-            " or say --allow-fenced"
-        )
-    return brokers
-
-
-def _generate(
-    generator: str | None, partitions: int, replication_factor: int, brokers: live.Brokers, draws: Draws
-) -> dict[int, list[int]]:
-    """Place partitions on brokers, of which those that are down are to have replicas as well."""
-    racks = dict(sorted({**brokers.up, **brokers.down}.items()))
-    generator = generator or ("rack-aware" if any(racks.values()) else "rack-unaware")
-    if generator == "striped":
-        fenced = [*brokers.down]
-        return place_striped(partitions, replication_factor, racks, fenced=fenced, seed=draws.seed)
-    if generator == "rack-aware":
-        return place_rack_aware(partitions, replication_factor, racks, **draws._asdict())
-    return place_rack_unaware(partitions, replication_factor, sorted(racks), **draws._asdict())
-
-
+@placement.command("describe")
+@_on_cluster
+@as_json()
+@_TOPICS
+@number(
+    "--min-insync",
+    "count partitions with fewer replicas left as read-only when a rack is lost (default: 1)",
+    default=1,
+)
+@flag("--partitions", "list all partitions, however many")
+@option("--draw", type=PATH, metavar="FILE", help="draw brokers by rack: .png, .svg, .pdf")
+@flag("--check", "exit with 1 if a broker is not up, or a partition is offline or lacks an in-sync replica")
 def describe(
     *,
-    where: Where,
+    source: Callable[[], Cluster | PlacementFile],
+    on_files: bool,
+    as_json: bool,
     topics: Sequence[str],
     min_insync: int,
     partitions: bool,
     draw: Path | None,
     check: bool,
-) -> Answer:
-    """Where replicas are, how good that is and, on a running cluster, how brokers and partitions are.
+) -> int:
+    """Show where replicas are, how good that is, and what is not in order."""
+    if check and on_files:
+        refuse("--check needs --bootstrap-server: files do not say what is up")
+    from kafka_assignors._cli.placement_text import described_lines
+    from kafka_assignors.placement import describe
 
-    `partitions` lists all partitions, `draw` names a file to draw. With `check` the status is 1 if a broker
-    is not up, or a partition lacks a replica.
-    """
-    health: Health | None = None
-    sizes = None
-    with open_cluster(where, topics) as cluster:
-        if cluster.admin is not None:
-            logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
-            sizes = logs.largest(cluster.topics)
-            brokers = live.Brokers({**cluster.racks}, {**cluster.down})
-            states = live.read_states(cluster.admin, topics or None, internal="with")
-            health = read_health(cluster.admin, states, brokers, logs)
-    quality = measure(
-        cluster.topics, cluster.all_racks, sizes=sizes, min_insync=min_insync, down=cluster.down
-    )
+    found = describe(source(), topics, min_insync=min_insync)
     if draw is not None:
-        from kafka_assignors.placement import _picture  # noqa: PLC0415 - optional, and slow to import
+        from kafka_assignors.placement import _picture
 
-        _picture.draw(quality, draw, title=", ".join(cluster.topics))
-    judged = {} if health is None else {"health": health.as_json()}
-    return Answer(
-        lambda: {"placements": cluster.topics, "quality": asdict(quality), **judged},
-        _described(cluster.topics, quality, health, in_full=partitions),
-        1 if check and health is not None and not health.healthy else 0,
+        _picture.draw(found.quality, draw, title=", ".join(found.placements))
+    show_result(found, described_lines(found, in_full=partitions), as_json=as_json)
+    return int(check and found.health is not None and not found.health.healthy)
+
+
+@placement.command("infer")
+@_on_cluster
+@as_json()
+@_TOPICS
+def infer_generators(
+    *, source: Callable[[], Cluster | PlacementFile], topics: Sequence[str], as_json: bool, **_: bool
+) -> int:
+    """Find the generator, start index and shift that made a placement."""
+    from kafka_assignors._cli.placement_text import inference_lines
+    from kafka_assignors.placement import infer_topics
+
+    found = infer_topics(source(), topics)
+    lines = [line for topic, one in found.items() for line in inference_lines(topic, one)]
+    show_result(found, lines, as_json=as_json)
+    return int(not all(one.fits for one in found.values()))
+
+
+@placement.command("expand")
+@_on_cluster
+@as_json()
+@click.argument("topic")
+@number("--partitions", "how many there are to be in all", required=True)
+@flag("--balanced", "balance the brokers, and do not continue the topic's pattern")
+@flag("--execute", "do it; else it is only shown")
+def expand(
+    *,
+    source: Callable[[], Cluster | PlacementFile],
+    topic: str,
+    partitions: int,
+    balanced: bool,
+    execute: bool,
+    as_json: bool,
+    **_: bool,
+) -> None:
+    """Add partitions to a topic, placed as the ones that it has."""
+    from kafka_assignors._cli.placement_text import placement_lines
+    from kafka_assignors.placement import expand_topic
+
+    found = expand_topic(source(), topic, partitions, balanced=balanced, execute=execute)
+    lines = [
+        *placement_lines({topic: found.added}),
+        f"{found.how}: {found.why}",
+        f"{topic} has {partitions} partitions" if found.executed else _ONLY_SHOWN,
+    ]
+    show_result(found, lines, as_json=as_json)
+
+
+@placement.command("reassign")
+@_on_cluster
+@as_json()
+@_TOPICS
+@option(
+    "--to-brokers",
+    type=Read(_ids),
+    metavar="ID[,...]",
+    section=_TARGET,
+    help="the brokers that may have replicas (default: all)",
+)
+@number("--replication-factor", "another than now", section=_TARGET)
+@flag("--per-topic", "balance each topic by itself (default: all together)", section=_TARGET)
+@flag("--count-replicas", "move the fewest replicas; else the fewest bytes if known", section=_TARGET)
+@option(
+    "--file",
+    type=PATH,
+    metavar="FILE",
+    section=_TARGET,
+    help="instead: what a file says, Kafka's reassignment JSON",
+)
+@option("--output", type=PATH, metavar="FILE", help="write the plan, Kafka's reassignment JSON")
+@option("--rollback", type=PATH, metavar="FILE", help="write the placements as they are, in the same format")
+@flag(
+    "--allow-fenced",
+    "count fenced brokers as up: they keep replicas and get new ones, once they are started",
+)
+@flag("--execute", "do it; else it is only shown")
+@option(
+    "--throttle",
+    type=Read(data_size),
+    metavar="BYTES",
+    section=_PACE,
+    help="per second, what each broker may send and may get for it: 10MiB; removed in the end",
+)
+@flag("--no-throttle", "as fast as brokers can; to be said from 1 GiB on", section=_PACE)
+@number("--at-once", "partitions to move at once (default: 10)", default=10, section=_PACE)
+@number(
+    "--stalled-after",
+    "say why, if there was no progress for so long (default: 30)",
+    metavar="SECONDS",
+    default=30,
+    section=_PACE,
+)
+def reassign(*, source: Callable[[], Cluster | PlacementFile], as_json: bool, **given: Any) -> None:
+    """Move as few replicas as possible to where they should be."""
+    options = SimpleNamespace(**given)
+    planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
+    if options.file is not None and (planned or options.topics):
+        refuse("--file says what is to be where: leave out topics and the options of planning")
+    if options.throttle is not None and options.no_throttle:
+        refuse("say --throttle or --no-throttle, one of them")
+    _plan_and_move(source(), options, as_json=as_json)
+
+
+_REMOVE: Final = flag("--remove-throttles", "remove all replication throttles, also those of others")
+
+
+@placement.command("verify")
+@running_cluster()
+@as_json()
+@_TOPICS
+@_REMOVE
+def verify(
+    *, bootstrap_servers: str, command_config: Path | None, topics: Sequence[str], as_json: bool, **how: bool
+) -> int:
+    """Show what is under way and why it waits (status 1); if nothing is, remove a killed run's throttle."""
+    from kafka_assignors._cli.placement_text import under_way_lines
+    from kafka_assignors.placement import verify
+
+    found = verify(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
+    show_result(found, under_way_lines(found), as_json=as_json)
+    return int(bool(found.under_way))
+
+
+@placement.command("cancel")
+@running_cluster()
+@as_json()
+@_TOPICS
+@_REMOVE
+def cancel(
+    *, bootstrap_servers: str, command_config: Path | None, topics: Sequence[str], as_json: bool, **how: bool
+) -> None:
+    """Break off what is under way, and remove a killed run's throttle."""
+    from kafka_assignors._cli.placement_text import cancelled_lines
+    from kafka_assignors.placement import cancel
+
+    found = cancel(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
+    show_result(found, cancelled_lines(found), as_json=as_json)
+
+
+def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *, as_json: bool) -> None:
+    """Say which replicas are to move, and move them if asked to."""
+    from kafka_assignors._cli.placement_text import internal_left, plan_lines
+    from kafka_assignors._cluster.handle import Cluster
+    from kafka_assignors.placement._moving import Reassigned, plan_reassignment
+    from kafka_assignors.placement._placement import PlacementError
+    from kafka_assignors.placement._reassignment_file import (
+        format_reassignment,
+        read_reassignment,
+        write_rollback,
     )
 
-
-def _described(
-    topics: Mapping[str, "Placement"], quality: Quality, health: Health | None, *, in_full: bool
-) -> Iterator[str]:
-    listed = list(text.placement_lines(topics))
-    if len(listed) > text.SHOWN and not in_full:
-        listed = [f"{len(listed)} partitions: --partitions lists them"]
-    yield from [*listed, "", *text.quality_lines(quality, {} if health is None else health.brokers)]
-    if health is not None:
-        yield from ["", *text.health_lines(health)]
-
-
-def infer_generators(*, where: Where, topics: Sequence[str]) -> Answer:
-    """The generators that can have made placements; with the status 1 if none can for one of the topics."""
-    with open_cluster(where, topics) as cluster:
-        found = {topic: infer(placed, racks=cluster.all_racks) for topic, placed in cluster.topics.items()}
-    return Answer(
-        lambda: {topic: asdict(one) for topic, one in found.items()},
-        [line for topic, one in found.items() for line in text.inference_lines(topic, one)],
-        0 if all(one.fits for one in found.values()) else 1,
-    )
-
-
-def expand_topic(*, where: Where, topic: str, partitions: int, balanced: bool, execute: bool) -> Answer:
-    """Add partitions to a topic, placed as its own are, or so that brokers are balanced."""
-    with open_cluster(where) as cluster:
-        if topic not in cluster.topics:
-            raise PlacementError(f"there is no topic {topic!r}")
-        present = cluster.topics[topic]
-        if partitions <= len(present):
-            raise PlacementError(
-                f"{topic} has {len(present)} partitions already, and cannot have fewer than it has:"
-                f" --partitions is {partitions}"
-            )
-        others = {name: placed for name, placed in cluster.topics.items() if name != topic}
-        more = expand(
-            present,
-            partitions - len(present),
-            cluster.racks,
-            others=others,
-            keep_pattern=not balanced,
+    target = None if options.file is None else read_reassignment(options.file)
+    with source if isinstance(source, Cluster) else nullcontext():
+        plan = plan_reassignment(
+            source,
+            options.topics,
+            target=target,
+            to_brokers=options.to_brokers,
+            replication_factor=options.replication_factor,
+            per_topic=options.per_topic,
+            count_replicas=options.count_replicas,
+            allow_fenced=options.allow_fenced,
         )
-        if execute and cluster.admin is not None:
-            live.add_partitions(cluster.admin, topic, present, more.partitions)
-    return Answer(
-        lambda: {"executed": execute, "how": more.how, "why": more.why, "added": more.partitions},
-        [
-            *text.placement_lines({topic: more.partitions}),
-            f"{more.how}: {more.why}",
-            f"{topic} has {partitions} partitions" if execute else ONLY_SHOWN,
-        ],
+        for broker, why in plan.untold.items():
+            _warn(f"broker {broker} does not say all that its logs hold: {why}")
+        if options.rollback is not None:
+            others = [other.resolve() for other in (options.file, options.output) if other is not None]
+            if options.rollback.resolve() in others:
+                raise PlacementError(
+                    f"{options.rollback} cannot be the rollback and the plan at once: name another file"
+                )
+            write_rollback(options.rollback, plan.moves.before)
+        if options.output is not None:
+            options.output.write_text(f"{format_reassignment(plan.after)}\n", encoding="utf-8")
+        if not as_json:
+            asks = not (options.execute or options.throttle or options.no_throttle)
+            show(joined(plan_lines(plan, options.throttle, asks=asks)))
+        if options.execute and isinstance(source, Cluster):
+            done = _move(source, plan, options)
+        else:
+            done = Reassigned(executed=False, reassigned=0, plan=plan, throttle=options.throttle)
+    if plan.internal_left:
+        _warn(internal_left(plan.internal_left, options.to_brokers or ()))
+    last = f"partitions reassigned: {done.reassigned}" if done.executed else _ONLY_SHOWN
+    show_result(done, [last], as_json=as_json)
+
+
+def _warn(said: str) -> None:
+    print(joined(said.split("\n")), file=sys.stderr, flush=True)
+
+
+def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Reassigned:
+    """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
+    from kafka_assignors._cli.placement_text import reason_lines
+    from kafka_assignors._common.progress import progress_bar
+    from kafka_assignors.placement._moving import Pacing, reassign
+
+    bar = progress_bar()
+    task = bar.add_task("partitions", total=None, visible=False)
+    told = ""
+
+    def say(line: str) -> None:
+        # Names of topics are no markup, and lines are broken by the terminal.
+        bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def watch(progress: Progress) -> None:
+        nonlocal told
+        bar.update(task, total=progress.total, completed=progress.done, visible=True)
+        counts = f"{progress.done} of {progress.total} partitions done, {progress.under_way} under way"
+        if not bar.console.is_terminal and not progress.stalled:
+            say(counts)
+        why = joined(reason_lines(progress.stalled))
+        if why not in {"", told}:
+            say(f"no progress for {pace.stalled_after} s; {counts}:\n{why}")
+        told = why
+
+    pacing = Pacing(
+        throttle=pace.throttle,
+        unthrottled=pace.no_throttle,
+        at_once=pace.at_once,
+        stalled_after=pace.stalled_after,
     )
+    with bar:
+        return reassign(cluster, plan, pacing, watch=watch, warn=say)

@@ -2,27 +2,31 @@
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, filled, screen_width, table
-from kafka_assignors._common.words import first_of, size
+from kafka_assignors._common.words import first_of, named, size
 from kafka_assignors.placement._inference.infer import Fit, Inference, InferenceStep
+from kafka_assignors.placement._planning.moves import MovePlan
 from kafka_assignors.placement._planning.volume import WINDOW_SECONDS
 
 if TYPE_CHECKING:
     from kafka_assignors.placement._cluster.health import Health
+    from kafka_assignors.placement._cluster.stall import Reason
     from kafka_assignors.placement._cluster.throttle import Throttles
+    from kafka_assignors.placement._moving import Cancelled, ReassignmentPlan, UnderWay
     from kafka_assignors.placement._placement import Placement
-    from kafka_assignors.placement._planning.moves import MovePlan, Moves, ReplicaMove
+    from kafka_assignors.placement._planning.moves import Moves, ReplicaMove
     from kafka_assignors.placement._planning.volume import Volume
     from kafka_assignors.placement._quality import Quality
+    from kafka_assignors.placement._topics import Description
 
 SHOWN: Final = 40
 """Up to how many partitions, or moves, are listed without being asked for."""
 
-_NAMED: Final = 3  # partitions in one line
+_NAMED: Final = 3  # entries in one line
+_NOTHING: Final = "nothing is under way"
 _SURE: Final = 1e-3
-_MOST_IDS: Final = 10
 _KINDS: Final = {
     "offline": "offline (no leader)",
     "under_replicated": "under-replicated",
@@ -43,7 +47,18 @@ def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:
             yield f"{topic}-{partition}: {_ids(replicas)}"
 
 
-def quality_lines(quality: "Quality", states: Mapping[int, str] = {}) -> Iterator[str]:
+def described_lines(found: "Description", *, in_full: bool) -> Iterator[str]:
+    """Where replicas are, how good that is, and what is not in order."""
+    listed = list(placement_lines(found.placements))
+    if len(listed) > SHOWN and not in_full:
+        listed = [f"{len(listed)} partitions: --partitions lists them"]
+    states = {} if found.health is None else found.health.brokers
+    yield from [*listed, "", *_quality_lines(found.quality, states)]
+    if found.health is not None:
+        yield from ["", *health_lines(found.health)]
+
+
+def _quality_lines(quality: "Quality", states: Mapping[int, str]) -> Iterator[str]:
     """How good placements are; with the states of the brokers, where they are known."""
     down = sum(not load.known for load in quality.brokers)
     others = f", {down} of them not up" if down else ""
@@ -121,17 +136,6 @@ def health_lines(health: "Health") -> Iterator[str]:
     yield from table([["partitions", "", ""], *rows], left=(0, 2))
 
 
-def are(brokers: Collection[int]) -> str:
-    """Some brokers and the verb: "broker 3 is", "brokers 3, 4 are"."""
-    ids = first_of(sorted(brokers), _MOST_IDS)
-    return f"broker {ids} is" if len(brokers) == 1 else f"brokers {ids} are"
-
-
-def named(partitions: Sequence[tuple[str, int]], most: int = _NAMED) -> str:
-    """The first of some partitions, and how many more there are."""
-    return first_of([f"{topic}-{partition}" for topic, partition in partitions], most)
-
-
 def _listed(partitions: Sequence[tuple[str, int]], before: int) -> str:
     """The same with as many as the terminal has room for in a line, after so many letters."""
     if not sys.stdout.isatty():
@@ -184,11 +188,9 @@ def _sureness(fit: Fit) -> str:
     return f"a random placement would fit with a chance of at most {fit.chance:.0e}"
 
 
-def move_lines(plan: "Moves", proved: "MovePlan | None", *, beside: bool = False) -> Iterator[str]:
-    """What is to move, and what is reached by it; with what is proved about it, if it was planned here.
-
-    `beside` says that it was planned beside partitions that are under way already.
-    """
+def _move_lines(plan: "Moves", *, beside: bool) -> Iterator[str]:
+    """What is to move, and what is reached by it; with what is proved about it, if it was planned here."""
+    proved = plan if isinstance(plan, MovePlan) else None
     listed: Sequence[ReplicaMove] = plan.moves[:SHOWN]
     for move in listed:
         source = "" if move.source is None else f" in place of {move.source}"
@@ -215,7 +217,7 @@ def move_lines(plan: "Moves", proved: "MovePlan | None", *, beside: bool = False
     yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}{leader_best}"
 
 
-def fenced_lines(plan: "Moves", fenced: Collection[int]) -> Iterator[str]:
+def _fenced_lines(plan: "Moves", fenced: Collection[int]) -> Iterator[str]:
     """What a plan has to do with fenced brokers."""
     for broker in sorted(fenced):
         gets = sum(move.target == broker for move in plan.moves)
@@ -228,42 +230,54 @@ def fenced_lines(plan: "Moves", fenced: Collection[int]) -> Iterator[str]:
             yield "  if it comes back, start it first, or say --allow-fenced"
 
 
-class UnderWay(NamedTuple):
-    """Partitions of a target that are being reassigned already.
+def plan_lines(plan: "ReassignmentPlan", rate: int | None, *, asks: bool) -> Iterator[str]:
+    """What is to move, what is under way of it, how long that takes, and what fenced brokers mean for it.
 
-    Attributes:
-        there: Those that are to be where the target has them.
-        elsewhere: Those that are to be on other brokers.
+    `asks` says that no rate was given, and that one must be if much is to be copied.
     """
-
-    there: list[tuple[str, int]]
-    elsewhere: list[tuple[str, int]]
-
-    @classmethod
-    def of(cls, moves: Mapping[str, "Placement"], target: Mapping[str, "Placement"]) -> Self:
-        """What is under way of a target; what it does not name is left out."""
-        found = cls([], [])
-        for topic, placement in sorted(moves.items()):
-            for partition, replicas in sorted(placement.items()):
-                if (wanted := target.get(topic, {}).get(partition)) is not None:
-                    same = [*wanted] == [*replicas]
-                    (found.there if same else found.elsewhere).append((topic, partition))
-        return found
-
-    def lines(self) -> Iterator[str]:
-        """What there is to say of it."""
-        if self.there:
-            yield f"{count(len(self.there), 'partition')} of it under way already: {named(self.there)}"
-        if self.elsewhere:
-            topics = " ".join(sorted({topic for topic, _ in self.elsewhere}))
-            yield (
-                f"{count(len(self.elsewhere), 'partition')} under way to other brokers than planned:"
-                f" {named(self.elsewhere)}"
-            )
-            yield f"  before --execute wait until that is done, or break it off: `reassign {topics} --cancel`"
+    yield from _move_lines(plan.moves, beside=bool(plan.there))
+    if plan.there:
+        yield f"{count(len(plan.there), 'partition')} of it under way already: {named(plan.there)}"
+    if plan.elsewhere:
+        topics = " ".join(sorted({topic for topic, _ in plan.elsewhere}))
+        yield (
+            f"{count(len(plan.elsewhere), 'partition')} under way to other brokers than planned:"
+            f" {named(plan.elsewhere)}"
+        )
+        yield f"  before --execute wait until that is done, or break it off: `placement cancel {topics}`"
+    yield from volume_lines(plan.volume, rate, plan.much if asks else "")
+    yield from _fenced_lines(plan.moves, plan.fenced)
 
 
-def throttle_lines(throttles: "Throttles") -> Iterator[str]:
+def under_way_lines(found: "UnderWay") -> Iterator[str]:
+    """What is under way, why it does not get on, and which throttles there are."""
+    if found.under_way:
+        yield (
+            f"{count(len(found.under_way), 'partition')} under way,"
+            f" {count(found.replicas, 'new replica')} not in sync, {size(found.missing)} to copy"
+        )
+    else:
+        yield _NOTHING
+    yield from reason_lines(found.waits_for)
+    yield from _throttle_lines(found.throttles)
+
+
+def cancelled_lines(found: "Cancelled") -> Iterator[str]:
+    """What was broken off, and which throttles there are."""
+    yield from [f"{topic}-{partition} stays where it was" for topic, partition in found.cancelled] or [
+        _NOTHING
+    ]
+    yield from _throttle_lines(found.throttles)
+
+
+def reason_lines(why: "Sequence[Reason]") -> Iterator[str]:
+    """Why something does not get on, and below it what to do."""
+    for one in why:
+        yield from filled(one.why, "  ", "    ")
+        yield from filled(one.way_out, "    ", "      ")
+
+
+def _throttle_lines(throttles: "Throttles") -> Iterator[str]:
     """Which replication quotas there are, and what does not say whether it has some."""
     for broker, rates in throttles.rates.items():
         for name, rate in rates.items():

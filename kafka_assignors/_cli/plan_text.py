@@ -4,8 +4,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from kafka_assignors._cli.outcome import PlanOutcome, Share
 from kafka_assignors._cli.output import count
+from kafka_assignors.groups._plan import PlannedGroup, Share
 
 SMALL: Final = 40
 """Up to how many partitions a plan is shown in full without being asked for."""
@@ -18,11 +18,9 @@ _GAP: Final = "  "
 _CUT: Final = "..."
 
 
-def lines(
-    outcome: PlanOutcome, *, notes: Sequence[str], assignments: bool, cooperative: bool, width: int
-) -> Iterator[str]:
+def lines(outcome: PlannedGroup, *, assignments: bool, width: int) -> Iterator[str]:
     """What there is to say about a plan, in lines of at most this width where names allow it."""
-    plan = outcome.plan
+    plan, notes = outcome.plan, outcome.notes
     yield from _table(outcome, width)
     yield ""
     for line in _totals(outcome):
@@ -32,7 +30,7 @@ def lines(
         yield ""
         yield "who gets what (+ is new to the member):"
         yield from _assignments(outcome, width)
-    if cooperative:
+    if outcome.cooperative:
         yield ""
         yield from _rounds(outcome, width, in_full=in_full)
     if outcome.certificate is not None:
@@ -47,7 +45,7 @@ def lines(
             yield f"and {len(notes) - NOTES_SHOWN} more notes: see --json"
 
 
-def _totals(outcome: PlanOutcome) -> Iterator[str]:
+def _totals(outcome: PlannedGroup) -> Iterator[str]:
     plan, group, loads = outcome.plan, outcome.plan.group, outcome.plan.loads
     weighted = " a unit of weight" if (group.weights > 1).any() else ""
     yield (
@@ -63,7 +61,7 @@ def _totals(outcome: PlanOutcome) -> Iterator[str]:
     yield f"planned by {outcome.strategy} in {outcome.plan_ms:.1f} ms{certified}"
 
 
-def _table(outcome: PlanOutcome, width: int) -> Iterator[str]:
+def _table(outcome: PlannedGroup, width: int) -> Iterator[str]:
     """A row for each member; how much is said of whom partitions come from and go to is a matter of width."""
     shares = outcome.shares
     columns = []
@@ -112,7 +110,7 @@ def _fitting(parts: Sequence[str], total: int, summary: str, room: int) -> str:
     return f"{total} {summary}"
 
 
-def _assignments(outcome: PlanOutcome, width: int) -> Iterator[str]:
+def _assignments(outcome: PlannedGroup, width: int) -> Iterator[str]:
     """The partitions of each member."""
     group, owner = outcome.plan.group, outcome.plan.owner
     new = {group.name_of(partition) for partition in (owner != group.owner).nonzero()[0].tolist()}
@@ -126,7 +124,7 @@ def _assignments(outcome: PlanOutcome, width: int) -> Iterator[str]:
         yield from _entry(name, "; ".join(topics) or "-", longest, width)
 
 
-def _rounds(outcome: PlanOutcome, width: int, *, in_full: bool) -> Iterator[str]:
+def _rounds(outcome: PlannedGroup, width: int, *, in_full: bool) -> Iterator[str]:
     """The two rounds of a cooperative hand-over."""
     one, plan = outcome.first_round, outcome.plan
     if not one.let_go:
@@ -163,7 +161,7 @@ def _wrapped(line: str, width: int, indent: str = _GAP) -> list[str]:
     )
 
 
-def _names(outcome: PlanOutcome, longest: int = _LONGEST_NAME) -> dict[str, str]:
+def _names(outcome: PlannedGroup, longest: int = _LONGEST_NAME) -> dict[str, str]:
     """A name to show for each member: as short as asked for if they still differ.
 
     The ids that clients make up differ at the beginning, before a long random part, or in that, at the end.

@@ -41,11 +41,7 @@ _Read = TypeVar("_Read")
 class ListedGroup(NamedTuple):
     """A group in the list of a cluster's.
 
-    Attributes:
-        group_id: Its id.
-        kind: Its type.
-        state: Its state; empty if the broker is too old to say.
-        protocol_type: "consumer", "connect" and so on; empty of a group that never had a member.
+    If the broker is too old to say its state, that is empty. If it never had a member, its protocol type is.
     """
 
     group_id: str
@@ -247,11 +243,6 @@ def end_offsets(
     admin: Admin, partitions: Iterable[Partition], topics: Mapping[str, Topic]
 ) -> dict[Partition, int]:
     """The offsets after the last record of partitions; not of one that has no leader, or is gone.
-
-    Args:
-        admin: The cluster.
-        partitions: The partitions.
-        topics: The cluster's topics.
 
     Raises:
         KafkaError: A leader does not answer.

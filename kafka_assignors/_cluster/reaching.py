@@ -41,7 +41,7 @@ _METADATA: Final = 3  # the request that brokers answer, and controllers do not
 _ILLEGAL_SASL_STATE: Final = 34
 _UNSUPPORTED_MECHANISM: Final = 33
 _WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
-_LONGEST: Final = 1_000_000  # bytes of an answer; more are none of Kafka's
+_LONGEST: Final = 100_000_000  # bytes that a broker accepts; longer answers are none of Kafka's
 _NO_BROKER: Final = "what answers there is no Kafka broker (a wrong port)"
 _PLAIN_HINT: Final = "use security.protocol=PLAINTEXT or SASL_PLAINTEXT, or the port that speaks TLS"
 _TLS_HINT: Final = "use security.protocol=SSL or SASL_SSL (--command-config), or the port of plain text"
@@ -69,13 +69,7 @@ class _Wrong(Exception):  # noqa: N818 - caught here
 
 
 def look(addresses: Sequence[Address], settings: Mapping[str, Any], end: float | None = None) -> list[Found]:
-    """Find out about each address whether it can be used.
-
-    Args:
-        addresses: The addresses.
-        settings: Of kafka-python's clients.
-        end: Until when, in seconds of the monotonic clock; `REACHED_SECONDS` from now if None.
-    """
+    """Find out whether each address can be used, until `end` by the monotonic clock."""
     until = time.monotonic() + REACHED_SECONDS if end is None else end
     with ThreadPoolExecutor(max_workers=len(addresses) or 1) as pool:
         return [*pool.map(lambda address: _look(address, settings, until), addresses)]
@@ -137,12 +131,12 @@ def _ask(
     end: float,
 ) -> Found:
     try:
-        known = _request(connection, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
+        known = exchange(connection, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
         if _METADATA not in {one.api_key for one in known.api_keys}:
             return Found("it is a controller's port: name one of a broker")
         mechanism = settings.get("sasl_mechanism") or "PLAIN"
         request = SaslHandshakeRequest(mechanism=mechanism)
-        shaken = _request(connection, request, SaslHandshakeResponse, 1, end)
+        shaken = exchange(connection, request, SaslHandshakeResponse, 1, end)
         wrong = _about_sasl(protocol, str(mechanism), shaken)
         if protocol.startswith("SASL") and not wrong:
             if mechanism not in _WITH_PASSWORD:
@@ -150,7 +144,7 @@ def _ask(
             wrong = _authenticate(connection, str(mechanism), settings, end)
         if wrong:
             return Found(wrong)
-        asked = _request(connection, MetadataRequest(topics=[]), MetadataResponse, 1, end)
+        asked = exchange(connection, MetadataRequest(topics=[]), MetadataResponse, 1, end)
         return Found(advertised={broker.node_id: (broker.host, broker.port) for broker in asked.brokers})
     except (OSError, ValueError, struct.error) as error:
         return Found(_why_no_answer(error, connection, address, end))
@@ -178,7 +172,7 @@ def _authenticate(connection: socket.socket, mechanism: str, settings: Mapping[s
     )
     while not dialogue.is_done():
         request = SaslAuthenticateRequest(dialogue.auth_bytes())
-        answer = _request(connection, request, SaslAuthenticateResponse, 0, end)
+        answer = exchange(connection, request, SaslAuthenticateResponse, 0, end)
         if answer.error_code:
             return (
                 f"it refuses the user {user!r} or the password: {answer.error_message} (sasl.username and"
@@ -204,7 +198,7 @@ def _about_sasl(protocol: str, mechanism: str, shaken: Any) -> str:
     return ""
 
 
-def _request(connection: socket.socket, request: Any, response: Any, version: int, end: float) -> Any:
+def exchange(connection: socket.socket, request: Any, response: Any, version: int, end: float) -> Any:
     """Send a request and read its response.
 
     Raises:
@@ -235,7 +229,7 @@ def _read(connection: socket.socket, size: int, end: float) -> bytes:
 def _answers_plainly(address: Address, end: float) -> bool:
     """Whether a broker answers in plain text."""
     with suppress(OSError, ValueError, struct.error, _Wrong), _connect(address, end) as plain:
-        _request(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
+        exchange(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
         return True
     return False
 

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def send(client: KafkaAdminClient, request: Any, node: int | None = None) -> Any:
-    """Send a request and wait for its response.
-
-    Args:
-        client: Over its connections.
-        request: One of `kafka.protocol`, or of `messages`.
-        node: The id of the broker to ask; any if None.
+    """Send a request of `kafka.protocol` or `messages` to a broker, or any, and wait for its response.
 
     Raises:
         KafkaError: The broker is not known, or does not answer.

@@ -11,14 +11,7 @@ def attach(package: str, file: str) -> tuple[list[str], Callable[[str], Any]]:
     """The names that a package offers, and the `__getattr__` that imports them (PEP 562).
 
     They are listed once, as imports in the stub beside the package's `__init__.py`, where type checkers and
-    editors read them, too.
-
-    Args:
-        package: The package's `__name__`.
-        file: The package's `__file__`.
-
-    Returns:
-        The package's `__all__`, sorted, and its `__getattr__`.
+    editors read them, too. `package` and `file` are the package's `__name__` and `__file__`.
     """
     homes = _homes(Path(file).with_suffix(".pyi"))
 

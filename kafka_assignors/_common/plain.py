@@ -1,6 +1,6 @@
 """Results as plain JSON types."""
 
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Collection, Mapping, Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -9,8 +9,8 @@ from typing import Any
 def to_json(value: Any) -> Any:
     """A result in the types that JSON has: what a command prints with `--json`.
 
-    A dataclass or named tuple becomes an object of its fields, a set a sorted list, and whatever else JSON
-    lacks its text: a time, a path. A class whose JSON has more than its fields has a method `to_json`.
+    A dataclass or named tuple becomes an object of its fields, a set a sorted list. What JSON lacks becomes
+    its text: a time, a path. A class whose JSON has more than its fields has a method `to_json`.
     """
     match value:
         case Enum():
@@ -32,3 +32,9 @@ def to_json(value: Any) -> Any:
         case _:
             plain = str(value)
     return plain
+
+
+def fields_of(value: Any, *more: str, without: Collection[str] = ()) -> dict[str, Any]:
+    """The fields of a dataclass but for some, and these properties: for a `to_json` of its own."""
+    names = [field.name for field in fields(value) if field.name not in without]
+    return {name: getattr(value, name) for name in (*names, *more)}

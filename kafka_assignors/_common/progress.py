@@ -14,12 +14,9 @@ def progress_bar(
 ) -> Progress:
     """A bar for each task: what it is called, how far it is, and since when it runs. A context manager.
 
-    Args:
-        console: Where to; stderr by default. What is printed to it appears above the bars, or alone if it is
-            no terminal.
-        count: What to show of how far it is, as rich formats it ("{task.fields[megabytes]:.0f} MB"); by
-            default how many of how many.
-        transient: Whether the bars vanish at the end.
+    What is printed to the console, stderr by default, appears above the bars, or alone if it is no terminal.
+    `count` is what to show of how far it is, as rich formats it ("{task.fields[megabytes]:.0f} MB"); by
+    default how many of how many.
 
     Raises:
         ImportError: rich is not installed.

@@ -32,12 +32,7 @@ class Deadline:
         return time.monotonic() > self._end
 
     def text(self, what: str, wrong: Sequence[str]) -> str:
-        """The error text of a wait that timed out.
-
-        Args:
-            what: What was waited for: "the cluster to be complete".
-            wrong: What was still wrong at the end.
-        """
+        """The error text of a wait that timed out, for "the cluster to be complete", say."""
         return listed(f"timed out after {self.seconds:g} s waiting for {what}", wrong)
 
 
@@ -54,14 +49,7 @@ def wait_until(
     error: type[Exception] = TimeoutError,
     every: float = LOOK_SECONDS,
 ) -> None:
-    """Wait until a condition finds nothing wrong. It is asked at least once.
-
-    Args:
-        condition: Says what is wrong now.
-        timeout: In seconds.
-        what: What is waited for, for the message.
-        error: The class of the error.
-        every: The time between two looks, in seconds.
+    """Wait until a condition finds nothing wrong; times are in seconds. It is asked at least once.
 
     Raises:
         Exception: Of the class `error`: something was still wrong at the end. The message says what.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors.assignors._messages import by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._wire.user_data import Layout
+
+RECORD_LIMIT: Final = 1_048_588
+"""`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +32,12 @@ class MemberAccount:
         leads: Whether it leads the group.
         rack: The rack that it named.
         topics: What it subscribes to.
-        version: The version of its subscription.
+        version: The version of its subscription; -1 if that is not known, as of KIP-848.
         layout: The layout of its sticky user data; None if it has none.
         claims: What it said it had when it joined.
         claimed_generation: The generation of that, -1 if it did not say.
         assignment: What it has.
-        session_timeout_ms: How long it may send no heartbeat.
+        session_timeout_ms: How long it may send no heartbeat; -1 if that is not known, as of KIP-848.
         rebalance_timeout_ms: How long others wait for it in a rebalance: its `max.poll.interval.ms`.
         unreadable: Why what it or its leader sent cannot be read; None if it can.
     """
@@ -42,17 +47,22 @@ class MemberAccount:
     client_id: str
     host: str
     instance_id: str | None
-    leads: bool
+    leads: bool = False
     rack: str | None
     topics: tuple[str, ...]
-    version: int
-    layout: Layout | None
-    claims: Partitions
-    claimed_generation: int
+    version: int = -1
+    layout: Layout | None = None
+    claims: Partitions = frozenset()
+    claimed_generation: int = -1
     assignment: Partitions
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    unreadable: str | None
+    session_timeout_ms: int = -1
+    rebalance_timeout_ms: int = -1
+    unreadable: str | None = None
+
+    @property
+    def partitions(self) -> str:
+        """What it has, in words."""
+        return partitions_in_words(self.assignment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +99,25 @@ class GroupAccount:
     group_id: str
     generation: int
     strategy: str | None
-    leader: str | None
+    leader: str | None = None
     members: tuple[MemberAccount, ...]
     loads: Mapping[str, int]
     best_loads: tuple[int, ...]
     would_move: tuple[PlannedMove, ...]
-    leader_client: Client | None
-    predictions: Mapping[Client, tuple[PlannedMove, ...] | None]
-    record_bytes: int
-    record_limit: int
+    leader_client: Client | None = None
+    predictions: Mapping[Client, tuple[PlannedMove, ...] | None] = field(default_factory=dict)
+    record_bytes: int = 0
+    record_limit: int = RECORD_LIMIT
+
+    @property
+    def owned(self) -> dict[str, Partitions]:
+        """Member id -> what it has."""
+        return {member.member_id: member.assignment for member in self.members}
+
+    @property
+    def subscribed(self) -> set[str]:
+        """The topics that members subscribe to."""
+        return {topic for member in self.members for topic in member.topics}
 
     @property
     def imbalance(self) -> int:
@@ -108,3 +128,9 @@ class GroupAccount:
     def best_imbalance(self) -> int:
         """The same of the best balance."""
         return max(self.best_loads, default=0) - min(self.best_loads, default=0)
+
+
+def partitions_in_words(partitions: Partitions) -> str:
+    """Partitions in short: "orders 0 1 4, events 2"."""
+    listed = by_topic(partitions).items()
+    return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in listed) or "none"

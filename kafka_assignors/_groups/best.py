@@ -41,11 +41,7 @@ class Best:
 
 
 def best_plan(group: Group) -> Plan:
-    """The plan with the best balance, and of those the one with the fewest moves.
-
-    Args:
-        group: Its members' claims say what they had before.
-    """
+    """The plan with the best balance, and then the fewest moves; claims say what members had before."""
     return plan_exact(group)
 
 
@@ -53,12 +49,7 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
     """What was possible in a rebalance, by the subscriptions of its end and the owners before.
 
     It is unknown of groups that no assignor of consumers could assign (`Snapshot.assignable`), or whose
-    members cannot all be decoded.
-
-    Args:
-        before: The group before.
-        end: The group after.
-        topics: How many partitions topics had; those that were assigned before or after count anyway.
+    members cannot all be decoded. Partitions that were assigned before or after count anyway.
     """
     wanted, had_all = _wanted(before, end, topics)
     if not _can_be_told(before, end):
@@ -74,12 +65,8 @@ def best_of_equals(loads: Sequence[int], owned: int, partitions: int) -> Best:
 
     Then every member gets the mean load, rounded down or up. It keeps what it has up to that. Members with
     more than the mean come first for the rounding up. That is what the exact planner counts, in 2 us instead
-    of 700 (20 members, 200 partitions); tests hold the two to each other.
-
-    Args:
-        loads: How many of the partitions each member had before.
-        owned: How many of them anybody had, those who are gone included.
-        partitions: How many there are.
+    of 700 (20 members, 200 partitions); tests hold the two to each other. `owned` counts what anybody had,
+    members that are gone included.
     """
     if not loads:
         return Best(partitions=partitions, moved=0, imbalance=0)
@@ -90,11 +77,7 @@ def best_of_equals(loads: Sequence[int], owned: int, partitions: int) -> Best:
 
 
 def _wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> tuple[AbstractSet[Partition], bool]:
-    """The partitions to assign: those seen of the subscribed topics, and those that somebody had or has.
-
-    Returns:
-        These, and whether all that had an owner before are among them.
-    """
+    """The partitions to assign, owned ones included, and whether all that had an owner before are in it."""
     had, has = before.owned, end.owned
     owned: AbstractSet[Partition] = has if had is has or had == has else had | has
     # A topic of which nobody has a partition any more was deleted.
@@ -119,13 +102,7 @@ def _all_of(counts: tuple[tuple[str, int], ...]) -> frozenset[Partition]:
 
 
 def _loads(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition] | None) -> tuple[list[int], int]:
-    """How many partitions each member of the end had before, and how many anybody had.
-
-    Args:
-        before: The group before.
-        end: The group after.
-        wanted: Which partitions count; None for all.
-    """
+    """How many of the wanted partitions, or all, each member of the end had before, and anybody had."""
     if wanted is None:
         old = before.by_identity
         known = [len(old[identity].assignment) if identity in old else 0 for identity in end.by_identity]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.account import GroupAccount, MemberAccount, PlannedMove
 from kafka_assignors._groups.best import best_plan
-from kafka_assignors._groups.explanation import RECORD_LIMIT, group_now, member_names
+from kafka_assignors._groups.explanation import group_now, member_names
 from kafka_assignors._groups.problems import Problem, find_problems, in_order
 
 if TYPE_CHECKING:
@@ -52,16 +52,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochExplanation:
-    """Such a group, explained.
-
-    Attributes:
-        group: What its coordinator describes.
-        seen_seconds: For how long it was seen to be on its way.
-        account: The same as of a classic group, as far as it is described. Its generation is the epoch of the
-            assignment. What would move is what the coordinator has decided and is not done yet.
-        behind: Members that are not yet where the coordinator wants them.
-        problems: What is wrong, the worst first.
-    """
+    """Such a group, explained; see `ExplainedConsumerGroup`."""
 
     group: EpochGroup
     seen_seconds: float
@@ -76,13 +67,7 @@ def explain_epochs(
     *,
     committed: Collection[str] = (),
 ) -> EpochExplanation:
-    """Explain such a group.
-
-    Args:
-        looks: The group as it was described, at least once, the newest last.
-        topics: The partition ids of each topic that exists.
-        committed: The topics of which it has committed offsets.
-    """
+    """Explain such a group, as it was described at least once, the newest last; see `explain`."""
     now, group = looks[-1], looks[-1].group
     names = member_names(
         (member.member_id, member.instance_id, member.client_id, member.host) for member in group.members
@@ -94,15 +79,10 @@ def explain_epochs(
         group_id=group.group_id,
         generation=group.assignment_epoch,
         strategy=(group.assignor or None) if group.members else None,
-        leader=None,
         members=tuple(accounts),
         loads={one.member_id: len(one.assignment) for one in accounts},
         best_loads=tuple(sorted(int(load) for load in best_plan(planned).loads)),
         would_move=_pending(group.members),
-        leader_client=None,
-        predictions={},
-        record_bytes=0,
-        record_limit=RECORD_LIMIT,
     )
     behind = tuple(_behind(group, names))
     since = next((look for look in looks if not _settled(look.group)), now)
@@ -139,17 +119,9 @@ def _account(member: EpochMember, name: str, matched: Mapping[str | None, frozen
         client_id=member.client_id,
         host=member.host,
         instance_id=member.instance_id,
-        leads=False,
         rack=member.rack,
         topics=tuple(sorted({*member.topics, *matched.get(member.expression, ())})),
-        version=-1,
-        layout=None,
-        claims=frozenset(),
-        claimed_generation=-1,
         assignment=member.assignment,
-        session_timeout_ms=-1,
-        rebalance_timeout_ms=-1,
-        unreadable=None,
     )
 
 

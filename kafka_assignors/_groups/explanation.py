@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._groups.account import GroupAccount, MemberAccount, PlannedMove
+from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount, PlannedMove
 from kafka_assignors._groups.best import best_plan
 from kafka_assignors._groups.prediction import CLIENTS, JoinedMember, guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from kafka_assignors._model.plan import Plan
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
-RECORD_LIMIT: Final = 1_048_588
-"""`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
-
-
 STICKY: Final = frozenset({"sticky", "cooperative-sticky"})
 """The strategies that go by what members had."""
 
@@ -49,12 +45,7 @@ CONSUMERS: Final = "consumer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A group, explained.
-
-    Attributes:
-        account: What its record says, and how good that is.
-        problems: What is wrong, the worst first.
-    """
+    """A group, explained: what its record says, how good that is, and what is wrong, the worst first."""
 
     account: GroupAccount
     problems: tuple[Problem, ...]
@@ -112,11 +103,7 @@ def explain(
 
 
 def member_names(members: Iterable[tuple[str, str | None, str, str]]) -> dict[str, str]:
-    """By member id, the shortest name of each member that is nobody else's.
-
-    Args:
-        members: The id, instance id, client id and host of each.
-    """
+    """By member id, the shortest name of each member that is nobody else's: of its ids, client and host."""
     choices = {
         member_id: (instance_id or client_id, f"{client_id}{host}", member_id)
         for member_id, instance_id, client_id, host in members

@@ -20,8 +20,9 @@ DescribeGroups says who is a member, and nothing of who has joined. What follows
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.explanation import member_names
 from kafka_assignors._groups.problems import Problem
@@ -80,16 +81,17 @@ class OngoingRebalance:
         """The one that has not joined, if it can be no other, unless a new one has yet to come back."""
         return self.unsure[0] if self.unbroken and len(self.unsure) == 1 else None
 
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return fields_of(self, "missing")
+
 
 def find_joining(
     looks: Sequence[Look], last: GroupMetadataValue | None, last_ms: int | None
 ) -> OngoingRebalance | None:
     """What is known of the rebalance that is on; None if none is.
 
-    Args:
-        looks: The group as it was described, at least once, the newest last.
-        last: Its newest record; None if there is none.
-        last_ms: When that was written.
+    The group was described at least once, the newest last; `last` is its newest record.
     """
     now = looks[-1]
     if now.group.state not in REBALANCING:

@@ -131,12 +131,8 @@ def find_lag(
 ) -> GroupLag:
     """How far a group is behind.
 
-    Args:
-        owned: Member id -> the partitions that it has.
-        subscribed: The topics that members subscribe to.
-        topics: The partition ids of each topic that exists.
-        committed: The offsets that the group has committed. Those of topics that are gone do not count.
-        ends: The offset after the last record of each partition, where the cluster named it.
+    `owned` has the partitions of each member by its id, `topics` the partition ids of each topic that exists.
+    Commits of topics that are gone do not count. `ends` has what the cluster named.
     """
     owner = {one: member for member, partitions in owned.items() for one in partitions}
     return GroupLag(

@@ -52,11 +52,7 @@ def predict(
 ) -> Owners | None:
     """Who would get what if all joined again now; None if that is not known.
 
-    Args:
-        strategy: The group's.
-        members: The group's, in the order in which its coordinator lists them.
-        topics: The partition ids of each topic that exists.
-        client: The client that leads.
+    Members are in the order in which their coordinator lists them. `client` leads.
     """
     order = _ORDERS[client]
     if strategy == "range":

@@ -75,13 +75,7 @@ class Problem:
 def find_problems(
     found: GroupAccount, topics: Mapping[str, Collection[int]], committed: Collection[str]
 ) -> tuple[Problem, ...]:
-    """Find what is wrong, the worst first.
-
-    Args:
-        found: The group.
-        topics: The partition ids of each topic that exists.
-        committed: The topics of which the group has committed offsets.
-    """
+    """Find what is wrong, the worst first; `topics` has the partition ids of each topic that exists."""
     problems = [
         *_about_bytes(found),
         *_about_partitions(found, topics, committed),
@@ -100,12 +94,7 @@ def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
-    """What is wrong with what a group has committed.
-
-    Args:
-        lag: How far it is behind.
-        members: Whether it has members.
-    """
+    """What is wrong with what a group has committed; `members` says whether it has any."""
     if beyond := [f"{one.topic}-{one.partition}" for one in lag.partitions if one.beyond]:
         yield Problem(
             kind="offsets",
@@ -148,7 +137,7 @@ def _about_bytes(found: GroupAccount) -> Iterator[Problem]:
 def _about_partitions(
     found: GroupAccount, topics: Mapping[str, Collection[int]], committed: Collection[str]
 ) -> Iterator[Problem]:
-    wanted = {topic for account in found.members for topic in account.topics}
+    wanted = found.subscribed
     existing = {(topic, partition) for topic in wanted & topics.keys() for partition in topics[topic]}
     owners = Counter(partition for account in found.members for partition in account.assignment)
     if missing := sorted(wanted - topics.keys()):

@@ -101,9 +101,7 @@ def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
 def began_us(last: WrittenRecord, snapshot: WrittenRecord) -> int:
     """When all had joined, in microseconds since 1970; if that is unknown, when the record was written.
 
-    Args:
-        last: The record before, which was written earlier than all can have joined.
-        snapshot: The generation.
+    `last` was written earlier than all can have joined.
     """
     told = snapshot.state_time_us
     return told if told is not None and last.time_us < told <= snapshot.time_us else snapshot.time_us

@@ -220,9 +220,6 @@ class SpanFinder:
 
     What is found depends on the last `LONGEST_HAND_OVER` + 2 generations of a classic group alone. So a long
     history can be cut into pieces that overlap by so much.
-
-    Args:
-        reasons: Whether spans are to have their reasons.
     """
 
     def __init__(self, *, reasons: bool = True) -> None:
@@ -237,11 +234,7 @@ class SpanFinder:
         return self._open is not None
 
     def add(self, snapshot: Snapshot) -> Iterator[Span]:
-        """Take the next snapshot.
-
-        Yields:
-            The rebalances that are over with it, or were with the one before, quiet ones among them.
-        """
+        """Take the next snapshot; yields rebalances that are over by then, quiet ones among them."""
         last, self._last = self._last, snapshot
         if last is None:
             return
@@ -323,11 +316,7 @@ class SpanFinder:
 
 
 class RebalanceFinder:
-    """Finds rebalances as snapshots come; see `SpanFinder`.
-
-    Args:
-        topics: See `find_rebalances`.
-    """
+    """Finds rebalances as snapshots come; see `SpanFinder` and `find_rebalances`."""
 
     def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
         self._topics = TopicsSeen.told(topics)
@@ -338,11 +327,7 @@ class RebalanceFinder:
         self._topics = TopicsSeen.told(topics)
 
     def add(self, snapshot: Snapshot) -> Iterator[Rebalance]:
-        """Take the next snapshot.
-
-        Yields:
-            The rebalances that are over with it, quiet ones among them.
-        """
+        """Take the next snapshot; yields the rebalances that are over with it, quiet ones among them."""
         return self._told(self._spans.add(snapshot))
 
     def finish(self) -> Iterator[Rebalance]:
@@ -370,12 +355,7 @@ def _each(snapshot: Snapshot) -> Iterable[tuple[str, SnapshotMember]]:
 
 
 def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
-    """What a rebalance was: moves, reasons, the best possible.
-
-    Args:
-        span: Its snapshots.
-        topics: How many partitions topics had.
-    """
+    """What a rebalance was: moves, reasons, the best possible."""
     before, end, changes = span.before, span.end, span.changes
     reasons = [*span.reasons, *(one for one in changes if one.kind == "topics changed")]
     old, new = before.by_identity, end.by_identity

@@ -196,13 +196,7 @@ class Existing:
         return self.ids.size
 
     def find(self, topic: IntArray, sizes: IntArray, ids: IntArray) -> IntArray:
-        """(S,) the partitions of rows of ids, -1 for ids that do not exist.
-
-        Args:
-            topic: (R,) the topic of each row, -1 for one that does not exist.
-            sizes: (R,) how many ids it has.
-            ids: (S,) the ids.
-        """
+        """(S,) the partitions of R rows of ids; -1 for a topic or a partition that does not exist."""
         if not self.size:
             return np.full(ids.size, -1)
         first, counts = self.bounds[:-1], self.bounds[1:] - self.bounds[:-1]
@@ -249,17 +243,7 @@ class Claims:
         holds: BoolArray,
         tick: Tick = go_on,
     ) -> Self:
-        """Find what is claimed among what exists; the rest of a claim is dropped.
-
-        Args:
-            table: The claims of all members, in their order.
-            existing: What exists.
-            subscribed: The different subscriptions.
-            subscription_of: (M,) which of them each member has.
-            generations: (M,) the generation of each member's claim.
-            holds: (M,) whether it holds what it claims.
-            tick: See `Group.of`.
-        """
+        """Find what the M members claim among what exists; the rest of a claim is dropped."""
         if not table.ids.size:
             none = np.empty(0, dtype=np.bool_)
             return cls(partition=_EMPTY, member=_EMPTY, generation=_EMPTY, subscribed=none, held=none)

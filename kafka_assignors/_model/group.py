@@ -79,14 +79,10 @@ class Group:
         tick()
         members = members.in_order()
         tick()
-        ids = {}
-        for topic in topics.keys() & members.wanted:
-            ids[topic] = _ascending(topics[topic])
-            if len(ids) % _BREATH == 0:
-                tick()
-        names = tuple(sorted(filter(ids.__getitem__, ids)))
+        ids = _ids_of(topics, members.wanted, tick)
+        names = tuple(ids)
         numbers = {topic: number for number, topic in enumerate(names)}
-        listed = [ids[topic] for topic in names]
+        listed = [*ids.values()]
         bounds = np.array([0, *accumulate(map(len, listed))])
         counting = np.arange(max(map(len, listed), default=0))
         arrays = (
@@ -107,17 +103,6 @@ class Group:
             tick=tick,
         )
         tick()
-        racks = None
-        if replica_racks is not None and any(members.racks):
-            last = 0
-            found: list[frozenset[str]] = []
-            for topic in names:
-                each = ((topic, partition) for partition in ids[topic])
-                found.extend(replica_racks.get(key, frozenset()) for key in each)
-                if len(found) - last > _BREATH:
-                    last = len(found)
-                    tick()
-            racks = tuple(found)
         return cls(
             members=members,
             topics=names,
@@ -127,7 +112,7 @@ class Group:
             subscription_of=subscription_of,
             claims=claims,
             owner=claims.owners(partition_ids.size),
-            replica_racks=racks,
+            replica_racks=_racks_of(ids, replica_racks, tick) if any(members.racks) else None,
         )
 
     def with_claims(self, claims: Claims) -> Self:
@@ -224,6 +209,36 @@ _BREATH = 10_000
 """After how many topics or partitions to call a tick: some milliseconds."""
 
 
+def _ids_of(
+    topics: Mapping[str, Iterable[int]], wanted: Collection[str], tick: Tick
+) -> dict[str, Sequence[int]]:
+    """The ids of the topics that somebody wants and that have some, in the order of their names."""
+    ids = {}
+    for topic in topics.keys() & wanted:
+        ids[topic] = _ascending(topics[topic])
+        if len(ids) % _BREATH == 0:
+            tick()
+    return {topic: ids[topic] for topic in sorted(ids) if ids[topic]}
+
+
+def _racks_of(
+    ids: Mapping[str, Sequence[int]],
+    replica_racks: Mapping[tuple[str, int], frozenset[str]] | None,
+    tick: Tick,
+) -> tuple[frozenset[str], ...] | None:
+    if replica_racks is None:
+        return None
+    last = 0
+    found: list[frozenset[str]] = []
+    for topic, partitions in ids.items():
+        each = ((topic, partition) for partition in partitions)
+        found.extend(replica_racks.get(key, frozenset()) for key in each)
+        if len(found) - last > _BREATH:
+            last = len(found)
+            tick()
+    return tuple(found)
+
+
 def _ascending(ids: Iterable[int]) -> Sequence[int]:
     """Partition ids in order, each once; a range if they count up from 0."""
     if isinstance(ids, range) and ids == range(len(ids)):
@@ -237,13 +252,8 @@ def _ascending(ids: Iterable[int]) -> Sequence[int]:
 def racks_matter(member_racks: Collection[str], partition_racks: Sequence[frozenset[str]]) -> bool:
     """KIP-881's rule of when to look at racks (Kafka's AbstractPartitionAssignor.useRackAwareAssignment).
 
-    Args:
-        member_racks: The racks of the members in question, unknown ones left out.
-        partition_racks: For each partition in question the racks of its replicas.
-
-    Returns:
-        True if members and replicas share a rack and the partitions differ in their racks. If every partition
-        is in every rack, any plan is as good as another.
+    Members and replicas share a rack, and the partitions differ in their racks. If every partition is in
+    every rack, any plan is as good as another. Members of unknown racks are left out.
     """
     everywhere = frozenset[str]().union(*partition_racks)
     return not everywhere.isdisjoint(member_racks) and any(racks != everywhere for racks in partition_racks)

@@ -68,38 +68,9 @@ class TimelineAssertions(TimelineFacts):
             AssertionError: They are not, or there is no such generation.
         """
         rebalance = _generation(self, at)
-        # A static member that restarts in a generation is in it once.
-        holdings = {self.identity[name]: each for name, each in rebalance.assignments.items()}
-        topics = {self.identity[name]: each for name, each in rebalance.subscriptions.items()}
-        names = {self.identity[name]: name for name in rebalance.assignments}
-        weights = {member: (weights or {}).get(name, 1) for member, name in names.items()}
-        if partitions is None:
-            partitions = _seen_until(self, rebalance)
-            if not partitions:
-                raise AssertionError(_NO_PARTITION)
-        owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
-        for member, owned in holdings.items():
-            for partition in owned:
-                owners.setdefault(partition, []).append(names[member])
-        faults = [
-            f"{name_of(partition)} was given to {' and '.join(found) or 'nobody'}"
-            for partition, found in sorted(owners.items())
-            if len(found) != 1
-        ]
-        headline = f"generation {rebalance.generation} does not give each partition to one member"
-        if not faults:
-            plan = best_plan(owners, topics, holdings, weights=weights)
-            loads = {member: len(owned) for member, owned in holdings.items()}
-            best = dict(zip(plan.group.members.ids, plan.loads.tolist(), strict=True))
-            if unevenness(loads, weights) > unevenness(best, weights):
-                headline = (
-                    f"generation {rebalance.generation} is not balanced: the subscriptions allow loads of"
-                    f" {_loads(best.values())}, and it has {_loads(loads.values())}"
-                )
-                most_first = sorted(loads.items(), key=lambda item: -item[1])
-                faults = [f"{names[member]} has {load}" for member, load in most_first]
-                moved = [TopicPartition(*plan.group.name_of(number)) for number in plan.moved.tolist()]
-                faults.insert(0, f"it would be balanced if {format_partitions(moved)} went to others")
+        if partitions is None and not (partitions := _seen_until(self, rebalance)):
+            raise AssertionError(_NO_PARTITION)
+        headline, faults, owners = _balance(self, rebalance, partitions, weights or {})
         if faults:
             _fail(self, headline, faults, since=rebalance.start, until=rebalance.end, partitions=owners)
 
@@ -155,30 +126,15 @@ class TimelineAssertions(TimelineFacts):
         """
         _look_for_owners(self, reading)
         if reading == "callback":
-            overlaps = self.overlaps("callback")
+            found = _twice_at_once(self)
             headline = "two members' applications had the same partitions at once"
-            times = [(one.start, one.start + one.seconds) for one in overlaps]
-            partitions = [one.partition for one in overlaps]
-            faults = [
-                f"{name_of(one.partition)}: {' and '.join(one.members)} for {1000 * one.seconds:.0f} ms,"
-                f" from {one.start - self.begin:.3f} s"
-                for one in overlaps
-            ]
         else:
-            # Not by times: if one died before the other knew, it is an assignor's error all the same.
-            twice = self.double_assigned()
-            wrong = [one for one in self.rebalances if one.generation in twice]
+            found = _twice_in_a_generation(self)
             headline = "two members of a generation were given the same partitions"
-            times = [(one.start, one.end) for one in wrong]
-            partitions = [partition for found in twice.values() for partition in found]
-            faults = [
-                f"{name_of(partition)}: {' and '.join(_owners(one, partition))}"
-                f" in generation {one.generation}"
-                for one in wrong
-                for partition in sorted(twice[one.generation])
-            ]
-        if faults:
-            since, until = times[0]
+        if found:
+            since, until, _, _ = found[0]
+            partitions = [partition for _, _, partition, _ in found]
+            faults = [fault for *_, fault in found]
             _fail(self, headline, faults, since=since, until=until, partitions=partitions)
 
     def assert_paused_at_most(
@@ -258,23 +214,14 @@ class TimelineAssertions(TimelineFacts):
         if not missing:
             return
         times = [report.time for partition in missing for report in self.deliveries.get(partition, ())]
-        count = sum(map(len, missing.values()))
+        count, total = sum(map(len, missing.values())), sum(produced.values())
         word, counts = what_counts(self)
-        _fail(
-            self,
-            f"{count} of {sum(produced.values())} records were not {word} ({counts})",
-            [
-                named(
-                    partition,
-                    f"{len(offsets)} of {produced[partition]}, offsets {in_ranges(offsets)}",
-                    why_missing(self, partition, offsets),
-                )
-                for partition, offsets in sorted(missing.items())
-            ],
-            since=min(times, default=self.begin),
-            until=self.end,
-            partitions=missing,
-        )
+        faults = []
+        for partition, offsets in sorted(missing.items()):
+            some = f"{len(offsets)} of {produced[partition]}, offsets {in_ranges(offsets)}"
+            faults.append(named(partition, some, why_missing(self, partition, offsets)))
+        headline = f"{count} of {total} records were not {word} ({counts})"
+        _fail(self, headline, faults, since=min(times, default=None), partitions=missing)
 
     def assert_no_duplicates(self) -> None:
         """No record came twice; what counts is as in `assert_all_consumed`.
@@ -288,17 +235,12 @@ class TimelineAssertions(TimelineFacts):
         duplicates = self.duplicates()
         if duplicates:
             word, counts = what_counts(self)
-            _fail(
-                self,
-                f"{sum(duplicates.values())} records were {word} more than once ({counts})",
-                [
-                    named(partition, str(count), why_twice(self, partition))
-                    for partition, count in sorted(duplicates.items())
-                ],
-                since=self.begin,
-                until=self.end,
-                partitions=duplicates,
-            )
+            headline = f"{sum(duplicates.values())} records were {word} more than once ({counts})"
+            faults = [
+                named(partition, str(count), why_twice(self, partition))
+                for partition, count in sorted(duplicates.items())
+            ]
+            _fail(self, headline, faults, partitions=duplicates)
 
     def assert_released_on_revoke(self, what: str | None = None) -> None:
         """When a member's listener had returned, it had released all it held for revoked partitions.
@@ -324,14 +266,9 @@ class TimelineAssertions(TimelineFacts):
                 f"{name_of(partition)}: {member} held its {thing} when the partition was {kind}"
                 f" at {time - self.begin:.3f} s, and {later}"
             )
-        _fail(
-            self,
-            "members held on to what they had for partitions that were taken from them",
-            faults,
-            since=kept[0].time,
-            until=kept[-1].time,
-            partitions=[one.held.partition for one in kept],
-        )
+        headline = "members held on to what they had for partitions that were taken from them"
+        partitions = [one.held.partition for one in kept]
+        _fail(self, headline, faults, since=kept[0].time, until=kept[-1].time, partitions=partitions)
 
     def assert_that(self, holds: Callable[[Self], Iterable[str]], what: str) -> None:
         """A rule of your own holds.
@@ -345,8 +282,7 @@ class TimelineAssertions(TimelineFacts):
         """
         faults = [*holds(self)]
         if faults:
-            partitions = {one.partition for one in self.ownership()}
-            _fail(self, what, faults, since=self.begin, until=self.end, partitions=partitions)
+            _fail(self, what, faults)
 
     def assert_no_errors(self) -> None:
         """No listener of an application raised, and no poll.
@@ -358,27 +294,18 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One did.
         """
-        raised = [
-            (one.time, one.member, f"its {one.callback} raised", one.error)
-            for one in self.of(ListenerReturned)
-            if one.error
-        ] + [
-            (one.time, one.member, f"its {one.command or 'poll'} raised", f"{one.type}: {one.text}")
-            for one in self.of(Failed)
-        ]
+        returned = (one for one in self.of(ListenerReturned) if one.error)
+        raised = [(one.time, one.member, one.callback, one.error) for one in returned]
+        failed = self.of(Failed)
+        raised += ((one.time, one.member, one.command or "poll", f"{one.type}: {one.text}") for one in failed)
         if raised:
             raised.sort(key=lambda one: one[0])
-            _fail(
-                self,
-                "applications of members raised",
-                [
-                    f"{member}, at {time - self.begin:.3f} s: {what} {error}"
-                    for time, member, what, error in raised
-                ],
-                since=raised[0][0],
-                until=raised[-1][0],
-                partitions={one.partition for one in self.ownership()},
-            )
+            faults = [
+                f"{member}, at {time - self.begin:.3f} s: its {what} raised {error}"
+                for time, member, what, error in raised
+            ]
+            since, until = raised[0][0], raised[-1][0]
+            _fail(self, "applications of members raised", faults, since=since, until=until)
 
     def assert_no_rebalance(self, *, after: int) -> None:
         """No member came to a newer generation, as when a static member restarts in time.
@@ -393,15 +320,14 @@ class TimelineAssertions(TimelineFacts):
         newer = [one for one in self.rebalances if one.generation > after]
         if newer:
             older = [one.end for one in self.rebalances if one.generation <= after]
+            faults = why_paused(self, max(older, default=self.begin), newer[-1].end)
+            for one in newer:
+                since = f"from {one.start - self.begin:.3f} s"
+                faults.append(f"generation {one.generation}, {since}: {', '.join(one.assignments)}")
             _fail(
                 self,
                 f"the group rebalanced after generation {after}",
-                why_paused(self, max(older, default=self.begin), newer[-1].end)
-                + [
-                    f"generation {one.generation}, from {one.start - self.begin:.3f} s:"
-                    f" {', '.join(one.assignments)}"
-                    for one in newer
-                ],
+                faults,
                 since=newer[0].start,
                 until=newer[-1].end,
                 partitions=frozenset[TopicPartition]().union(*newer[-1].assignments.values()),
@@ -439,8 +365,70 @@ def _seen_until(timeline: TimelineFacts, rebalance: SeenRebalance) -> set[TopicP
     }
 
 
-def _owners(rebalance: SeenRebalance, partition: TopicPartition) -> list[str]:
-    return [member for member, owned in rebalance.assignments.items() if partition in owned]
+def _balance(
+    timeline: TimelineFacts,
+    rebalance: SeenRebalance,
+    partitions: Collection[TopicPartition],
+    weights: Weights,
+) -> tuple[str, list[str], Collection[TopicPartition]]:
+    """What is wrong with the balance of a generation, and the partitions that it is about."""
+    identity = timeline.identity
+    # A static member that restarts in a generation is in it once.
+    holdings = {identity[name]: each for name, each in rebalance.assignments.items()}
+    topics = {identity[name]: each for name, each in rebalance.subscriptions.items()}
+    names = {identity[name]: name for name in rebalance.assignments}
+    weights = {member: weights.get(name, 1) for member, name in names.items()}
+    owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
+    for member, owned in holdings.items():
+        for partition in owned:
+            owners.setdefault(partition, []).append(names[member])
+    faults = [
+        f"{name_of(partition)} was given to {' and '.join(found) or 'nobody'}"
+        for partition, found in sorted(owners.items())
+        if len(found) != 1
+    ]
+    if faults:
+        return f"generation {rebalance.generation} does not give each partition to one member", faults, owners
+    plan = best_plan(owners, topics, holdings, weights=weights)
+    loads = {member: len(owned) for member, owned in holdings.items()}
+    best = dict(zip(plan.group.members.ids, plan.loads.tolist(), strict=True))
+    if unevenness(loads, weights) > unevenness(best, weights):
+        moved = [TopicPartition(*plan.group.name_of(number)) for number in plan.moved.tolist()]
+        most_first = sorted(loads.items(), key=lambda item: -item[1])
+        faults = [
+            f"it would be balanced if {format_partitions(moved)} went to others",
+            *(f"{names[member]} has {load}" for member, load in most_first),
+        ]
+    headline = (
+        f"generation {rebalance.generation} is not balanced: the subscriptions allow loads of"
+        f" {_loads(best.values())}, and it has {_loads(loads.values())}"
+    )
+    return headline, faults, owners
+
+
+_Twice = tuple[float, float, TopicPartition, str]
+"""From when to when a partition had two owners, and that in words."""
+
+
+def _twice_at_once(timeline: TimelineFacts) -> list[_Twice]:
+    found = []
+    for one in timeline.overlaps("callback"):
+        lasted = f"{1000 * one.seconds:.0f} ms, from {one.start - timeline.begin:.3f} s"
+        fault = f"{name_of(one.partition)}: {' and '.join(one.members)} for {lasted}"
+        found.append((one.start, one.start + one.seconds, one.partition, fault))
+    return found
+
+
+def _twice_in_a_generation(timeline: TimelineFacts) -> list[_Twice]:
+    # Not by times: if one died before the other knew, it is an assignor's error all the same.
+    found = []
+    twice = timeline.double_assigned()
+    for one in timeline.rebalances:
+        for partition in sorted(twice.get(one.generation, ())):
+            owners = " and ".join(name for name, owned in one.assignments.items() if partition in owned)
+            fault = f"{name_of(partition)}: {owners} in generation {one.generation}"
+            found.append((one.start, one.end, partition, fault))
+    return found
 
 
 _Pause = tuple[TopicPartition, float, float]
@@ -473,10 +461,15 @@ def _fail(
     headline: str,
     faults: Sequence[str],
     *,
-    since: float,
-    until: float,
-    partitions: Iterable[TopicPartition],
+    since: float | None = None,
+    until: float | None = None,
+    partitions: Iterable[TopicPartition] | None = None,
 ) -> Never:
+    """Show a part of the timeline below what is wrong in it: by default all of it."""
+    since = timeline.begin if since is None else since
+    until = timeline.end if until is None else until
+    if partitions is None:
+        partitions = {one.partition for one in timeline.ownership()}
     shown = [f"  {fault}" for fault in faults[:_FAULTS_SHOWN]]
     if len(faults) > _FAULTS_SHOWN:
         shown.append(f"  … and {len(faults) - _FAULTS_SHOWN} more")

@@ -29,12 +29,7 @@ def best_plan(
 ) -> Plan:
     """The plan with the best balance, and among those the one with the fewest moves. Racks do not count.
 
-    Args:
-        partitions: All that there are.
-        subscriptions: The topics of each member.
-        before: What members had before; those that are no longer there are left out.
-        generations: In which generation each had it: of two that had one partition the newer one counts.
-        weights: The members' weights.
+    Of two that had one partition, the newer generation counts.
     """
     members = [
         Member(
@@ -87,12 +82,6 @@ def find_settled(
     If a member joined or left before every partition had an owner, the rebalance was overtaken and is not
     judged. The next one begins with what members had then. So it is when a member went before it had its
     assignment.
-
-    Args:
-        rebalances: In ascending order.
-        events: In the order of time.
-        identity: Who each member is to the group.
-        weights: The members' weights.
     """
     all_claims = _find_claims(events, identity)
     found = []
@@ -135,16 +124,7 @@ _Claims = Mapping[str, _Claim]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Situation:
-    """A generation, with members under the names that they have in the group.
-
-    Attributes:
-        rebalance: The generation.
-        names: The name of each member in the timeline.
-        holdings: The partitions of each member.
-        subscriptions: The topics of each member.
-        partitions: All that there are of these topics.
-        claims: What each member had before.
-    """
+    """A generation, with members under the names that they have in the group."""
 
     rebalance: SeenRebalance
     names: Mapping[str, str]

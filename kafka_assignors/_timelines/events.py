@@ -528,10 +528,6 @@ _KINDS: Final[Mapping[str, type[Event]]] = {one.kind: one for one in Event.__arg
 def read_event(member: str, report: Mapping[str, Any]) -> Event:
     """Decode an event as a member's process writes it.
 
-    Args:
-        member: The member that wrote it.
-        report: The decoded JSON object; see `kafka_assignors.testing._groups.worker`.
-
     Raises:
         ValueError: There is no such kind, or it has no such field.
     """
@@ -550,9 +546,8 @@ def _decoded(name: str, value: Any) -> tuple[str, Any]:
     match name:
         case "partitions" | "owned":
             return name, frozenset(TopicPartition(*pair) for pair in value)
-        case "ranges":
-            ranges = ((TopicPartition(topic, one), first, last) for topic, one, first, last in value)
-            return "records", tuple(ranges)
+        case "records":
+            return name, tuple((TopicPartition(topic, one), first, last) for topic, one, first, last in value)
         case "positions":
             return name, {TopicPartition(topic, one): offset for topic, one, offset in value}
         case "topics" | "subscription" if value is not None:

@@ -30,11 +30,7 @@ class Held(NamedTuple):
 class Kept(NamedTuple):
     """Something that a member held when its listener had returned.
 
-    Attributes:
-        held: What it held.
-        time: When the partition was taken.
-        kind: "revoked" or "lost".
-        until: When it released it; None if it never did.
+    `until` is None if it never released it.
     """
 
     held: Held

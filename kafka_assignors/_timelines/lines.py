@@ -34,12 +34,7 @@ _FEWEST: Final = 4
 
 
 def lines_of(events: Iterable[Event], begin: float) -> Iterator[str]:
-    """The events as text, a line each; of `MANY` and failed commits in a row one for each member and kind.
-
-    Args:
-        events: In the order of time.
-        begin: Where the times in the lines are counted from.
-    """
+    """The events as text, a line each; of `MANY` and failed commits in a row one for each member and kind."""
     for many, run in itertools.groupby(events, key=lambda event: isinstance(event, _SUMMED_UP)):
         found = [*run]
         if many and len(found) >= _FEWEST:

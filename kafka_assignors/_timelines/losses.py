@@ -41,13 +41,7 @@ def what_counts(timeline: "TimelineFacts") -> tuple[str, str]:
 
 
 def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
-    """What became of records that nobody processed, or nobody polled: a sentence for each who had them.
-
-    Args:
-        timeline: What happened.
-        partition: The records' partition.
-        offsets: Their offsets, ascending.
-    """
+    """What became of records that nobody processed, or nobody polled: a sentence for each who had them."""
     left, by = {*offsets}, dict[int, str]()
     for report in timeline.deliveries.get(partition, ()):
         by |= dict.fromkeys(left.intersection(range(report.first, report.last + 1)), report.member)
@@ -125,12 +119,7 @@ Record = tuple[TopicPartition, int]
 def ended_in_turn(
     timeline: "TimelineFacts", ended: Sequence[str]
 ) -> Mapping[Record, list[tuple[float, str]]]:
-    """Records at which several members ended by themselves, one after the other: when, and who.
-
-    Args:
-        timeline: What happened.
-        ended: The members that ended by themselves.
-    """
+    """Records at which several members ended by themselves, one after the other: when, and who."""
     at: dict[Record, list[tuple[float, str]]] = defaultdict(list)
     for member in ended:
         time = min((one.time for one in timeline.of(Exited, member=member)), default=timeline.end)

@@ -80,12 +80,7 @@ def owned_by_callback(events: Iterable[Event]) -> tuple[Ownership, ...]:
 
 
 def owned_by_generation(events: Iterable[Event], identity: Mapping[str, str]) -> tuple[Ownership, ...]:
-    """Who had what when, by the group's word.
-
-    Args:
-        events: In the order of time.
-        identity: Who each member is to the group.
-    """
+    """Who had what when, by the group's word."""
     done: list[Ownership] = []
     held: dict[str, list[Ownership]] = {}
     newest = NO_GENERATION
@@ -111,12 +106,7 @@ def owned_by_generation(events: Iterable[Event], identity: Mapping[str, str]) ->
 
 
 def find_overlaps(owned: Iterable[Ownership], until: float) -> tuple[Overlap, ...]:
-    """The times at which two members had one partition, by start time.
-
-    Args:
-        owned: Who had what when.
-        until: The end of what lasts.
-    """
+    """The times at which two members had one partition, by start time."""
     found = []
     for partition, ones in by_partition(owned).items():
         for first, second in itertools.combinations(ones, 2):
@@ -129,12 +119,7 @@ def find_overlaps(owned: Iterable[Ownership], until: float) -> tuple[Overlap, ..
 
 
 def find_gaps(owned: Iterable[Ownership], until: float) -> tuple[Gap, ...]:
-    """The times without an owner, after a partition's first owner, by start time.
-
-    Args:
-        owned: Who had what when, by start time.
-        until: The end of what lasts.
-    """
+    """The times without an owner, after a partition's first owner, by start time."""
     found = []
     for partition, ones in by_partition(owned).items():
         covered = ones[0].start

@@ -46,11 +46,7 @@ _STORM: Final = 4
 class PauseCause:
     """Something that took a member's time, and with it the group's.
 
-    Attributes:
-        start: When it began, on the clock of the events.
-        end: When it was over.
-        member: Whose time.
-        text: A sentence, without its subject and its end.
+    Its text is a sentence without its subject and its end.
     """
 
     start: float
@@ -67,11 +63,6 @@ def why_paused(timeline: "TimelineFacts", start: float, end: float) -> list[str]
     """What members did in a time in which a group, or a partition, stood still: a sentence each.
 
     What took most of that time comes first. Nothing, if no member reported anything that lasts.
-
-    Args:
-        timeline: What happened.
-        start: When the pause began, on the clock of the events.
-        end: When it was over.
     """
     causes = [*_causes(timeline), *_storms(timeline, start, end), *_of_one_instance_id(timeline)]
     within = [(cause.within(start, end), cause) for cause in causes]

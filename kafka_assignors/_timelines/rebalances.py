@@ -121,12 +121,7 @@ def _among(known: frozenset[str], event: _Topics | None) -> frozenset[str]:
 
 
 def find_moves(rebalances: Iterable[SeenRebalance], identity: Mapping[str, str]) -> tuple[PartitionMove, ...]:
-    """The partitions that changed hands, generation by generation.
-
-    Args:
-        rebalances: In ascending order.
-        identity: Who each member is to the group.
-    """
+    """The partitions that changed hands, generation by generation."""
     found = []
     last: dict[TopicPartition, str] = {}
     for rebalance in rebalances:

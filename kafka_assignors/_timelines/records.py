@@ -106,10 +106,7 @@ def find_longest_silence(
 ) -> Silence:
     """The longest time between two reports of one partition.
 
-    Args:
-        reports: At least one, in the order of time.
-        since: Where to begin to count; by default the first report.
-        until: Where to end; by default the last report.
+    By default from the first report to the last.
     """
     times = [one.time for one in reports]
     begin = times[0] if since is None else since

@@ -1,4 +1,4 @@
-/* The layout of a partition list, which user data, owned partitions and assignments have in common. */
+/* The layouts of partition lists, which user data and subscriptions have in them, and of assignments. */
 
 #include "_codec.h"
 
@@ -53,6 +53,24 @@ bool pass_partition_list(Reader *r)
         r->at += ids > 0 ? (Py_ssize_t)ids * 4 : 0;
     }
     return true;
+}
+
+/* A ConsumerProtocolAssignment; `listed` are the bytes of its partition list. No bytes give nothing. */
+int read_assignment(Reader *r, int64_t whose, Names *topics, Column *list, Reader *listed, bool *has_twice)
+{
+    int16_t version;
+    int32_t size;
+    Reader user_data;
+    *listed = *r;
+    *has_twice = false;
+    if (left(r) == 0)
+        return TAKEN;
+    NEED(read_int16(r, &version) && version >= 0);
+    listed->at = r->at;
+    CHECK(read_partition_list(r, whose, topics, list, has_twice));
+    listed->end = r->at;
+    NEED(read_int32(r, &size) && size >= -1 && take(r, size, &user_data));
+    return TAKEN;
 }
 
 /* Of each list its columns and length (int64, -1 if it cannot be read), and the two int32 behind it. */

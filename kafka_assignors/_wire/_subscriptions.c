@@ -1,4 +1,4 @@
-/* What members say and get: subscriptions and assignments of the consumer protocol, user data of sticky members. */
+/* What members say: subscriptions of the consumer protocol, and user data of sticky members. */
 
 #include "_codec.h"
 
@@ -36,24 +36,6 @@ bool read_subscription(Reader r, Reader known, Subscription *s)
         return false;
     bool is_null;
     return s->version < RACK_SINCE || read_string_or_null(&r, &s->rack, &is_null);
-}
-
-/* A ConsumerProtocolAssignment; `listed` are the bytes of its partition list. No bytes give nothing. */
-int read_assignment(Reader *r, int64_t whose, Names *topics, Column *list, Reader *listed, bool *has_twice)
-{
-    int16_t version;
-    int32_t size;
-    Reader user_data;
-    *listed = *r;
-    *has_twice = false;
-    if (left(r) == 0)
-        return TAKEN;
-    NEED(read_int16(r, &version) && version >= 0);
-    listed->at = r->at;
-    CHECK(read_partition_list(r, whose, topics, list, has_twice));
-    listed->end = r->at;
-    NEED(read_int32(r, &size) && size >= -1 && take(r, size, &user_data));
-    return TAKEN;
 }
 
 /* A sticky member's user data in one of Java's layouts: a partition list, and behind it nothing, a generation, or a

@@ -25,7 +25,6 @@ consuming it. A weight counts where the user data does, and is 1 elsewhere.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,25 +34,10 @@ from kafka_assignors._wire.codec import NOT_SAID, Subscriptions
 from kafka_assignors._wire.user_data import UserDataError, decode_all, decode_generation
 
 
-class ClaimsOf(NamedTuple):
-    """What members claim.
-
-    Attributes:
-        claimed: The claims that count.
-        faults: Why user data that should count cannot be read, by the member's number.
-    """
-
-    claimed: Claimed
-    faults: Mapping[int, UserDataError]
-
-
-def claims_of(strategy: str | None, subscriptions: Subscriptions) -> ClaimsOf:
-    """What the members of a group claim, whose user data may be any bytes.
-
-    Args:
-        strategy: The group's strategy.
-        subscriptions: What they said.
-    """
+def claims_of(
+    strategy: str | None, subscriptions: Subscriptions
+) -> tuple[Claimed, Mapping[int, UserDataError]]:
+    """What members claim, and by their numbers why user data that should count cannot be read."""
     if strategy == "sticky" and any(subscriptions.user_data):
         return _remembered(subscriptions)
     if strategy == "cooperative-sticky":
@@ -66,10 +50,10 @@ def claims_of(strategy: str | None, subscriptions: Subscriptions) -> ClaimsOf:
         holds=np.full(count, strategy != "sticky"),
         weights=np.ones(count, dtype=np.int64),
     )
-    return ClaimsOf(claimed, {})
+    return claimed, {}
 
 
-def _remembered(subscriptions: Subscriptions) -> ClaimsOf:
+def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataError]]:
     prior = decode_all(subscriptions.user_data)
     silent = np.array(list(map(len, subscriptions.user_data))) == 0
     table, said = prior.table, subscriptions.generations
@@ -88,10 +72,10 @@ def _remembered(subscriptions: Subscriptions) -> ClaimsOf:
         holds=np.zeros(silent.size, dtype=np.bool_),
         weights=prior.weights,
     )
-    return ClaimsOf(claimed, prior.faults)
+    return claimed, prior.faults
 
 
-def _held(subscriptions: Subscriptions) -> ClaimsOf:
+def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataError]]:
     said, data = subscriptions.generations, subscriptions.user_data
     owns = np.bincount(subscriptions.owned.claimant, minlength=len(data)) > 0
     told = np.full(len(data), NO_GENERATION)
@@ -118,4 +102,4 @@ def _held(subscriptions: Subscriptions) -> ClaimsOf:
                 claims[number], holds[number] = wish, False
         table = ClaimTable.of(claims)
     claimed = Claimed(table=table, generations=generations, holds=holds, weights=weights)
-    return ClaimsOf(claimed, faults)
+    return claimed, faults

@@ -95,11 +95,7 @@ def _column(raw: bytes) -> IntArray:
 
 
 def read_assignments(blobs: list[bytes]) -> tuple[ClaimTable, list[int]]:
-    """Read many ConsumerProtocolAssignments.
-
-    Returns:
-        What each gives, nothing in no bytes; and the numbers of assignments that cannot be read.
-    """
+    """Read many ConsumerProtocolAssignments: what each gives, and which cannot be read."""
     if _compiled is not None:
         read = _lists(_compiled.read_assignments(blobs), len(blobs))
         return read.table, np.flatnonzero(read.lengths == UNREADABLE).tolist()
@@ -147,10 +143,7 @@ def write_partition_lists(
 
 
 def encode_partition_list(topics: Iterable[tuple[str, bytes]]) -> bytes:
-    """Write one partition list.
-
-    Args:
-        topics: The name of each topic, and its partition ids as big-endian int32.
+    """Write one partition list, of names and partition ids as big-endian int32.
 
     Raises:
         ValueError: A name has more than 32,767 bytes.

@@ -192,12 +192,7 @@ class Reader:
     def subscription(
         self, topic: Callable[[str], _Topic], owned: Callable[[], _Owned]
     ) -> SubscriptionFields[_Topic, _Owned]:
-        """A ConsumerProtocolSubscription; what versions after 3 append is not read.
-
-        Args:
-            topic: Reads a topic's name, for `what` it is.
-            owned: Reads the owned partitions.
-        """
+        """A ConsumerProtocolSubscription; what versions after 3 append is not read."""
         version = self.version()
         return SubscriptionFields(
             version=version,

@@ -34,11 +34,7 @@ class Repair(NamedTuple):
 
 
 def read_repaired(blobs: list[bytes]) -> tuple[Subscriptions, dict[int, Repair]]:
-    """Read many subscriptions, and what is to be put in place of some; see `repairs`.
-
-    Returns:
-        What they say with these in place, and these by their numbers.
-    """
+    """Read many subscriptions, with the `repairs` in place, and these by their numbers."""
     read = read_subscriptions(blobs)
     found = repairs(blobs, read)
     if found:
@@ -52,10 +48,6 @@ def repairs(blobs: list[bytes], read: Subscriptions | None = None) -> dict[int, 
     """What to decode in place of subscriptions that kafka-python's leader fails on, by their numbers.
 
     Takes memory in proportion to the bytes that are there, for any counts that they announce.
-
-    Args:
-        blobs: The subscriptions.
-        read: What `read_subscriptions` makes of them, if somebody has it.
     """
     if read is None:
         read = read_subscriptions(blobs)

@@ -28,6 +28,7 @@ from kafka_assignors.aio._strategies import lead, look_when_syncing
 from kafka_assignors.assignors._membership.certainty import Certainty, sooner_than
 from kafka_assignors.assignors._membership.phases import (
     ILLEGAL_GENERATION,
+    REBALANCE_IN_PROGRESS,
     Phase,
     Sender,
     Verdict,
@@ -79,11 +80,7 @@ class FencedInstanceIdError(KafkaAssignorsError, errors.KafkaError):
 
 
 class UnknownPartitionsError(KafkaAssignorsError, errors.CommitFailedError):
-    """The broker knows no such partitions; other offsets of the commit are stored.
-
-    Args:
-        partitions: The partitions.
-    """
+    """The broker knows no such partitions; other offsets of the commit are stored."""
 
     def __init__(self, partitions: Collection[TopicPartition]) -> None:
         # CommitFailedError says that the group has rebalanced. A copy is made of `args`.
@@ -250,6 +247,18 @@ class EagerCoordinator(GroupCoordinator):
     def _joined(self) -> None:
         """No request is on its way any more."""
         self.joining = self.syncing = False
+        self._close_joins()
+
+    def _close_joins(self) -> None:
+        """Close the joins' connection. It is idle between joins, so a firewall may drop it unseen."""
+        connection = self._client._conns.pop((self.coordinator_id, JOINING), None)  # noqa: SLF001
+        if connection is not None:
+            connection.close()
+
+    def coordinator_dead(self) -> None:
+        """As aiokafka's; a join on its way fails, which would wait for the rebalance timeout else."""
+        self._close_joins()
+        super().coordinator_dead()
 
     def _start_heartbeat_task(self) -> None:
         """As aiokafka's, whose coordination turns without a pause beside heartbeats that have ended."""
@@ -409,14 +418,7 @@ async def _stop(task: asyncio.Task[None] | None) -> None:
 
 
 class CooperativeCoordinator(EagerCoordinator):
-    """One whose consumer keeps its partitions through a rebalance.
-
-    Args:
-        fetcher: The consumer's fetcher.
-        client: The consumer's client.
-        subscription: Its subscriptions, with an assignment that lasts.
-        **settings: As aiokafka's.
-    """
+    """One whose consumer keeps its partitions through a rebalance."""
 
     cooperative = True
 
@@ -635,14 +637,10 @@ class CooperativeCoordinator(EagerCoordinator):
     async def _send_req(self, request: Any) -> Any:
         sent, asking = time.monotonic(), self.asking
         answer = await super()._send_req(request)
-        if isinstance(request, HeartbeatRequest | SyncGroupRequest):
-            if answer.error_code == 0:
-                self._confirm(sent)
-            elif (
-                isinstance(request, HeartbeatRequest)
-                and answer.error_code == errors.RebalanceInProgressError.errno
-            ):
-                self._confirm(sent, awaited=not asking)
+        if isinstance(request, SyncGroupRequest) and answer.error_code == 0:
+            self._certainty.synced(sent)
+        elif isinstance(request, HeartbeatRequest) and answer.error_code in {0, REBALANCE_IN_PROGRESS}:
+            self._confirm(sent, awaited=answer.error_code == REBALANCE_IN_PROGRESS and not asking)
         return answer
 
     def _confirm(self, sent: float, *, awaited: bool = False) -> None:
@@ -723,10 +721,6 @@ class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
     """Offsets of a commit, which may be tried again when some of the partitions have gone.
 
     A partition that has gone and come back may have been committed by another consumer in between.
-
-    Args:
-        assignment: The consumer's.
-        offsets: What is asked for.
 
     Attributes:
         sent: The partitions of the last try.

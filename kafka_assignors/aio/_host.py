@@ -3,86 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from aiokafka.consumer.group_coordinator import CoordinatorGroupRebalance, GroupCoordinator
 
-from kafka_assignors.assignors._membership.host import Host
+from kafka_assignors.assignors._membership.host import CoordinatorHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
-    from types import FrameType
 
     from kafka.structs import TopicPartition
 
     from kafka_assignors.assignors._membership.host import Cancel
 
-_MAX_FRAMES: Final = 16
-"""How far up the stack to look: aiokafka calls directly, wrappers add a few frames."""
 
-LEADING_SINCE: Final = "_kafka_assignors_leading_since"
-"""The attribute of a coordinator that says since when it leads its group in the present rebalance."""
+class AiokafkaHost(CoordinatorHost):
+    """A consumer of aiokafka."""
 
-
-@dataclass(frozen=True, slots=True)
-class AiokafkaHost(Host):
-    """A consumer of aiokafka.
-
-    Attributes:
-        coordinator: aiokafka's GroupCoordinator.
-    """
-
-    coordinator: Any
+    __slots__ = ()
 
     @classmethod
-    def on_the_stack(cls) -> Self | None:
-        """The consumer whose coordinator is on the call stack; None where there is none.
-
-        aiokafka hands an assignor nothing that says which consumer calls.
-        """
-        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to the caller
-        for _ in range(_MAX_FRAMES):
-            if frame is None:
-                break
-            caller = frame.f_locals.get("self")
-            if isinstance(caller, CoordinatorGroupRebalance):
-                caller = caller._coordinator  # noqa: SLF001
-            if isinstance(caller, GroupCoordinator):
-                return cls(caller)
-            frame = frame.f_back
-        return None
-
-    @classmethod
-    def of(cls, consumer: Any) -> Self:
-        """As `Host`."""
-        return cls(consumer)
-
-    @property
-    def consumer(self) -> object:
-        """The coordinator: each consumer has its own."""
-        return self.coordinator
+    def _coordinator_of(cls, caller: Any) -> Any:
+        if isinstance(caller, CoordinatorGroupRebalance):
+            caller = caller._coordinator  # noqa: SLF001
+        return caller if isinstance(caller, GroupCoordinator) else None
 
     @property
     def cooperative(self) -> bool:
-        """As `Host`."""
         return bool(getattr(self.coordinator, "cooperative", False))
 
     @property
     def generation(self) -> int:
-        """As `Host`."""
         return int(self.coordinator.generation)
 
     @property
     def strategy(self) -> str | None:
         """As `Host`: not known, and not needed, as aiokafka forgets no join."""
         return None
-
-    @property
-    def partitions(self) -> frozenset[TopicPartition]:
-        """As `Host`."""
-        return frozenset(self.coordinator._subscription.assigned_partitions())  # noqa: SLF001
 
     @property
     def heartbeat_interval(self) -> float:
@@ -96,35 +54,16 @@ class AiokafkaHost(Host):
         return float(min(*limits, 1000 * self.coordinator._max_poll_interval)) / 1000  # noqa: SLF001
 
     @property
-    def leading_since(self) -> float | None:
-        """As `Host`."""
-        since: float | None = vars(self.coordinator).get(LEADING_SINCE)
-        return since
-
-    @property
     def closed(self) -> bool:
-        """As `Host`."""
         return bool(self.coordinator._closing.done())  # noqa: SLF001
 
     @property
     def namesakes(self) -> Collection[str]:
-        """As `Host`."""
         names = [assignor.name for assignor in self.coordinator._assignors]  # noqa: SLF001
         return sorted({name for name in names if names.count(name) > 1})
 
-    def request_rejoin(self) -> None:
-        """As `Host`."""
-        self.coordinator.request_rejoin()
-
-    def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
-        """As `Host`; on the event loop, from which it has to be called."""
-        host = self.weakly()
-
-        def act() -> None:
-            alive = host()
-            if alive is not None:
-                action(alive)
-
+    def _after(self, seconds: float, act: Callable[[], None]) -> Cancel:
+        # On the event loop, from which it has to be called.
         return asyncio.get_running_loop().call_later(seconds, act).cancel
 
 

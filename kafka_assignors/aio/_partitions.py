@@ -152,13 +152,7 @@ class LastingAssignment(Assignment):
 
 
 class LastingSubscription(Subscription):
-    """A subscription that takes over the assignment of the one before.
-
-    Args:
-        topics: The topics.
-        assignment: That of the subscription before; None for the first.
-        loop: The event loop; the running one if None.
-    """
+    """A subscription that takes over the assignment of the one before."""
 
     def __init__(
         self,

@@ -181,9 +181,6 @@ def release() -> str:
 def check(installed: str) -> None:
     """Make sure that a release of aiokafka is one that was tried.
 
-    Args:
-        installed: As `release` gives it.
-
     Raises:
         ImportError: It is not.
     """

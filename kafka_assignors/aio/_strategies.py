@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from kafka_assignors.aio._host import LEADING_SINCE, AiokafkaHost, Topics
+from kafka_assignors.aio._host import AiokafkaHost, Topics
 from kafka_assignors.assignors import Assignor
-from kafka_assignors.assignors._membership.host import calls
+from kafka_assignors.assignors._membership.host import LEADING_SINCE, calls
 from kafka_assignors.assignors._sent import AllMembers, MembersReader, takes
 
 if TYPE_CHECKING:
@@ -54,14 +54,7 @@ def strategies(*assignors: type[Assignor] | Assignor) -> list[Strategy]:
 
 
 class Strategy:
-    """An assignor as aiokafka's AbstractPartitionAssignor; an object of one consumer.
-
-    Args:
-        assignor: The assignor.
-
-    Attributes:
-        name: Its strategy's name.
-    """
+    """An assignor as aiokafka's AbstractPartitionAssignor; an object of one consumer."""
 
     def __init__(self, assignor: Assignor) -> None:
         self.name = assignor.name
@@ -149,14 +142,6 @@ async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable
     """What `GroupCoordinator._perform_assignment` does, with members' bytes and beside the event loop.
 
     Heartbeats, which aiokafka stops for a join, continue meanwhile. They end with a plan that fails.
-
-    Args:
-        coordinator: aiokafka's, which leads its group.
-        response: The answer to its JoinGroup.
-        stock: aiokafka's own method, for strategies that are not of this library.
-
-    Returns:
-        The assignment of each member by member id.
     """
     strategy = coordinator._lookup_assignor(response.group_protocol)  # noqa: SLF001
     if not isinstance(strategy, Strategy):

@@ -13,20 +13,16 @@ The application's thread runs `poll` and `time_to_next_poll`, with what these re
 come from any thread. All else runs in the I/O thread.
 """
 
-import itertools
 import logging
 import math
 import time
-from collections.abc import Collection, Iterable, Mapping
-from types import SimpleNamespace
+from collections.abc import Iterable
 from typing import Any, Final
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.base import UnjoinedGroupException
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import (
-    CommitFailedError,
-    CoordinatorNotAvailableError,
     FencedInstanceIdError,
     IllegalGenerationError,
     KafkaConnectionError,
@@ -38,24 +34,16 @@ from kafka.errors import (
     RetriableError,
     UnknownMemberIdError,
 )
-from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
-from kafka.protocol.metadata import CoordinatorType
-from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
+from kafka.structs import MemberState, TopicPartition
 from kafka.util import Timer
 
+from kafka_assignors.assignors._flow_member import MemberCoordinator
+from kafka_assignors.assignors._flow_state import FlowState, JoinsApart
 from kafka_assignors.assignors._joins import REFUSED, completes
 from kafka_assignors.assignors._membership.certainty import Certainty, sooner_than
-from kafka_assignors.assignors._membership.phases import (
-    REBALANCE_IN_PROGRESS,
-    Event,
-    Phase,
-    Sender,
-    Verdict,
-    after,
-    verdict,
-)
-from kafka_assignors.assignors._relied_on import FLOW, new_future, wait
+from kafka_assignors.assignors._membership.phases import Event, Phase
+from kafka_assignors.assignors._relied_on import FLOW, wait
 
 log = logging.getLogger(__name__)
 
@@ -90,9 +78,9 @@ def install(coordinator: Any) -> bool:
     ):
         return False
     config = coordinator.config
-    flow = _FlowState(Certainty(config["session_timeout_ms"] / 1000, config["max_poll_interval_ms"] / 1000))
+    flow = FlowState(Certainty(config["session_timeout_ms"] / 1000, config["max_poll_interval_ms"] / 1000))
     coordinator._flow = flow  # noqa: SLF001 - declared below
-    coordinator._manager = _JoinsApart(coordinator._manager, flow, coordinator.group_id)  # noqa: SLF001
+    coordinator._manager = JoinsApart(coordinator._manager, flow, coordinator.group_id)  # noqa: SLF001
     # The consumer has made its coordinator already, and has no setting for another one.
     kind = type(coordinator)
     coordinator.__class__ = (
@@ -103,61 +91,10 @@ def install(coordinator: Any) -> bool:
     return True
 
 
-class _FlowState:
-    """Where one consumer is in its group.
-
-    Args:
-        certainty: Until when its partitions are its own.
-
-    Attributes:
-        phase: As `Phase`.
-        rejoins: Whether it was asked to join again since JoinGroup was answered.
-        not_before: When the next join may begin.
-        listens_until: Until when it sends heartbeats sooner than due.
-        joins_apart: Whether joins go over a connection of their own.
-        commits: Commits that are not answered yet, in order.
-        former_join: The join that was on its way when it last left its group.
-    """
-
-    def __init__(self, certainty: Certainty) -> None:
-        self.certainty = certainty
-        self.phase = Phase.OUT
-        self.rejoins = False
-        self.not_before = 0.0
-        self.listens_until = 0.0
-        self.joins_apart = True
-        self.commits: list[_Commit] = []
-        self.former_join: Any = None
-        self._waiting: list[Any] = []
-
-    def on(self, event: Event) -> None:
-        """Go to the next phase; what waits for the end of a join continues, also when another one begins."""
-        before, self.phase = self.phase, after(self.phase, event)
-        if self.phase not in {before, Phase.SYNCING}:
-            waiting, self._waiting = self._waiting, []
-            for future in waiting:
-                future.success(None)
-
-    async def no_join(self, future: Any) -> None:
-        """Wait until no join is on its way.
-
-        Args:
-            future: A new one.
-        """
-        if self.phase in {Phase.JOINING, Phase.SYNCING}:
-            self._waiting.append(future)
-            await future
-
-    def undoes(self, commit: "_Commit", generation: Any) -> "_Commit | None":
-        """An earlier commit that may be sent again, which would undo this one; None if there is none."""
-        earlier = itertools.takewhile(lambda one: one is not commit, self.commits)
-        return next((one for one in earlier if one.sent_in is not generation), None)
-
-
-class FlowingCoordinator(ConsumerCoordinator):
+class FlowingCoordinator(MemberCoordinator):
     """kafka-python's coordinator, whose consumer reads on while it joins; made by `install` only."""
 
-    _flow: _FlowState
+    _manager: JoinsApart
 
     # What the consumer asks ------------------------------------------------------------------------------
 
@@ -186,6 +123,8 @@ class FlowingCoordinator(ConsumerCoordinator):
 
         A poll of 20 s on an idle topic then takes the assignment as soon as it is there.
         """
+        if not self._subscription.partitions_auto_assigned():
+            return float(super().time_to_next_poll())
         if self._has_to_step:
             return _TICK
         now = time.monotonic()
@@ -200,46 +139,6 @@ class FlowingCoordinator(ConsumerCoordinator):
             left = max(0.0, self._flow.certainty.until - time.monotonic()) / 2
             timeout_ms = min(timeout_ms, 1000 * left)
         return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
-
-    def stable(self) -> bool:
-        """Whether heartbeats are sent: in a join, too. They learn of an expulsion, or have it leave.
-
-        A member whose application has not polled for `max_poll_interval_ms` leaves by them.
-        """
-        return self._flow.phase.is_member
-
-    def generation_if_stable(self) -> Any:
-        """The generation to commit in: in a join, too, as a commit waits while it would be refused."""
-        with self._lock:
-            return self._generation if self._flow.phase.is_member else None
-
-    def request_rejoin(self) -> None:
-        """As BaseCoordinator's; after JoinGroup's answer it holds beyond the taking of the assignment."""
-        self._flow.rejoins = True
-        super().request_rejoin()
-
-    def reset_generation(self, member_id: str = "") -> None:
-        """As BaseCoordinator's: it has fallen out of the group."""
-        super().reset_generation(member_id)
-        self._flow.on(Event.FELL_OUT)
-
-    async def maybe_leave_group_async(
-        self, reason: str | None = None, timeout_ms: float | None = None
-    ) -> None:
-        """As BaseCoordinator's; nothing is delivered any more while LeaveGroup is on its way."""
-        self._flow.on(Event.FELL_OUT)
-        self._flow.former_join = self._join_task
-        await super().maybe_leave_group_async(reason, timeout_ms)
-
-    def _lose_to_namesake(self) -> None:
-        """Fall out of the group: another consumer has the instance id, and so the partitions.
-
-        The member id stays. A JoinGroup without one would take the instance id back. With it the answer is
-        FENCED_INSTANCE_ID again, or UNKNOWN_MEMBER_ID if nobody has the instance id any more: a coordinator
-        whose record of a new static member was not replicated has the former one again, until its session
-        ends (Kafka 4.3.1).
-        """
-        self.reset_generation(self._generation.member_id)
 
     @property
     def _is_joining(self) -> bool:
@@ -261,12 +160,13 @@ class FlowingCoordinator(ConsumerCoordinator):
 
     @property
     def _delivers(self) -> bool:
-        return self._is_certain and bool(self._subscription.assigned_partitions())
+        """Whether a poll may give records though the group rebalances.
 
-    @property
-    def _patience(self) -> float:
-        """Milliseconds for which partitions that it is to revoke may wait for their commits."""
-        return float(self.config["session_timeout_ms"]) / 3
+        A member delivers what it holds while nobody else can have it: it is in a generation, and the
+        coordinator has confirmed that within a session. A poll that finds this goes on for records, and looks
+        at the join again with the next. One that does not waits, as there is nothing else to do.
+        """
+        return self._is_certain and bool(self._subscription.assigned_partitions())
 
     # A join ----------------------------------------------------------------------------------------------
 
@@ -279,9 +179,13 @@ class FlowingCoordinator(ConsumerCoordinator):
         timer = Timer(timeout_ms)
         while self._is_joining and not self._is_leaving:
             await self._give_up()
-            if self._join_task is None and not await self._begin_join(timer):
-                return self._delivers
-            await self._wait_for_join(timer)
+            if self._join_task is None:
+                if not await self._may_begin(timer):
+                    return self._delivers
+                self._begin_join()
+            while not (self._join_task.is_done or self._delivers or timer.expired):
+                self.heartbeat.poll()
+                await wait(self, self._join_task, 1000 * min(_LOOK, _left(timer)))
             if not self._join_task.is_done:
                 return self._delivers
             await self._end_join()
@@ -289,28 +193,19 @@ class FlowingCoordinator(ConsumerCoordinator):
             self._maybe_start_heartbeat_loop()  # an error may have ended it
             self.heartbeat.heartbeat_failed = True  # so the next is due retry_backoff_ms after the last
             self._heartbeat_wakeup.notify()
-            left = timer.timeout_ms
-            await self._net.sleep(_TICK if left is None else min(_TICK, left / 1000))
+            await self._net.sleep(min(_TICK, _left(timer)))
         return self._is_certain  # if so, the heartbeats look for a coordinator that moved
 
-    async def _give_up(self) -> None:
-        """Give up all if it fell out of the group, else the topics that it does not subscribe to any more."""
-        held, topics = self._subscription.assigned_partitions(), self._subscription.subscription or ()
-        if held and (self._generation.is_lost() or any(one.topic not in topics for one in held)):
-            await self._on_join_prepare_async(
-                self._generation.generation_id, self._generation.member_id, timeout_ms=self._patience
-            )
-
-    async def _begin_join(self, timer: Any) -> bool:
-        """Send JoinGroup; False if it is too early for that, and the poll is not to wait."""
-        pause = self._flow.not_before - time.monotonic()
-        if pause > 0:
-            if self._delivers:
-                return False
-            left = math.inf if timer.timeout_ms is None else timer.timeout_ms / 1000
+    async def _may_begin(self, timer: Any) -> bool:
+        """Whether it is time for a join; waits for that only if there is nothing to deliver."""
+        pause = max(0.0, self._flow.not_before - time.monotonic())
+        left = _left(timer)
+        if pause and not self._delivers:
             await self._net.sleep(min(pause, left))
-            if left < pause:
-                return False
+            return left >= pause
+        return not pause
+
+    def _begin_join(self) -> None:
         # What _on_join_prepare_async does beside committing and giving up.
         self._is_leader = False
         self._subscription.reset_group_subscription()
@@ -320,18 +215,11 @@ class FlowingCoordinator(ConsumerCoordinator):
         else:
             self._disable_heartbeat()
         self._join_task = self._manager.call_soon(self._join)
-        return True
 
     def _send_heartbeats(self) -> None:
         """As _enable_heartbeat, but for the time of the last poll, which it sets."""
         self._heartbeat_enabled = True
         self._heartbeat_wakeup.notify()
-
-    async def _wait_for_join(self, timer: Any) -> None:
-        while not (self._join_task.is_done or self._delivers or timer.expired):
-            self.heartbeat.poll()
-            left = timer.timeout_ms
-            await wait(self, self._join_task, 1000 * _LOOK if left is None else min(left, 1000 * _LOOK))
 
     async def _join(self) -> bytes:
         """One join, from the look for the coordinator on."""
@@ -395,7 +283,7 @@ class FlowingCoordinator(ConsumerCoordinator):
         if task.failed():
             flow.on(Event.FAILED)
             if isinstance(task.exception, KafkaConnectionError | NodeNotReadyError):
-                flow.joins_apart = False  # once: there may be no second connection to be had
+                self._manager.apart = False  # until one succeeds: there may be no second connection to be had
             if isinstance(task.exception, RetriableError) and not isinstance(task.exception, _AT_ONCE):
                 flow.not_before = time.monotonic() + self.config["retry_backoff_ms"] / 1000
             elif not isinstance(task.exception, _AT_ONCE) and task is not flow.former_join:
@@ -406,7 +294,7 @@ class FlowingCoordinator(ConsumerCoordinator):
             return
         with self._lock:
             self.state = MemberState.STABLE
-            self.rejoin_needed = flow.rejoins
+            self.rejoin_needed = flow.asked_again
             self._enable_heartbeat()
         now = self._generation
         await self._on_join_complete_async(now.generation_id, now.member_id, now.protocol, task.value)
@@ -417,7 +305,8 @@ class FlowingCoordinator(ConsumerCoordinator):
         """As ConsumerCoordinator's, after what is revoked was committed and its listener has returned."""
         flow, topics = self._flow, self._subscription.subscription or ()
         flow.on(Event.TAKEN)
-        flow.joins_apart = True
+        self._manager.apart = True
+        self._manager.close_joins()
         given = _partitions_in(member_assignment_bytes)
         refused = any(one.topic not in topics for one in given or ())
         revoked: set[TopicPartition] = set()
@@ -434,36 +323,6 @@ class FlowingCoordinator(ConsumerCoordinator):
             self._listen()
         if error is not None:
             raise KafkaError("User rebalance callback throws an error") from error
-
-    async def _revoke(self, revoked: Collection[TopicPartition]) -> Exception | None:
-        """Stop delivery, commit, call the listener and give partitions up.
-
-        Returns:
-            What the listener raised.
-        """
-        if not revoked:
-            return None
-        subscription, error = self._subscription, None
-        subscription.mark_pending_revocation(revoked)
-        for commit in [*self._flow.commits]:
-            await wait(self, commit.done, self._patience)
-        if self.config["enable_auto_commit"]:
-            consumed = subscription.all_consumed_offsets()
-            offsets = {one: consumed[one] for one in revoked if one in consumed}
-            try:
-                await self._commit_offsets_sync_async(offsets, timeout_ms=self._patience)
-            except Exception as failure:  # noqa: BLE001 - they have to go all the same
-                log.warning("Committing before partitions are revoked failed: %s", failure)
-        if subscription.rebalance_listener:
-            try:
-                await self._invoke_rebalance_listener_async("on_partitions_revoked", set(revoked))
-            except Exception as raised:  # it comes out of the poll, once the assignment is taken
-                log.exception("on_partitions_revoked of group %s failed for %s", self.group_id, revoked)
-                error = raised
-        kept = subscription.assigned_partitions().difference(revoked)
-        topics = subscription.subscription or ()  # a pattern may have lost some meanwhile
-        subscription.assign_from_subscribed(sorted(one for one in kept if one.topic in topics))
-        return error
 
     # Heartbeats ------------------------------------------------------------------------------------------
 
@@ -487,189 +346,10 @@ class FlowingCoordinator(ConsumerCoordinator):
                 return
             await self._do_heartbeat()
 
-    async def _send_heartbeat_request(self) -> None:
-        """As BaseCoordinator's, but for an answer that a join overtook: it does not reset the generation."""
-        if self.coordinator_unknown():
-            raise CoordinatorNotAvailableError(self.coordinator_id)
-        flow, generation, node = self._flow, self._generation, self.coordinator_id
-        request = HeartbeatRequest(
-            group_id=self.group_id,
-            generation_id=generation.generation_id,
-            member_id=generation.member_id,
-            group_instance_id=self.group_instance_id,
-        )
-        sent = time.monotonic()
-        try:
-            response = await self._manager.send(request, node_id=node)
-        except KafkaError as error:
-            self._failed_request(node, request, error)
-            raise
-        sender, code = self._sender(generation), response.error_code
-        if sender is not Sender.FORMER and code in {0, REBALANCE_IN_PROGRESS}:
-            flow.certainty.confirm(sent, awaited=code == REBALANCE_IN_PROGRESS)
-        if verdict(code, sender, flow.phase) is Verdict.COUNTS:
-            self._handle_heartbeat_response(response, sent)
 
-    def _handle_heartbeat_response(self, response: Any, send_time: float) -> None:
-        """As BaseCoordinator's; a consumer that is fenced joins, by which its application hears of it."""
-        try:
-            super()._handle_heartbeat_response(response, send_time)
-        except FencedInstanceIdError:
-            self._lose_to_namesake()
-            raise
-
-    def _sender(self, generation: Any) -> Sender:
-        now = self._generation
-        if generation is now:
-            return Sender.CURRENT
-        return Sender.OLDER if generation.member_id == now.member_id else Sender.FORMER
-
-    # Commits ---------------------------------------------------------------------------------------------
-
-    async def _send_offset_commit_request(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """As ConsumerCoordinator's; a commit that a join overtook is sent again when the join is over.
-
-        Raises:
-            CommitFailedError: The consumer has fallen out of its group, or partitions were revoked meanwhile;
-                the others' offsets are committed nevertheless.
-        """
-        if not self._subscription.partitions_auto_assigned():
-            await super()._send_offset_commit_request(offsets)
-            return
-        flow, commit = self._flow, _Commit(self._subscription, offsets, new_future(self))
-        flow.commits.append(commit)
-        try:
-            while True:
-                if flow.phase.holds_commits:
-                    await flow.no_join(new_future(self))
-                    continue
-                if (earlier := flow.undoes(commit, self._generation)) is not None:
-                    await earlier.done
-                    continue
-                commit.sent_in = self._generation
-                commit.leave_out_revoked()
-                try:
-                    await super()._send_offset_commit_request(commit)
-                    break
-                except _OvertakenError:
-                    await flow.no_join(new_future(self))
-        finally:
-            flow.commits = [other for other in flow.commits if other is not commit]
-            commit.done.success(None)
-        if commit.revoked:
-            names = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(commit.revoked))
-            raise CommitFailedError(f"revoked meanwhile, so not committed: {names}")
-
-    def _handle_offset_commit_response(self, offsets: Any, send_time: float, response: Any) -> None:
-        """As ConsumerCoordinator's, but for an answer that a join overtook."""
-        if self._subscription.partitions_auto_assigned():
-            # Of a commit that somebody sent by kafka-python's own method, only the past is certain.
-            sender = self._sender(offsets.sent_in) if isinstance(offsets, _Commit) else Sender.OLDER
-            codes = {code for _, partitions in response.topics for _, code in partitions}
-            verdicts = {verdict(code, sender, self._flow.phase) for code in codes}
-            if Verdict.VOID in verdicts:
-                raise CommitFailedError(
-                    f"group {self.group_id} moved on without this consumer, which joins again: its offsets"
-                    " are not committed"
-                )
-            if Verdict.OVERTAKEN in verdicts:
-                raise _OvertakenError("a rebalance came between the commit and its answer")
-        try:
-            super()._handle_offset_commit_response(offsets, send_time, response)
-        except FencedInstanceIdError:
-            self._lose_to_namesake()
-            raise
-
-
-class _OvertakenError(CommitFailedError):
-    """A join came between a commit and its answer."""
-
-
-class _Commit(dict[TopicPartition, OffsetAndMetadata]):
-    """Offsets of a commit, which may be sent again when some of the partitions are gone.
-
-    A partition that has gone and come back may have been committed by another consumer in between.
-
-    Args:
-        subscription: The consumer's SubscriptionState.
-        offsets: What is asked for.
-        done: A future, done once the commit is answered.
-
-    Attributes:
-        sent_in: The generation in which it was sent last.
-        revoked: The partitions that were left out.
-    """
-
-    def __init__(
-        self, subscription: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], done: Any
-    ) -> None:
-        super().__init__(offsets)
-        self.done = done
-        self._subscription = subscription
-        self._states = {one: subscription.assignment.get(one) for one in offsets}
-        self.sent_in: Any = None
-        self.revoked: set[TopicPartition] = set()
-
-    def leave_out_revoked(self) -> None:
-        """Leave out what has not been the consumer's all the time."""
-        now = self._subscription.assignment
-        gone = {one for one in self if now.get(one) is not self._states[one]}
-        self.revoked |= gone
-        for one in gone:
-            del self[one]
-
-
-class _JoinsApart:
-    """kafka-python's connection manager, as the coordinator sees it: joins have a connection of their own.
-
-    Args:
-        manager: The manager.
-        flow: The consumer's, which learns of requests and answers here.
-        group_id: The consumer's group.
-    """
-
-    def __init__(self, manager: Any, flow: _FlowState, group_id: str) -> None:
-        self._manager = manager
-        self._flow = flow
-        self._group_id = group_id
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._manager, name)
-
-    def send(self, request: Any, node_id: Any = None, request_timeout_ms: Any = None) -> Any:
-        """As the manager's."""
-        flow, joins = self._flow, isinstance(request, JoinGroupRequest)
-        if not joins and not isinstance(request, SyncGroupRequest):
-            return self._manager.send(request, node_id=node_id, request_timeout_ms=request_timeout_ms)
-        sent = time.monotonic()
-        if joins:
-            flow.on(Event.JOIN_SENT)
-        if flow.joins_apart:
-            node_id = self._apart(node_id)
-
-        def answered(response: Any) -> None:
-            if response.error_code == 0 and joins:
-                flow.rejoins = False
-                flow.on(Event.JOIN_ANSWERED)
-            elif response.error_code == 0:
-                flow.certainty.confirm(sent)
-                flow.on(Event.SYNC_ANSWERED)
-
-        future = self._manager.send(request, node_id=node_id, request_timeout_ms=request_timeout_ms)
-        future.add_callback(answered)
-        return future
-
-    def _apart(self, node_id: Any) -> Any:
-        """Another node id for the same broker: kafka-python has one connection for each."""
-        broker = self._manager.cluster.broker_metadata(node_id)
-        if broker is None:
-            return node_id
-        node = SimpleNamespace(
-            error_code=0, node_id=f"{node_id}-joins", host=broker.host, port=broker.port
-        )  # as FindCoordinator's answer
-        return self._manager.cluster.add_coordinator(
-            node, CoordinatorType.GROUP, f"{self._group_id} (joins)", synthesize_node_id=False
-        )
+def _left(timer: Any) -> float:
+    """Seconds."""
+    return math.inf if timer.timeout_ms is None else float(timer.timeout_ms) / 1000
 
 
 def _partitions_in(assignment: bytes) -> set[TopicPartition] | None:

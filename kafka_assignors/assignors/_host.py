@@ -8,99 +8,56 @@ knows all of it, and is always the caller. So it is looked up on the call stack,
 themselves with `calls`.
 """
 
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.structs import TopicPartition
 
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors.assignors import _flow as flow
 from kafka_assignors.assignors._joins import REFUSED, complete
-from kafka_assignors.assignors._membership.host import CALLING, Cancel, Host
+from kafka_assignors.assignors._membership.host import CALLING, LEADING_SINCE, Cancel, CoordinatorHost, Host
 from kafka_assignors.assignors._relied_on import MEMBERS, TOPICS, warn
 from kafka_assignors.assignors._sent import AllMembers, Sent, needs_only_topics, takes
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-_MAX_FRAMES: Final = 16
-"""How far up the stack to look: the coordinator calls directly, subclasses and wrappers add a few frames."""
 
 _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
 
 _DECODES: Final = "_perform_assignment"
 
-_SINCE: Final = "_kafka_assignors_leading_since"
 
+class KafkaPythonHost(CoordinatorHost):
+    """A consumer of kafka-python."""
 
-@dataclass(frozen=True, slots=True)
-class KafkaPythonHost(Host):
-    """A consumer of kafka-python.
-
-    Attributes:
-        coordinator: kafka-python's ConsumerCoordinator.
-    """
-
-    coordinator: Any
+    __slots__ = ()
 
     @classmethod
-    def on_the_stack(cls) -> Self | None:
-        """The consumer whose coordinator is on the call stack; None where there is none.
-
-        What a rebalance listener does, it does by hand, although a coordinator called the listener.
-        """
-        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to the caller
-        for _ in range(_MAX_FRAMES):
-            if frame is None:
-                break
-            caller = frame.f_locals.get("self")
-            if isinstance(caller, ConsumerCoordinator):
-                return None if frame.f_code.co_name == _CALLS_LISTENERS else cls(caller)
-            frame = frame.f_back
-        return None
+    def _coordinator_of(cls, caller: Any) -> Any:
+        return caller if isinstance(caller, ConsumerCoordinator) else None
 
     @classmethod
-    def of(cls, consumer: Any) -> Self:
-        """As `Host`."""
-        return cls(consumer)
-
-    @property
-    def consumer(self) -> object:
-        """The coordinator: each consumer has its own."""
-        return self.coordinator
+    def _not_calling(cls) -> Collection[str]:
+        return {_CALLS_LISTENERS}
 
     @property
     def cooperative(self) -> bool:
-        """As `Host`."""
         return bool(self.coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)  # noqa: SLF001
 
     @property
     def generation(self) -> int:
-        """As `Host`."""
         return int(self.coordinator.group_metadata().generation_id)
 
     @property
     def strategy(self) -> str | None:
-        """As `Host`."""
         name: str | None = self.coordinator._generation.protocol  # noqa: SLF001
         return name
 
     @property
     def refused(self) -> int:
-        """As `Host`."""
         return int(vars(self.coordinator).get(REFUSED, NO_GENERATION))
-
-    @property
-    def partitions(self) -> frozenset[TopicPartition]:
-        """As `Host`."""
-        return frozenset(self.coordinator._subscription.assigned_partitions())  # noqa: SLF001
 
     @property
     def heartbeat_interval(self) -> float:
@@ -115,14 +72,7 @@ class KafkaPythonHost(Host):
         return min(float(config[limit]) for limit in limits if config.get(limit)) / 1000
 
     @property
-    def leading_since(self) -> float | None:
-        """As `Host`; None also for a release of kafka-python in which that cannot be seen."""
-        since: float | None = vars(self.coordinator).get(_SINCE)
-        return since
-
-    @property
     def closed(self) -> bool:
-        """As `Host`."""
         return bool(self.coordinator._heartbeat_closed)  # noqa: SLF001
 
     @property
@@ -135,26 +85,13 @@ class KafkaPythonHost(Host):
 
     @property
     def namesakes_listed(self) -> Collection[str]:
-        """As `Host`."""
         listed = self.coordinator.config["assignors"]
         names = (
             [getattr(assignor, "name", None) for assignor in listed] if isinstance(listed, Collection) else []
         )
         return sorted({name for name in names if isinstance(name, str) and names.count(name) > 1})
 
-    def request_rejoin(self) -> None:
-        """As `Host`."""
-        self.coordinator.request_rejoin()
-
-    def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
-        """As `Host`; in a thread of its own."""
-        host = self.weakly()  # a timer must not keep the consumer alive
-
-        def act() -> None:
-            alive = host()
-            if alive is not None:
-                action(alive)
-
+    def _after(self, seconds: float, act: Callable[[], None]) -> Cancel:
         timer = threading.Timer(seconds, act)
         timer.daemon = True
         timer.start()
@@ -203,14 +140,14 @@ class KafkaPythonHost(Host):
 
         def look_and_decode(leader_id: str, protocol_name: str, members: Sequence[Any]) -> Any:
             leader: Any = coordinator()
-            vars(leader)[_SINCE] = time.monotonic()
+            vars(leader)[LEADING_SINCE] = time.monotonic()
             try:
                 sent = look(members)
                 if sent is not None and replaceable and takes(leader._lookup_assignor(protocol_name)):  # noqa: SLF001
                     members = [AllMembers(members, sent)]
                 return decode(leader, leader_id, protocol_name, members)
             finally:
-                del vars(leader)[_SINCE]
+                del vars(leader)[LEADING_SINCE]
 
         own[_DECODES] = look_and_decode
 

@@ -7,11 +7,7 @@ log = logging.getLogger(__name__)
 
 
 class MemberWarnings:
-    """Warns of a member once for as long as the same is wrong with it.
-
-    Args:
-        text: The warning, for the member id and what is wrong.
-    """
+    """Warns of a member once for as long as the same is wrong with it."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -266,7 +266,7 @@ class Archive:
         return selected(rows, since, until, groups)
 
     def files_before(self, since: datetime, until: datetime | None) -> list[DataFile]:
-        """The files that may have what groups of KIP-848 begin with at `since`; see `_records.begin`.
+        """The files that may have what groups of KIP-848 begin with at `since`.
 
         There are none if there is no such group from then on.
         """

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors.coordinator._finding import GROUPS_TOPIC
+from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.history._schemas import ARCHIVED, TOPICS
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.places import WrongPlaceError

@@ -67,6 +67,15 @@ class Captured:
     lost: int = 0
     counts: Counts = field(default_factory=Counts)
 
+    def to_json(self) -> dict[str, Any]:
+        """For machines: the counts beside the others."""
+        return {
+            "offsets": self.offsets,
+            "batches": self.batches,
+            "lost": self.lost,
+            **self.counts.to_json(),
+        }
+
 
 def capture(
     spark: SparkSession,

@@ -16,12 +16,17 @@ import pyarrow as pa
 
 from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, make_member
+from kafka_assignors._model.arrays import NOBODY
+from kafka_assignors._model.claims import ClaimTable
 from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._model.topic_sets import TopicSets
+from kafka_assignors._wire.claims_of import claims_of
+from kafka_assignors._wire.codec import NOT_SAID, Subscriptions
 from kafka_assignors._wire.reader import GENERATION_SINCE
 from kafka_assignors.history._native import decode, is_compiled, numbers, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.snapshots import SnapshotMember
     from kafka_assignors.history._native import Columns
@@ -32,38 +37,37 @@ ROWS: Final = 256
 COLUMNS: Final = ("key", "value", "partition", "offset", "time_us", "leader_epoch")
 """The columns that are read of a batch."""
 
-_GENERATION_ALONE: Final = 4
-"""The size of user data that is a generation."""
+_NO_TOPICS: Final = TopicSets.of([()])
+"""Of no concern to who asks for claims."""
 
 _Place = tuple[int, int, int, int | None]
 """Partition, offset, time and leader epoch."""
 
 
 def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRecord]]]:
-    """Parts of batches, and what is in them.
-
-    Args:
-        batches: With `COLUMNS`, in any order; `time_us` is in microseconds since 1970.
-    """
+    """Parts of batches with `COLUMNS`, and what is in them."""
     for batch in batches:
         for begin in range(0, batch.num_rows, ROWS):
             part = batch.slice(begin, ROWS)
             yield part, read_batch(part)
 
 
-def read_batch(batch: Any, columns: Columns | None = None) -> list[ArchivedRecord]:
-    """What is in a batch; see `read_batches`.
+def read_batch(
+    batch: Any, columns: Columns | None = None, *, owners_only: bool = False
+) -> list[ArchivedRecord]:
+    """What is in a batch.
 
     Args:
-        batch: The batch.
-        columns: What `native.decode` makes of it, if that was called already.
+        batch: With `COLUMNS`.
+        columns: What `_native.decode` makes of it, if that was called already.
+        owners_only: Whether who owns what is all that is wanted of members; it takes half of the time.
     """
     key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
     places: list[_Place] = list(zip(*(batch.column(name).to_pylist() for name in COLUMNS[2:]), strict=True))
     if columns is None and is_compiled():
         columns = decode(key, value)
     with no_garbage_collection():
-        decoded = {} if columns is None else _decode(columns, places)
+        decoded = {} if columns is None else _decode(columns, places, owners_only=owners_only)
     return [
         ArchivedRecord(b"", None, *place, snapshot)
         if (snapshot := decoded.get(number)) is not None
@@ -72,7 +76,7 @@ def read_batch(batch: Any, columns: Columns | None = None) -> list[ArchivedRecor
     ]
 
 
-def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
+def _decode(decoded: Columns, places: Sequence[_Place], *, owners_only: bool = False) -> dict[int, Snapshot]:
     """The snapshots of those records that the compiled decoder takes, by number in the batch."""
     columns, dictionaries = decoded
     of = {name: _texts(dictionary) for name, dictionary in dictionaries.items()}
@@ -82,51 +86,24 @@ def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
         known = np.array(of[dictionary], dtype=object)
         return known[numbers(columns[column])].tolist()  # type: ignore[no-any-return]
 
-    of_record, topics = numbers(columns["member_record"]), of["topics"]
-    count = len(of_record)
     strategies = strings("protocol", "protocols")
-    bounds = np.searchsorted(of_record, np.arange(len(strategies) + 1))
-    said = _SaidColumns(
-        _Lists(columns, "claimed", topics),
-        strategy=np.repeat(np.array(strategies, dtype=object), np.diff(bounds)),
-        version=numbers(columns["subscription_version"]),
-        data_size=numbers(columns["user_data_size"]),
-        source=numbers(columns["claim_source"]),
-        generation=numbers(columns["claim_generation"]),
-    )
-    rows = zip(
-        strings("member_id", "members"),
-        strings("instance_id", "instances"),
-        strings("client_id", "clients"),
-        strings("host", "hosts"),
-        strings("rack", "racks"),
-        _topic_sets(columns["topics_bounds"], columns["topics"], topics),
-        said.claims(),
-        said.generations.tolist(),
-        _assignments(_Lists(columns, "assigned", topics), count),
-        _numbers(columns["session_timeout_ms"]),
-        _numbers(columns["rebalance_timeout_ms"]),
-        strict=True,
-    )
-    each = list(map(make_member, rows))
-    odd = np.bincount(of_record, weights=said.odd, minlength=len(strategies)).tolist()
+    bounds = np.searchsorted(numbers(columns["member_record"]), np.arange(len(strategies) + 1))
+    strategy_of = None if owners_only else np.repeat(numbers(columns["protocol"]), np.diff(bounds))
+    each = _members(columns, of, strings, strategy_of)
     bounds = bounds.tolist()
     state_times = np.frombuffer(columns["state_time"], dtype=np.int64).tolist()
     order = _order if any(of["instances"]) else itemgetter(0)  # no member is static: by member id
     found = {}
-    for place, (number, generation, group, strategy, leader, state_ms) in enumerate(
-        zip(
-            _numbers(columns["record"]),
-            _numbers(columns["generation"]),
-            strings("group", "groups"),
-            strategies,
-            strings("leader", "members"),
-            state_times,
-            strict=True,
-        )
-    ):
-        if odd[place]:
-            continue
+    rows = zip(
+        _numbers(columns["record"]),
+        _numbers(columns["generation"]),
+        strings("group", "groups"),
+        strategies,
+        strings("leader", "members"),
+        state_times,
+        strict=True,
+    )
+    for place, (number, generation, group, strategy, leader, state_ms) in enumerate(rows):
         partition, offset, time_us, leader_epoch = places[number]
         found[number] = Snapshot(
             group=group,
@@ -142,6 +119,35 @@ def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
             members=tuple(sorted(each[bounds[place] : bounds[place + 1]], key=order)),
         )
     return found
+
+
+def _members(
+    columns: Mapping[str, bytes],
+    of: Mapping[str, list[Any]],
+    strings: Callable[[str, str], list[Any]],
+    strategy_of: Any | None,
+) -> list[SnapshotMember]:
+    """All members of a batch's records; `strategy_of` as in `_claims`, None for who owns what alone."""
+    names = strings("member_id", "members"), strings("instance_id", "instances")
+    given = _assignments(_table(columns, "assigned", of["topics"], len(names[0])))
+    if strategy_of is None:
+        blank: tuple[Any, ...] = ("", "", None, frozenset(), {}, NO_GENERATION)
+        return [make_member((*name, *blank, had, -1, -1)) for *name, had in zip(*names, given, strict=True)]
+    claims, generations = _claims(columns, of["topics"], of["protocols"], strategy_of)
+    rows = zip(
+        *names,
+        strings("client_id", "clients"),
+        strings("host", "hosts"),
+        strings("rack", "racks"),
+        _topic_sets(columns["topics_bounds"], columns["topics"], of["topics"]),
+        claims,
+        generations,
+        given,
+        _numbers(columns["session_timeout_ms"]),
+        _numbers(columns["rebalance_timeout_ms"]),
+        strict=True,
+    )
+    return list(map(make_member, rows))
 
 
 def _order(member: SnapshotMember) -> tuple[str, str]:
@@ -176,126 +182,107 @@ def _topic_sets(bounds: bytes, of_members: bytes, topics: Sequence[str]) -> list
 
 
 class _Lists:
-    """Partition lists of members, by columns: whose, topic, where its partitions end, partitions.
+    """Partition lists of members, so that equal ones are found by their bytes."""
 
-    Args:
-        columns: These and others, by name.
-        prefix: What their names begin with.
-        topics: The names of the topics; -1 is none.
-
-    Attributes:
-        whose: The member of each row.
-        has_topic: Whether each row has a topic.
-    """
-
-    def __init__(self, columns: Mapping[str, bytes], prefix: str, topics: Sequence[str | None]) -> None:
-        self.whose, topic, bounds, ids = (
-            columns[f"{prefix}_{name}"] for name in ("member", "topic", "bounds", "ids")
-        )
-        self._topics = topics
-        self.has_topic = numbers(topic) >= 0
+    def __init__(self, table: ClaimTable) -> None:
+        self._topics = table.names
+        self._rows = np.searchsorted(table.claimant, np.arange(table.claimants + 1))
         # Of each row its topic, the number of its partitions, and these; so that rows in a row are one slice.
-        self._begins = numbers(bounds) + 2 * np.arange(len(bounds) // 4)
+        self._begins = np.append(0, np.cumsum(table.sizes + 2))
         heads = self._begins[:-1]
         flat = np.empty(self._begins[-1], dtype=np.int32)
         is_partition = np.ones(flat.size, dtype=np.bool_)
         is_partition[heads] = is_partition[heads + 1] = False
-        flat[heads], flat[heads + 1] = numbers(topic), np.diff(numbers(bounds))
-        flat[is_partition] = numbers(ids)
+        flat[heads], flat[heads + 1] = table.topic, table.sizes
+        flat[is_partition] = table.ids
         self._flat = flat.tobytes()
 
-    def rows_of(self, members: int) -> Any:
-        """(members + 1,) where the rows of each member begin, and those of the last end."""
-        return np.searchsorted(numbers(self.whose), np.arange(members + 1))
+    def keys(self) -> list[bytes]:
+        """What each member has, to compare."""
+        bounds = (4 * self._begins[self._rows]).tolist()
+        return [self._flat[begin:end] for begin, end in pairwise(bounds)]
 
-    def keys(self, begins: Any, ends: Any) -> list[bytes]:
-        """What is in stretches of rows, to compare.
-
-        Args:
-            begins: (K,) the first row of each.
-            ends: (K,) the row after its last.
-        """
-        flat = self._flat
-        places = (4 * self._begins[begins]).tolist(), (4 * self._begins[ends]).tolist()
-        return [flat[begin:end] for begin, end in zip(*places, strict=True)]
-
-    def read(self, key: bytes) -> list[tuple[str, tuple[int, ...]]]:
-        """The same as topics and partition ids."""
-        entries, found, begin = _numbers(key), [], 0
+    def read(self, key: bytes) -> dict[str, tuple[int, ...]]:
+        """The same as partition ids by topic."""
+        entries, begin = _numbers(key), 0
+        found: dict[str, tuple[int, ...]] = {}
         while begin < len(entries):
             topic, end = self._topics[entries[begin]], begin + 2 + entries[begin + 1]
-            if topic is not None:
-                found.append((topic, tuple(entries[begin + 2 : end])))
+            found[topic] = (*found.get(topic, ()), *entries[begin + 2 : end])
             begin = end
         return found
 
 
-def _assignments(lists: _Lists, members: int) -> list[Partitions]:
+def _table(columns: Mapping[str, bytes], prefix: str, names: Sequence[str], members: int) -> ClaimTable:
+    """Partition lists of members in columns whose names begin so."""
+    whose, topic, bounds, ids = (
+        numbers(columns[f"{prefix}_{name}"]) for name in ("member", "topic", "bounds", "ids")
+    )
+    return ClaimTable(
+        claimants=members, names=names, claimant=whose, topic=topic, sizes=np.diff(bounds), ids=ids
+    )
+
+
+def _assignments(table: ClaimTable) -> list[Partitions]:
     """What each member was given."""
-    rows = lists.rows_of(members)
-    keys = lists.keys(rows[:-1], rows[1:])
+    lists = _Lists(table)
+    keys = lists.keys()
     one_of = dict[tuple[str, int], tuple[str, int]]().setdefault  # sets of the same tuples compare by `is`
     made = {}
     for key in set(keys):
-        partitions = (one for topic, ids in lists.read(key) for one in zip(repeat(topic), ids))
+        partitions = (one for topic, ids in lists.read(key).items() for one in zip(repeat(topic), ids))
         made[key] = frozenset([one_of(one, one) for one in partitions])
     return [made[key] for key in keys]
 
 
-class _SaidColumns:
-    """What members said that they had, by the rule of `kafka_assignors._wire.claims_of`, from columns.
-
-    In a column of claims the rows of a member's subscription come before those of its user data. One without
-    a topic tells a generation only.
+def _claims(
+    columns: Mapping[str, bytes], names: Sequence[str], strategies: Sequence[str | None], strategy_of: Any
+) -> tuple[list[dict[str, tuple[int, ...]]], list[int]]:
+    """What each member claims, and of which generation, by the table of `kafka_assignors._wire.claims_of`.
 
     Args:
-        lists: The rows.
-        strategy: (M,) the strategy of each member's group.
-        version: (M,) the version of its subscription.
-        data_size: (M,) the size of its user data; -1 for none.
-        source: (K,) of each row 0 if it is of a subscription, 1 if of user data.
-        generation: (K,) the generation that each row tells.
-
-    Attributes:
-        generations: (M,) the generation of each member's claims.
-        odd: (M,) whether the columns do not tell what the member claims: its user data names no partitions,
-            and a generation that is not its subscription's.
+        columns: The columns of the codec.
+        names: The names of topics.
+        strategies: The names of strategies; the last is none.
+        strategy_of: (M,) the strategy of each member's group.
     """
-
-    def __init__(
-        self, lists: _Lists, *, strategy: Any, version: Any, data_size: Any, source: Any, generation: Any
-    ) -> None:
-        rows = lists.rows_of(len(strategy))
-        owned_before = np.append(0, np.cumsum(source == 0))
-        middles = rows[:-1] + owned_before[rows[1:]] - owned_before[rows[:-1]]
-        topics_before = np.append(0, np.cumsum(lists.has_topic))
-
-        def told(begins: Any, ends: Any) -> Any:
-            """The generation that stretches of rows tell: it is the same in all."""
-            padded = np.append(generation, NO_GENERATION)
-            return np.where(ends > begins, padded[begins], NO_GENERATION)
-
-        owned = told(rows[:-1], middles)
-        remembered = told(middles, rows[1:])
-        owns = topics_before[middles] > topics_before[rows[:-1]]
-        remembers = topics_before[rows[1:]] > topics_before[middles]
-        sticky, cooperative = strategy == "sticky", strategy == "cooperative-sticky"
-        has_data = data_size > 0
-        by_data = (sticky & has_data) | (cooperative & ~owns & remembers)
-        before_generations = cooperative & has_data & (version < GENERATION_SINCE)
-        self.generations = np.where(by_data | before_generations, remembered, owned)
-        self.odd = (
-            cooperative
-            & ~(owns | remembers)
-            & has_data
-            & (data_size != _GENERATION_ALONE)
-            & (remembered != owned)
+    members = len(strategy_of)
+    every = _table(columns, "claimed", names, members)
+    owned = numbers(columns["claim_source"]) == 0
+    generations = np.full(members, NO_GENERATION)
+    generations[every.claimant[owned]] = numbers(columns["claim_generation"])[owned]
+    generations[numbers(columns["subscription_version"]) < GENERATION_SINCE] = NOT_SAID
+    # A row without a topic tells a generation only.
+    rows = owned & (every.topic >= 0)
+    ids = every.ids[np.repeat(rows, every.sizes)]
+    claimant, topic, sizes = every.claimant[rows], every.topic[rows], every.sizes[rows]
+    data = columns["user_data"]
+    user_data = [data[begin:end] for begin, end in pairwise(_numbers(columns["user_data_bounds"]))]
+    claims = np.empty(members, dtype=object)
+    for strategy in np.unique(strategy_of).tolist():
+        its = np.flatnonzero(strategy_of == strategy)
+        place = np.full(members, NOBODY)
+        place[its] = np.arange(its.size)
+        there = place[claimant] != NOBODY
+        said = Subscriptions(
+            topics=_NO_TOPICS,
+            topics_of=its,
+            user_data=[user_data[number] for number in its.tolist()],
+            owned=ClaimTable(
+                claimants=its.size,
+                names=names,
+                claimant=place[claimant][there],
+                topic=topic[there],
+                sizes=sizes[there],
+                ids=ids[np.repeat(there, sizes)],
+            ),
+            generations=generations[its],
+            racks=(),
         )
-        self._lists = lists
-        self._ends = np.where(by_data, middles, rows[:-1]), np.where(by_data, rows[1:], middles)
-
-    def claims(self) -> list[dict[str, tuple[int, ...]]]:
-        """What each member claims."""
-        keys = self._lists.keys(*self._ends)
-        made = {key: dict(self._lists.read(key)) for key in set(keys)}
-        return [made[key] for key in keys]
+        claimed, _ = claims_of(strategies[strategy], said)
+        generations[its] = claimed.generations
+        lists = _Lists(claimed.table)
+        keys = lists.keys()
+        made = {key: lists.read(key) for key in set(keys)}
+        claims[its] = [made[key] for key in keys]
+    return claims.tolist(), generations.tolist()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -58,6 +58,10 @@ class Imported:
     source: str
     counts: Counts
     known: int
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines: the counts beside the others."""
+        return {"source": self.source, "known": self.known, **self.counts.to_json()}
 
 
 def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Imported:

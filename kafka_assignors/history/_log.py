@@ -11,7 +11,7 @@ from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors.coordinator._finding import GROUPS_TOPIC
+from kafka_assignors._groups.finding import GROUPS_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

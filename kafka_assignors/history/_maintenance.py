@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors.history._archive import files_of_batch, may_be_modern, placed, write_days
 from kafka_assignors.history._archive_format import ArchiveBusyError
@@ -62,6 +62,14 @@ class Maintenance:
     keeps: bool = False
     deleted: list[str] = field(default_factory=list)
     retention: timedelta = RETENTION
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines: files by their paths."""
+        return {
+            "compacted": [[file.path for file in day] for day in self.compacted],
+            "removed": [file.path for file in self.removed],
+            "deleted": self.deleted,
+        }
 
 
 def plan_maintenance(

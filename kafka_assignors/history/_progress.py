@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def show_capture(console: Console | None = None) -> Iterator[Callable[[Captured], None]]:
-    """A bar for a capture: how many offsets are gone over, and what was kept.
-
-    Args:
-        console: Where to; stderr by default.
-
-    Yields:
-        What to give `capture` as `watch`.
-    """
+    """A bar for a capture, on stderr by default; gives what `capture` takes as `watch`."""
     with progress_bar(console, transient=True) as bar:
         task = bar.add_task("reading __consumer_offsets", total=None)
 

@@ -73,22 +73,18 @@ def report_archive(
             no records.
         SparkError: Spark failed.
     """
-    path = Path(page)
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"there is no folder for the page {path}: make it, or name another")
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder, and the page is a file: write {path / 'groups.html'}")
+    path = _checked(Path(page))
     limits = limits or ReportLimits()
     topics, names = seen_and_names(archive.topics())
     selection = Selection(since=since, until=until, groups=groups)
-    told = partial(
-        story_of,
+    group_task = partial(
+        report_group,
         wanted=check_wanted(assignors, scenarios) if assignors else (),
         topics=topics,
         topic_names=names,
         limits=limits,
     )
-    task = partial(_most_restless, each=EachGroup(told, selection.since_us), most=limits.groups)
+    task = partial(_most_restless, each=EachGroup(group_task, selection.since_us), most=limits.groups)
     engine = engine or Engine.fitting(doing="reporting", replaying=bool(assignors))
     rows = engine.map_sorted(archive, selection, task).rows
     if not rows:
@@ -107,7 +103,15 @@ def report_archive(
     return ReportPage(page=fspath(page), bytes=write_report(data, path, limits=limits))
 
 
-def story_of(
+def _checked(page: Path) -> Path:
+    if not page.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder for the page {page}: make it, or name another")
+    if page.is_dir():
+        raise ValueError(f"{page} is a folder, and the page is a file: write {page / 'groups.html'}")
+    return page
+
+
+def report_group(
     group: str,
     records: Iterable[ArchivedRecord],
     _: object = None,
@@ -117,11 +121,7 @@ def story_of(
     topic_names: Mapping[str, str],
     limits: ReportLimits,
 ) -> Iterator[dict[str, Any]]:
-    """All that a report wants to know of a group, as JSON has it.
-
-    Yields:
-        One row: its summary, what-if and drawing.
-    """
+    """All that a report wants to know of a group, as JSON has it: its summary, what-if and drawing."""
     reader, measured, course = SnapshotReader(topic_names), GroupFollower(topics), CourseFollower(group)
     states: list[Snapshot] = []
 

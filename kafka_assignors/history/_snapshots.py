@@ -48,9 +48,6 @@ class SnapshotReader:
     Records that are written at one time belong together, as the coordinator writes all that follows from one
     request at once. So what they add up to is known when a later record comes, or by `flush`.
 
-    Args:
-        topic_names: The name of each topic by its id, a UUID or Java's text of it.
-
     Attributes:
         rejected: How many records could not be read.
     """

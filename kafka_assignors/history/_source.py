@@ -23,7 +23,7 @@ from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors.coordinator._finding import GROUPS_TOPIC
+from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.history._counts import NO_TYPE
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._store.reading import Source

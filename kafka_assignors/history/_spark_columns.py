@@ -1,7 +1,4 @@
-"""Rows of an archive in Spark's terms: which are meant, and what their keys say.
-
-`_records` has the same without Spark.
-"""
+"""Rows of an archive in Spark's terms: which are meant, and what their keys say."""
 
 from __future__ import annotations
 

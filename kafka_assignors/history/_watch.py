@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from kafka import TopicPartition
 
+from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.rebalances import RebalanceFinder
 from kafka_assignors._wire.offsets_topic import record_type
 from kafka_assignors._wire.reader import encode_string
-from kafka_assignors.coordinator._finding import GROUPS_TOPIC
-from kafka_assignors.coordinator._live import archived, find_coordinator, open_log, read_backwards, read_log
+from kafka_assignors.groups._coordinator import coordinator_of
+from kafka_assignors.groups._log import archived, open_log, read_backwards, read_log
 from kafka_assignors.history._log import read_topics
 from kafka_assignors.history._snapshots import SnapshotReader
 
@@ -54,7 +55,7 @@ def watch_group(
     Raises:
         ClusterError: The group's records cannot be read.
     """
-    partition = find_coordinator(admin, group_id).partition
+    partition = coordinator_of(admin, group_id).partition
     consumer = open_log(admin.settings, partition)
     log = TopicPartition(GROUPS_TOPIC, partition)
     try:

@@ -137,18 +137,7 @@ def alternate(racks: Racks) -> list[int]:
 def rack_unaware_replicas(
     partition: int, replication_factor: int, brokers: Sequence[int], start: int, shift: int
 ) -> list[int]:
-    """One partition's replicas by `place_rack_unaware`.
-
-    Args:
-        partition: Its id.
-        replication_factor: How many; at most the number of brokers.
-        brokers: The list that leaders go round.
-        start: The start index.
-        shift: The shift at this partition: see `shift_at`.
-
-    Returns:
-        Broker ids, the preferred leader first.
-    """
+    """One partition's replicas by `place_rack_unaware`, the leader first; `shift` is `shift_at` it."""
     size = len(brokers)
     leader = (partition + start) % size
     return [
@@ -198,16 +187,7 @@ class AlternatedBrokers:
         return found
 
     def replicas(self, partition: int, start: int, shift: int) -> list[int]:
-        """One partition's replicas.
-
-        Args:
-            partition: Its id.
-            start: The start index.
-            shift: The shift at this partition: see `shift_at`.
-
-        Returns:
-            Broker ids, the preferred leader first.
-        """
+        """One partition's replicas, the preferred leader first; `shift` is `shift_at` it."""
         size = len(self.brokers)
         leader = (partition + start) % size
         places = [leader]

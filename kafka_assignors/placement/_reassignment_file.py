@@ -12,6 +12,7 @@ from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from kafka_assignors.placement._placement import Placement
 
@@ -50,6 +51,36 @@ def parse_reassignment(text: str) -> dict[str, dict[int, list[int]]]:
             raise PlacementError(f"partitions[{place}]: {topic}-{partition} is there twice; keep one")
         topics[topic][partition] = replicas
     return topics
+
+
+def read_reassignment(path: Path) -> dict[str, dict[int, list[int]]]:
+    """Read placements of topics from a file, as `parse_reassignment` does.
+
+    Raises:
+        PlacementError: The file cannot be read, or has something else in it.
+    """
+    try:
+        return parse_reassignment(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlacementError(f"cannot read {path}: {error}") from error
+
+
+def write_rollback(path: Path, topics: Mapping[str, Placement]) -> None:
+    """Write placements as they are, and never over those of an earlier run: that may have moved replicas.
+
+    Raises:
+        PlacementError: The file exists, and has other placements.
+    """
+    text = f"{format_reassignment(topics)}\n"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        if path.read_bytes() != text.encode():
+            raise PlacementError(
+                f"{path} exists, and has other placements than those of now. It may be the way back of an"
+                " interrupted run: to continue that, leave out --rollback; else name another file"
+            ) from None
 
 
 def _read(place: int, entry: Any) -> tuple[str, int, list[int]]:

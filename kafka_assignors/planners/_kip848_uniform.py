@@ -78,14 +78,8 @@ def uniform_steps(
 ) -> list[tuple[int, int]]:
     """What `plan_kip848_uniform` gives to whom, one step after the other, as the coordinator does it.
 
-    Args:
-        group: The group.
-        topic_ids: The id of every topic of the group.
-        members: The numbers of the members in the order in which the coordinator walks them.
-
-    Returns:
-        Pairs of a partition and the member that gets it. With different subscriptions a partition may move
-        several times.
+    `members` are in the order in which the coordinator walks them. With different subscriptions a partition
+    may move several times.
     """
     if not group.size:
         return []

@@ -19,11 +19,8 @@ _Path = list[tuple[int, int, int]]  # (team that gives, class of topics, team th
 def load_range(plan: Plan) -> tuple[IntArray, IntArray]:
     """The fewest and the most partitions of each member in any best-balanced plan for the plan's group.
 
-    Args:
-        plan: Any complete plan to start from; the nearer to balance, the faster.
-
-    Returns:
-        Two arrays (M,); they differ by at most 1, as a member has no two slots that cost the same.
+    Two arrays (M,); they differ by at most 1, as a member has no two slots that cost the same. The nearer the
+    plan is to balance, the faster.
     """
     teams = _Teams(plan)
     teams.even_out()

@@ -36,11 +36,7 @@ def swapped(plan: Plan, cells: Cells, given: IntArray) -> IntArray:
 def changed(plan: Plan, cells: Cells, steps: Iterable[tuple[int, int, int]], *, keep: bool) -> IntArray:
     """The owners after changes of counts; `keep` picks the partitions so that the fewest move.
 
-    Args:
-        plan: The plan.
-        cells: Of its group.
-        steps: (source, cell, target): a member that has one fewer of a cell, and one that has one more.
-        keep: Whether moves matter.
+    A step (source, cell, target) has a member with one fewer of a cell, and one with one more.
     """
     owner = plan.owner.copy()
     # Nobody's own is anybody's where it does not matter.

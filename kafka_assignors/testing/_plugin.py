@@ -28,29 +28,8 @@ Brokers that a test left killed, frozen or cut off are mended when it ends, so t
 cluster. The end of the run names such tests. If that fails, the cluster ends, and all fixtures on it, and the
 next test that asks for it has a new one. So it is with clusters of fixtures of your own that return one.
 
-Each setting is a command-line option and an ini value; the option wins. Those with several values are
-repeated on the command line, have a line each in the ini file, and win key by key:
-
-============================= =========================== ====================================================
-option                        ini                         meaning
-============================= =========================== ====================================================
-``--kafka``                   ``kafka``                   insist on one way: given, docker or embedded
-``--kafka-bootstrap``         ``kafka_bootstrap``         use this running cluster (default: $KAFKA_BOOTSTRAP)
-``--kafka-nodes``             ``kafka_nodes``             number of brokers to start, 1 (default) or 3
-``--kafka-image``             ``kafka_image``             container image to start (default: $KAFKA_IMAGE)
-``--kafka-broker-settings``   ``kafka_broker_settings``   several: KEY=VALUE for the brokers to start
-``--kafka-security``          ``kafka_security``          what brokers to start require: plaintext (default),
-                                                          tls, sasl or sasl_tls
-``--kafka-keep``              ``kafka_keep``              seconds: the embedded Kafka stays for the next run,
-                                                          until it was unused for so long (default: 0)
-``--kafka-timeout``           ``kafka_timeout``           seconds that groups are waited for (default: 30)
-``--kafka-client``            ``kafka_client``            client library of groups' members (kafka-python)
-``--kafka-place``             ``kafka_place``             what members run in: process (default) or thread
-``--kafka-consumer-settings`` ``kafka_consumer_settings`` several: KEY=VALUE for consumers, in kafka-python's
-                                                          spelling; values are JSON, or else text
-``--kafka-timelines``         ``kafka_timelines``         a folder: pictures of failed tests' groups, and the
-                                                          whole logs of their members (default: none)
-============================= =========================== ====================================================
+Each setting is a command-line option and an ini value, listed in `pytest --help`; the option wins. Those with
+several values are repeated on the command line, have a line each in the ini file, and win key by key.
 
 Under pytest-xdist each worker has its own cluster.
 """
@@ -353,20 +332,13 @@ def consumer_group_factory(
                 settings: Mapping[str, Any] | None = None,
                 **more: Any,
             ) -> ConsumerGroup:
-                asked: dict[str, Any] = {
-                    "group_id": _group_id(request.node.name),
-                    "timeout": configured.timeout,
-                    "client": configured.client,
-                    "place": configured.place,
-                    **defaults,
-                    **more,
-                }
+                own = {"client": configured.client, "place": configured.place, "timeout": configured.timeout}
                 group = ConsumerGroup(
                     kafka,
                     create(partitions) if topics is None else topics,
                     assignors,
                     settings=on_top(configured.consumer_settings, {**of_fixture, **(settings or {})}),
-                    **asked,
+                    **{"group_id": _group_id(request.node.name), **own, **defaults, **more},
                 )
                 groups.append(stack.enter_context(group))
                 for _ in range(members):

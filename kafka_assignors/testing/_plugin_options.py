@@ -28,19 +28,7 @@ PLACES: Final = ("process", "thread")
 class Options(NamedTuple):
     """What is configured.
 
-    Attributes:
-        how: The way of having Kafka that is insisted on, or None.
-        bootstrap: The running cluster named, or None.
-        nodes: Number of brokers.
-        image: The container image, or None for the usual one.
-        broker_settings: Broker settings besides the built-in ones.
-        security: What the brokers require of clients.
-        timeout: How long groups are waited for, in seconds.
-        client: The client library of groups' members, or the path of a function.
-        place: What members run in.
-        consumer_settings: Settings of all groups' consumers.
-        keep: How long the embedded cluster stays after the last run that used it, in seconds; 0: no longer.
-        timelines: The folder for pictures of failed tests' groups and their members' logs, or None.
+    `keep` and `timeout` are seconds. `client` is a library, or the path of a function.
     """
 
     how: How | None
@@ -114,55 +102,49 @@ def read(config: pytest.Config) -> Options:
         pytest.UsageError: A value is none of those allowed, or two contradict each other.
     """
     how = _option(config, "kafka", WAYS)
-    nodes = _option(config, "kafka_nodes", NODES) or "1"
     bootstrap = _option(config, "kafka_bootstrap")
-    if bootstrap and how not in {"", "given"}:
-        raise pytest.UsageError(
-            f"kafka_bootstrap={bootstrap} names a running cluster, but kafka={how} is to start one"
-        )
     image = _option(config, "kafka_image")
-    if image and how not in {"", "docker"}:
-        raise pytest.UsageError(
-            f"kafka_image={image} names a container image, but kafka={how} runs no containers: leave one of"
-            " the two out, or say kafka=docker"
-        )
-    if image and bootstrap:
-        raise pytest.UsageError(
-            f"kafka_image={image} is to be started, but kafka_bootstrap={bootstrap} names a running cluster:"
-            " leave one of the two out"
-        )
+    running = f"kafka_bootstrap={bootstrap} names a running cluster"
+    _refuse(bootstrap and how not in {"", "given"}, f"{running}, but kafka={how} is to start one")
+    _refuse(
+        image and how not in {"", "docker"},
+        f"kafka_image={image} names a container image, but kafka={how} runs no containers: leave one of the"
+        " two out, or say kafka=docker",
+    )
+    _refuse(
+        image and bootstrap,
+        f"kafka_image={image} is to be started, but {running}: leave one of the two out",
+    )
     # Who names an image wants that one, whatever the environment offers.
     if how in {"", "given"} and not image:
         bootstrap = bootstrap or os.environ.get("KAFKA_BOOTSTRAP", "")
-    if how == "given" and not bootstrap:
-        raise pytest.UsageError(
-            "kafka=given needs a running cluster: --kafka-bootstrap=host:port or $KAFKA_BOOTSTRAP"
-        )
-    if image:
-        how = "docker"
+    how = "docker" if image else how
     broker_settings = _pairs(config, "kafka_broker_settings", "log.retention.ms=60000")
-    if bootstrap and broker_settings:
-        raise pytest.UsageError(
-            f"kafka_broker_settings={', '.join(broker_settings)}: the cluster at {bootstrap} is running"
-            " already; have one started (kafka=embedded or kafka=docker), or leave them out"
-        )
     security = _option(config, "kafka_security", LEVELS) or "plaintext"
-    if bootstrap and security != "plaintext":
-        raise pytest.UsageError(
-            f"kafka_security={security}: the cluster at {bootstrap} is running already; have one started"
-            " (kafka=embedded or kafka=docker), or leave it out"
-        )
     keep = _seconds(config, "kafka_keep", 0)
-    if keep and (how == "docker" or security != "plaintext"):
-        other = "kafka=docker" if how == "docker" else f"kafka_security={security}"
-        raise pytest.UsageError(
-            f"kafka_keep={keep:g} keeps the embedded Kafka without security, and {other} asks for another:"
-            " leave one of the two out"
-        )
+    other = "kafka=docker" if how == "docker" else f"kafka_security={security}"
+    there = "is running already; have one started (kafka=embedded or kafka=docker), or leave"
+    _refuse(
+        how == "given" and not bootstrap,
+        "kafka=given needs a running cluster: --kafka-bootstrap=host:port or $KAFKA_BOOTSTRAP",
+    )
+    _refuse(
+        bootstrap and broker_settings,
+        f"kafka_broker_settings={', '.join(broker_settings)}: the cluster at {bootstrap} {there} them out",
+    )
+    _refuse(
+        bootstrap and security != "plaintext",
+        f"kafka_security={security}: the cluster at {bootstrap} {there} it out",
+    )
+    _refuse(
+        keep and (how == "docker" or security != "plaintext"),
+        f"kafka_keep={keep:g} keeps the embedded Kafka without security, and {other} asks for another:"
+        " leave one of the two out",
+    )
     return Options(
         how=cast("How", how) if how else None,
         bootstrap=bootstrap or None,
-        nodes=int(nodes),
+        nodes=int(_option(config, "kafka_nodes", NODES) or "1"),
         image=image or None,
         broker_settings=broker_settings,
         security=cast("Level", security),
@@ -173,6 +155,11 @@ def read(config: pytest.Config) -> Options:
         keep=keep,
         timelines=_folder(config, "kafka_timelines"),
     )
+
+
+def _refuse(wrong: object, text: str) -> None:
+    if wrong:
+        raise pytest.UsageError(text)
 
 
 def _option(config: pytest.Config, name: str, allowed: Sequence[str] = ()) -> str:

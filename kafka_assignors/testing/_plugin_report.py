@@ -34,10 +34,7 @@ def groups_of(node: pytest.Item | pytest.Collector) -> list[ConsumerGroup]:
 def add_groups(item: pytest.Item, report: pytest.TestReport, folder: Path | None) -> None:
     """Add to a failed test's report what happened in its groups; once, if it fails in several phases.
 
-    Args:
-        item: The test.
-        report: Gets sections, and a picture if pytest-html writes a report.
-        folder: Gets pictures of the groups and the whole logs of their members as files; None for none.
+    The folder gets pictures of the groups and the whole logs of their members as files.
     """
     reported = item.stash.setdefault(_REPORTED, set())
     for node in item.listchain():

@@ -42,10 +42,6 @@ def existing_partitions(
 ) -> dict[str, list[TopicPartition]]:
     """The partitions of every topic, by its name.
 
-    Args:
-        client: Who asks, or the cluster to ask.
-        timeout: In seconds.
-
     Raises:
         confluent_kafka.KafkaException: No broker answers.
     """

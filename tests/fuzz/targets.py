@@ -15,8 +15,6 @@ import pyarrow as pa
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.util import ensure_valid_topic_name
 
-from kafka_assignors._cli.group_file import read_group
-from kafka_assignors._cli.tree import FileError
 from kafka_assignors._model.members import MAX_WEIGHT
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import (
@@ -40,6 +38,8 @@ from kafka_assignors._wire.user_data import (
     encode_generation,
     encode_sticky,
 )
+from kafka_assignors.groups._file import read_group
+from kafka_assignors.groups._tree import FileError
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._snapshots import read_snapshots

@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._wire.java.orders import HashKeys, string_hash
-from kafka_assignors.coordinator import NoCommonStrategyError, elect_leader, elect_strategy
+from kafka_assignors.groups import NoCommonStrategyError, elect_leader, elect_strategy
 from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:

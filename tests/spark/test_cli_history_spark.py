@@ -436,7 +436,9 @@ def test_a_report_on_nothing_is_refused(
     archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["history", "report", archive, str(tmp_path / "x.html"), "--group", "nobody"]) == 2
-    assert capsys.readouterr().err.endswith("there is nothing to report on: no record of a group is meant\n")
+    assert capsys.readouterr().err.endswith(
+        "there is nothing to report on: the archive has no records of such groups\n"
+    )
 
 
 def test_a_page_in_a_folder_that_is_not_there_is_refused_at_once(

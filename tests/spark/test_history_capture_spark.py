@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
+from kafka_assignors._common.times import micros
 from kafka_assignors.history import _maintenance
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
@@ -27,20 +28,19 @@ from kafka_assignors.history._dump import WrongDumpError, import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
-from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._spark_columns import group_of
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.places import StoreError
 from kafka_assignors.history._store.writing import WrittenFiles, write_files
+from tests.support.small_archives import selected_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 pytestmark = pytest.mark.slow
 
@@ -95,16 +95,6 @@ def add(
         ends[row["partition"]] = max(row["offset"] + 1, ends.get(row["partition"], 0))
     told = archive.read_to(ends) if source == TOPIC_SOURCE else archive.imported(source)
     return archive.append(frame(spark, rows), source, told)
-
-
-def of_groups(archive: Archive, **what: Any) -> list[tuple[str, int, bytes, float]]:
-    """Each record that commands get of groups: its group, offset and value, and its hours after NOON."""
-
-    def listed(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[Any]:
-        hours = ((one, (one.time_us / 1e6 - NOON.timestamp()) / 3600) for one in records)
-        return ((group, one.offset, one.value, hour) for one, hour in hours)
-
-    return sorted({*Engine.local().map_groups(archive, Selection(**what), listed).rows})
 
 
 def counts_of(archive: Archive) -> Mapping[str, Counts]:
@@ -190,7 +180,14 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
     add(spark, archive, rows)
     add(spark, archive, rows[:5], "dump-again")
 
-    assert of_groups(archive, since=since) == [
+    def selected(**what: Any) -> list[tuple[str, int, bytes, float]]:
+        began = micros(NOON)
+        return [
+            (one.group, one.offset, one.value.encode(), (one.time_us - began) / 3.6e9)
+            for one in selected_by(archive, **what)
+        ]
+
+    assert selected(since=since) == [
         ("classic", 11, b"v", 11),
         ("modern", 1, b"v", 10),
         ("modern", 4, b"newest", 10),
@@ -199,12 +196,12 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
         ("over", 12, b"v", 12),
     ]
     until = since + timedelta(hours=2)
-    assert of_groups(archive, since=since.replace(tzinfo=None), until=until, groups=["*er*"]) == [
+    assert selected(since=since.replace(tzinfo=None), until=until, groups=["*er*"]) == [
         ("modern", 1, b"v", 10),
         ("modern", 4, b"newest", 10),
         ("modern", 10, b"v", 10),
     ]
-    assert of_groups(archive, until=since, groups=["over"]) == [("over", 8, b"v", 8)]
+    assert selected(until=since, groups=["over"]) == [("over", 8, b"v", 8)]
     assert offsets(archive.read(spark, since=since)) == [(0, 10), (0, 11), (0, 12)]
 
 
@@ -220,9 +217,9 @@ def test_only_the_days_that_are_asked_for_are_read(spark: SparkSession, tmp_path
 THIRD_DAY = datetime(2026, 3, 3, tzinfo=UTC)
 
 
-def offsets_of_groups(archive: Archive) -> list[int]:
-    """The offsets of groups' records from the third day on, and of what they begin with."""
-    return sorted(offset for _, offset, _, _ in of_groups(archive, since=THIRD_DAY))
+def since_third_day(archive: Archive) -> list[int]:
+    """The offsets of the records that groups have from then on, and begin with."""
+    return sorted(one.offset for one in selected_by(archive, since=THIRD_DAY))
 
 
 def spoil(archive: Archive, *days: int) -> None:
@@ -246,7 +243,7 @@ def test_days_before_are_not_read_if_they_have_no_records_of_kip848(
     old = [record(0, key_of("g")), counted(1, 1, 500), record(24, key_of("g")), record(25, b"\2")]
     add(spark, archive, [*old, *rows])
     spoil(archive, 1, 2)
-    assert offsets_of_groups(archive) == [row["offset"] for row in rows]
+    assert since_third_day(archive) == [row["offset"] for row in rows]
 
 
 def test_of_days_before_those_are_read_that_have_records_of_kip848(
@@ -261,14 +258,14 @@ def test_of_days_before_those_are_read_that_have_records_of_kip848(
     ]
     add(spark, archive, rows)
     spoil(archive, 2)
-    assert offsets_of_groups(archive) == [0, 48]
+    assert since_third_day(archive) == [0, 48]
 
 
 def test_days_before_are_not_read_if_no_group_of_kip848_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     add(spark, archive, [record(0, key_of("modern", 3)), record(48, key_of("g"))])
     spoil(archive, 1)
-    assert offsets_of_groups(archive) == [48]
+    assert since_third_day(archive) == [48]
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
@@ -507,12 +504,12 @@ class TestMaintenance:
         add(spark, archive, rows)
         today = date(2026, 3, 3)
         since = datetime(2026, 3, 3, tzinfo=UTC)
-        before = of_groups(archive, since=since)
+        before = selected_by(archive, since=since)
         plan = plan_maintenance(archive, keep=1, today=today)
         assert ([file.values["day"] for file in plan.removed], plan.keeps) == (["2026-03-01"], True)
         maintain(spark, archive, plan)
         assert offsets(archive.rows(spark)) == [(0, 1), (0, 3), (0, 48), (0, 49)]
-        assert of_groups(archive, since=since) == before
+        assert selected_by(archive, since=since) == before
         assert archive.frontier() == {0: 50}
         again = plan_maintenance(archive, keep=1, today=today)
         assert (again.removed, again.compacted) == ([], [])

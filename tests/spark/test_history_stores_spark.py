@@ -39,7 +39,16 @@ from kafka_assignors.history._tables.job import make_tables, read_counts, read_t
 from tests.support.archives import BEGAN, counted
 from tests.support.kinds import ROOT
 from tests.support.object_store import Fault, busy, denied, expired, full
-from tests.support.small_archives import DAY, add, generation, kip848_dump, offsets, opened, said_by
+from tests.support.small_archives import (
+    DAY,
+    add,
+    generation,
+    kip848_dump,
+    offsets,
+    opened,
+    said_by,
+    selected_by,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +100,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["read"] = plain(archive.read(spark))
     since = BEGAN + timedelta(days=1)
     told["read_since"] = plain(archive.read(spark, since=since))
-    told["groups"] = info(archive, since=since, groups=["ord*"], engine=Engine.local()).groups
+    told["selected"] = selected_by(archive, since=since, groups=["ord*"])
     told["files_since"] = sorted(file.values["day"] for file in archive.files(since=since))
 
     told["made"] = make_tables(archive, f"{again}/tables", options=options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -12,10 +13,15 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-import kafka_assignors._cli.placement_cluster as opening
 from kafka_assignors._cluster.admin import Admin, ClusterError
-from kafka_assignors.placement._cluster.throttle import FOLLOWER_RATE, Copies, Throttle, _replace, _set
-from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
+from kafka_assignors.placement import _moving, _topics
+from kafka_assignors.placement._cluster import source
+from kafka_assignors.placement._cluster.throttle import (
+    FOLLOWER_RATE,
+    Copies,
+    read_throttles,
+    set_throttle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -179,8 +185,22 @@ class Cluster:
                 config[name] = ",".join(entry for entry in entries if entry not in value.split(","))
         return {kind: {one.name: "OK"}}
 
-    def describe_log_dirs(self, *_: object, **__: object) -> list[dict[str, Any]]:
+    def describe_log_dirs(self, _: object, brokers: Sequence[int]) -> list[dict[str, Any]]:
+        if self.fenced & {*brokers}:
+            raise ClusterAuthorizationFailedError("a fenced broker is asked")
         return [{"log_dirs": [{"error_code": 0, "log_dir": "/data", "topics": []}]}]
+
+    def describe_configs(self, wanted: Sequence[Any], **_: object) -> dict[str, dict[str, Any]]:
+        return {"topic": {one.name: {} for one in wanted}}
+
+    def create_topics(self, asked: Mapping[str, Any], **_: object) -> dict[str, Any]:
+        self.topics |= {topic: dict(one["assignments"]) for topic, one in asked.items()}
+        return {"topics": [{"error_code": 0}]}
+
+    def create_partitions(self, asked: Mapping[str, Any], **_: object) -> Any:
+        for topic, one in asked.items():
+            self.topics[topic] |= dict(enumerate(one["assignments"], len(self.topics[topic])))
+        return SimpleNamespace(to_dict=lambda: {"results": [{"error_code": 0}]})
 
     def elect_leaders(self, _: object, partitions: dict[str, list[int]]) -> None:
         self.elected.append(partitions)
@@ -210,14 +230,13 @@ class ClusterAdmin(Admin):
 
 def open_as(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Admin:
     """Let commands open this cluster."""
-    monkeypatch.setattr(opening, "open_admin", lambda _: ClusterAdmin(cluster))
+    for module in (_moving, _topics, source):
+        monkeypatch.setattr(module, "connect", lambda _: nullcontext(ClusterAdmin(cluster)))
     return ClusterAdmin(cluster)
 
 
 def leave_killed_run(admin: Admin, cluster: Cluster, partition: TopicPartition) -> None:
     """Leave what a throttled run of this partition to broker 3 leaves that was killed."""
-    throttle = Throttle(1024, ThrottleJournal("cluster"), print)
-    with throttle.journal.alone():
-        copies = Copies.of({partition: ({1, 2}, {3})})
-        _set(admin, throttle, copies, *_replace(admin, throttle, copies))
+    copies = Copies.of({partition: ({1, 2}, {3})})
+    set_throttle(admin, 1024, copies, read_throttles(admin, copies.brokers, copies.replicas))
     cluster.alter_partition_reassignments({partition: [1, 3]})

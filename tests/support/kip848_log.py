@@ -11,7 +11,6 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors._wire.offsets_topic.wire import RecordWriter
 from tests.support.group_histories import START_US, partitions_of
 
 if TYPE_CHECKING:
@@ -53,17 +52,10 @@ class Log:
         session_timeout_ms: int | None = None,
     ) -> None:
         """Type 5; with a session timeout of a member that uses the classic protocol."""
-        writer = RecordWriter(flexible=True)
-        for text in (instance_id, None, client_id or member, "/h"):
-            writer.text(text)
-        writer.count(len(topics))
-        for topic in topics:
-            writer.text(topic)
-        writer.text(regex)
-        writer.int32(60_000)
-        writer.text(assignor)
+        said = [instance_id, None, client_id or member, "/h"]
+        head = b"".join(map(_text, said)) + _texts(topics) + _text(regex) + _int32(60_000) + _text(assignor)
         classic = b"\0" if session_timeout_ms is None else b"\1" + _int32(session_timeout_ms) + b"\1\0"
-        self._write(5, [member], writer.written() + b"\1\0" + bytes([len(classic)]) + classic)
+        self._write(5, [member], head + b"\1\0" + bytes([len(classic)]) + classic)
 
     def has(self, member: str, epoch: int, partitions: str, *, gives: str = "", state: int = 0) -> None:
         """Type 8: what it keeps, and what it is to let go of."""
@@ -72,28 +64,12 @@ class Log:
 
     def matches(self, regex: str, topics: str) -> None:
         """Type 16."""
-        writer = RecordWriter(flexible=True)
-        writer.count(len(topics))
-        for topic in topics:
-            writer.text(topic)
-        writer.int64(1)
-        writer.int64(1)
-        writer.no_tags()
-        self._write(16, [regex], writer.written())
+        self._write(16, [regex], _texts(topics) + 2 * (bytes(7) + b"\1") + b"\0")
 
     def named(self, topics: str) -> None:
         """Type 4, as brokers up to 4.0 write it."""
-        writer = RecordWriter(flexible=True)
-        writer.count(len(topics))
-        body = writer.written()
-        for topic in topics:
-            writer = RecordWriter(flexible=True)
-            writer.text(topic)
-            writer.int32(4)
-            writer.count(0)
-            writer.no_tags()
-            body += TOPIC_IDS[topic].bytes + writer.written()
-        self._write(4, [], body + b"\0")
+        body = b"".join(TOPIC_IDS[topic].bytes + _text(topic) + _int32(4) + b"\1\0" for topic in topics)
+        self._write(4, [], bytes([len(topics) + 1]) + body + b"\0")
 
     def gone(self, member: str) -> None:
         """The tombstones of a member, in Kafka's order."""
@@ -106,11 +82,8 @@ class Log:
         self._add(group_metadata_key("g"), data)
 
     def _write(self, kind: int, names: Sequence[str], body: bytes | None) -> None:
-        writer = RecordWriter()
-        writer.int16(kind)
-        for name in ("g", *names):
-            writer.text(name)
-        self._add(writer.written(), None if body is None else b"\0\0" + body)
+        key = kind.to_bytes(2) + b"".join(len(name).to_bytes(2) + name.encode() for name in ("g", *names))
+        self._add(key, None if body is None else b"\0\0" + body)
 
     def _add(self, key: bytes, value: bytes | None) -> None:
         time_us = START_US + round(self.seconds * 1e6)
@@ -149,6 +122,14 @@ def a_third_passes(log: Log) -> None:
 
 def _int32(number: int) -> bytes:
     return number.to_bytes(4, "big", signed=True)
+
+
+def _text(text: str | None) -> bytes:
+    return b"\0" if text is None else bytes([len(text) + 1]) + text.encode()
+
+
+def _texts(texts: str) -> bytes:
+    return bytes([len(texts) + 1]) + b"".join(map(_text, texts))
 
 
 def _topics(text: str) -> bytes:

@@ -5,6 +5,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from kafka_assignors._wire.offsets_topic import (
+    AssignedPartitions,
     ClassicMemberMetadata,
     ClassicProtocol,
     ConsumerGroupCurrentMemberAssignment,
@@ -247,9 +248,9 @@ WRITTEN: list[tuple[str, str, Record]] = [
                 previous_member_epoch=4,
                 state=EpochMemberState.UNREVOKED_PARTITIONS,
                 assigned_partitions=(
-                    TopicPartitions(topic_id=TOPIC_ID, partitions=(0, 3), assignment_epochs=(4, 5)),
+                    AssignedPartitions(topic_id=TOPIC_ID, partitions=(0, 3), assignment_epochs=(4, 5)),
                 ),
-                partitions_pending_revocation=(TopicPartitions(topic_id=TOPIC_ID, partitions=(1,)),),
+                partitions_pending_revocation=(AssignedPartitions(topic_id=TOPIC_ID, partitions=(1,)),),
             ),
         ),
     ),

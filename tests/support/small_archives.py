@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -13,17 +13,20 @@ from pyspark.errors import PySparkException
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._capture import reason
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._spark_schema import spark_schema
 from tests.support.archives import group, member, row
 from tests.support.kip848_log import Log, two_come
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors.history._counts import Counts
 
 DAY = 86_400
@@ -46,6 +49,29 @@ def opened(archive: Archive, options: Mapping[str, str] | None = None, *, skip_b
 
 def offsets(rows: DataFrame) -> list[int]:
     return sorted(one["offset"] for one in rows.select("offset").collect())
+
+
+class Selected(NamedTuple):
+    """A record as an engine hands it to the work on its group."""
+
+    group: str
+    partition: int
+    offset: int
+    value: str
+    time_us: int
+
+
+def _all(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[Selected]:
+    yield from (
+        Selected(group, one.partition, one.offset, (one.value or b"").decode(), one.time_us)
+        for one in records
+    )
+
+
+def selected_by(archive: Archive, engine: Engine | None = None, **what: Any) -> list[Selected]:
+    """The records that an engine selects; each once, though it may be there twice."""
+    found = (engine or Engine.spark()).map_groups(archive, Selection(**what), _all).rows
+    return sorted({Selected(*one) for one in found})
 
 
 def said_by(failing: Callable[[], object]) -> str:

@@ -41,5 +41,5 @@ def test_a_capture_of_a_cluster_that_does_not_answer_ends_before_it_makes_an_arc
 def start_of_python() -> float:
     """How long the import of the command takes on this machine."""
     began = time.monotonic()
-    subprocess.run([sys.executable, "-c", "import kafka_assignors._cli.client"], check=True)
+    subprocess.run([sys.executable, "-c", "import kafka_assignors._cluster.handle"], check=True)
     return time.monotonic() - began

@@ -15,8 +15,9 @@ from kafka_assignors._cli.main import main
 # Says that it has come to read the group, which never comes.
 WAITING = """
 import sys
-from kafka_assignors._cli import main, plan
-read = plan.read_group
+from kafka_assignors._cli import main
+from kafka_assignors.groups import _file
+read = _file.read_group
 def reading(*args, **named):
     try:
         print("reading", flush=True)
@@ -26,7 +27,7 @@ def reading(*args, **named):
             import os, signal
             os.kill(os.getpid(), signal.SIGTERM)
         print("clean-up done", flush=True)
-plan.read_group = reading
+_file.read_group = reading
 if {ignored}:
     import signal
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -77,11 +78,11 @@ def test_a_command_runs_outside_the_main_thread(tmp_path: Path) -> None:
 def test_a_handler_of_somebody_else_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
-    def told(**_: Any) -> int:
+    def terminated(**_: Any) -> int:
         os.kill(os.getpid(), signal.SIGTERM)
         return 0
 
-    monkeypatch.setattr("kafka_assignors._cli.plan.plan", told)
+    monkeypatch.setattr("kafka_assignors._cli.plan.plan.callback", terminated)
     before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
     try:
         assert main(["plan", "-"]) == 0

@@ -48,30 +48,33 @@ def imported(*arguments: str) -> Imported:
     return Imported({*ours.split()}, {*slow.split()}, {*planners.split()})
 
 
-BASE = {"arguments", "command_line", "commands", "errors", "main", "output", "signals"}
+BASE = {"arguments", "command_line", "errors", "main", "options", "output", "signals"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "more"),
     [
-        (["--help"], set()),
+        (["--help"], {"demo", "group", "history", "placement", "plan"}),
         (["--version"], set()),
-        (["plan", "--help"], {"plan_options"}),
-        (["placement", "--help"], {"placement_options"}),
-        (["history", "capture", "--help"], {"history_options"}),
-        (["demo", "--help"], {"demo_options"}),
+        (["plan", "--help"], {"plan"}),
+        (["group", "explain", "--help"], {"group"}),
+        (["placement", "--help"], {"placement"}),
+        (["history", "capture", "--help"], {"history"}),
+        (["demo", "--help"], {"demo"}),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_help_imports_the_options_of_its_command_only(arguments: list[str], more: set[str]) -> None:
+def test_help_imports_the_commands_that_it_shows_and_nothing_slow(
+    arguments: list[str], more: set[str]
+) -> None:
     assert imported(*arguments) == (BASE | more, set(), set())
 
 
 def test_a_command_imports_what_it_needs_and_no_other_command(tmp_path: Path) -> None:
     (tmp_path / "group.yaml").write_text(GROUP_AS_YAML, encoding="utf-8")
     ours, slow, planners = imported("plan", str(tmp_path / "group.yaml"))
-    assert {"plan", "plan_options"} <= ours
-    assert not {name for name in ours if name.startswith(("demo", "group_options", "history", "placement"))}
+    assert {"plan", "plan_text"} <= ours
+    assert not {name for name in ours if name.startswith(("demo", "group", "history", "placement"))}
     assert slow == {"numpy", "yaml"}
     assert planners == {"_cooperative", "_exact"}
 
@@ -122,7 +125,7 @@ PAGE = "docs/how-to/complete-commands.md"
 def test_bash_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
     script = f"""{listing(PAGE, "eval", "bash")}
 complete -p kafka-assignors
-COMP_WORDS=(kafka-assignors plan --strategy r)
+COMP_WORDS=(kafka-assignors plan --assignor r)
 COMP_CWORD=3
 _kafka_assignors_completion kafka-assignors
 printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -136,7 +139,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 def test_fish_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
     script = f"""{listing(PAGE, "fish_source", "fish")}
-complete -C "kafka-assignors plan --strategy r"
+complete -C "kafka-assignors plan --assignor r"
 """
     assert run_in_shell("fish", ["--no-config"], script, tmp_path) == ["range", "roundrobin"]
 
@@ -147,7 +150,7 @@ def test_zsh_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
 {listing(PAGE, "zsh_source", "zsh")}
 print -r -- "${{_comps[kafka-assignors]}}"
 compadd() {{ print -rl -- "${{(@P)@[-1]}}" }}
-words=(kafka-assignors plan --strategy r)
+words=(kafka-assignors plan --assignor r)
 CURRENT=4
 _kafka_assignors_completion
 """

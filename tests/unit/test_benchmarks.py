@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from benchmarks import cases, pauses, schedules, slow_members, structures, wire, worst_structures
+from benchmarks import cases, pauses, structures, wire
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
+from benchmarks.lab import schedules, slow_members, worst_structures
+from benchmarks.lab.slow_members import Run, Scenario
 from benchmarks.measure import Effort, Measurement, Times, describe, measure
 from benchmarks.peers import PEERS
 from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
-from benchmarks.slow_members import Run, Scenario
 from kafka_assignors._wire.user_data import decode_sticky
-from kafka_assignors.testing.schedules import Tally, draw, every
+from tests.lab.schedules import Tally, draw, every
 from tests.support.planted_faults import FAULTS
 
 SMALL = [case for case in CASES if case.topics * case.partitions <= 10_000]
@@ -319,7 +320,7 @@ def test_the_search_for_the_worst_structures_makes_a_page(
         monkeypatch.setitem(worst_structures.CHOICES, name, values)
     page = tmp_path / "page.md"
     worst_structures.main(["--drawn", "3", "--changed", "2", "--output", str(page)])
-    assert "`python -m benchmarks.worst_structures --seed 1 --drawn 3 --changed 2`" in page.read_text()
+    assert "`python -m benchmarks.lab.worst_structures --seed 1 --drawn 3 --changed 2`" in page.read_text()
 
 
 def test_a_shape_that_does_not_exist_is_refused() -> None:

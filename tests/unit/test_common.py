@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_assignors._cli.errors import Errors, exit_status
+from kafka_assignors._cli.errors import ended
 from kafka_assignors._common.plain import to_json
 from kafka_assignors._common.times import moment
 from kafka_assignors._common.waiting import Deadline, wait_until
@@ -75,7 +75,7 @@ def test_a_result_is_plain_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(None, 7), (LookupError("no such thing"), 2), (BusyError("not now"), 1)]
+    ("error", "status"), [(None, 7), (ValueError("no such thing"), 2), (BusyError("not now"), 1)]
 )
 def test_errors_become_a_line_and_a_status(
     error: Exception | None, status: int, capsys: pytest.CaptureFixture[str]
@@ -85,16 +85,16 @@ def test_errors_become_a_line_and_a_status(
             raise error
         return 7
 
-    assert exit_status("group find", work, Errors(wrong=(LookupError,), failed=(BusyError,))) == status
+    assert ended("group find", work, (ValueError, BusyError)) == status
     said = "" if error is None else f"kafka-assignors group find: {error}\n"
     assert capsys.readouterr() == ("", said)
 
 
 def test_an_errors_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     def work() -> int:
-        raise LookupError("no group \x1b[2Jx\nand none else")
+        raise ValueError("no group \x1b[2Jx\nand none else")
 
-    assert exit_status("group find", work, Errors(wrong=(LookupError,))) == 2
+    assert ended("group find", work, (ValueError,)) == 2
     assert capsys.readouterr().err == ("kafka-assignors group find: no group \\x1b[2Jx\nand none else\n")
 
 
@@ -103,4 +103,4 @@ def test_an_error_that_is_not_foreseen_comes_out() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        exit_status("plan", work, Errors(wrong=(LookupError,)))
+        ended("plan", work, (ValueError,))

@@ -17,6 +17,7 @@ PROMISED = [
     "kafka_assignors.aio",
     "kafka_assignors.assignors",
     "kafka_assignors.coordinator",
+    "kafka_assignors.groups",
     "kafka_assignors.history",
     "kafka_assignors.history.report",
     "kafka_assignors.leader",
@@ -25,8 +26,7 @@ PROMISED = [
     "kafka_assignors.planners",
     "kafka_assignors.proofs",
     "kafka_assignors.testing",
-    "kafka_assignors.testing.chaos",
-    "kafka_assignors.testing.schedules",
+    "kafka_assignors.testing.events",
 ]
 
 IMPORT = re.compile(r"^ *from (kafka_assignors[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)

@@ -33,13 +33,7 @@ class JavaRandom:
         return self._state >> 17
 
     def next_int(self, bound: int) -> int:
-        """Java's `nextInt(bound)`.
-
-        Args:
-            bound: At least 1 and below 2**31.
-
-        Returns:
-            A number from 0 up to, but not including, the bound.
+        """Java's `nextInt(bound)`: a number from 0 to below the bound.
 
         Raises:
             ValueError: The bound is out of Java's range.

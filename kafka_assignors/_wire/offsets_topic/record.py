@@ -1,62 +1,18 @@
 """A record of the offsets topic: its key says of what it is, its value what became of that."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, get_args, get_type_hints
 
-from kafka_assignors._wire.offsets_topic import (
-    consumer_group,
-    consumer_group_member,
-    group_metadata,
-    offset_commit,
+from kafka_assignors._wire.offsets_topic import records
+from kafka_assignors._wire.offsets_topic.layouts import Message
+from kafka_assignors._wire.offsets_topic.records import (
+    GroupMetadataValue,
+    OffsetCommitValue,
+    Record,
+    UnknownRecord,
 )
-from kafka_assignors._wire.offsets_topic.consumer_group import (
-    ConsumerGroupMetadata,
-    ConsumerGroupPartitionMetadata,
-    ConsumerGroupRegularExpression,
-    ConsumerGroupTargetAssignmentMetadata,
-)
-from kafka_assignors._wire.offsets_topic.consumer_group_member import (
-    ConsumerGroupCurrentMemberAssignment,
-    ConsumerGroupMemberMetadata,
-    ConsumerGroupTargetAssignmentMember,
-)
-from kafka_assignors._wire.offsets_topic.group_metadata import GroupMetadata
-from kafka_assignors._wire.offsets_topic.offset_commit import OffsetCommit
-from kafka_assignors._wire.offsets_topic.wire import RecordError, RecordReader, read_message
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownRecord:
-    """A record of another type: of share and streams groups, or of a newer broker.
-
-    Attributes:
-        type: The number that its key begins with.
-        name: Kafka's name of the type; None for those that 4.3 does not know.
-        key: The whole key.
-        value: The whole value; None for a tombstone.
-    """
-
-    type: int
-    name: str | None
-    key: bytes
-    value: bytes | None
-
-
-Record = (
-    OffsetCommit
-    | GroupMetadata
-    | ConsumerGroupMetadata
-    | ConsumerGroupPartitionMetadata
-    | ConsumerGroupMemberMetadata
-    | ConsumerGroupTargetAssignmentMetadata
-    | ConsumerGroupTargetAssignmentMember
-    | ConsumerGroupCurrentMemberAssignment
-    | ConsumerGroupRegularExpression
-    | UnknownRecord
-)
-"""Any record; each has a `value`, which is None for a tombstone."""
+from kafka_assignors._wire.offsets_topic.wire import RecordError
+from kafka_assignors._wire.reader import INT16, encode_string
 
 RECORD_TYPES: Final[Mapping[int, str]] = {
     0: "LegacyOffsetCommit",
@@ -84,6 +40,41 @@ RECORD_TYPES: Final[Mapping[int, str]] = {
 }
 """Kafka 4.3's names of the types (`CoordinatorRecordType`); 9 and 18 are nobody's."""
 
+_BATCH_HEADER: Final = 61
+_NEVER: Final = 2**15
+
+
+_READ: Final = {
+    0: records.OffsetCommit,
+    1: records.OffsetCommit,
+    2: records.GroupMetadata,
+    3: records.ConsumerGroupMetadata,
+    4: records.ConsumerGroupPartitionMetadata,
+    5: records.ConsumerGroupMemberMetadata,
+    6: records.ConsumerGroupTargetAssignmentMetadata,
+    7: records.ConsumerGroupTargetAssignmentMember,
+    8: records.ConsumerGroupCurrentMemberAssignment,
+    16: records.ConsumerGroupRegularExpression,
+}
+_KIP848_SINCE: Final = 3
+"""The first type whose values are v0 only, which is flexible. Values of those before are v0 to v4."""
+
+
+def _key(number: int) -> Message:
+    return Message(_READ[number], f"{RECORD_TYPES[number]}Key", range(number, number + 1), _NEVER)
+
+
+def _value(number: int) -> Message:
+    value, _ = get_args(get_type_hints(_READ[number])["value"])
+    versions, flexible_since = (range(1), 0) if number >= _KIP848_SINCE else (range(5), 4)
+    return Message(value, value.__name__, versions, flexible_since)
+
+
+_KEYS: Final = {number: _key(number) for number in _READ}
+_VALUES: Final = {number: _value(number) for number in _READ}
+_OFFSET_COMMIT: Final = _VALUES[1]
+_GROUP_METADATA: Final = _VALUES[2]
+
 
 def record_type(key: bytes) -> int:
     """The number that a key begins with; see `RECORD_TYPES`.
@@ -91,9 +82,9 @@ def record_type(key: bytes) -> int:
     Raises:
         RecordError: There are no two bytes.
     """
-    if len(key) < 2:  # noqa: PLR2004 - an int16
+    if len(key) < INT16.size:
         raise RecordError("a record's key", 0, len(key), "it is too short for the type of record")
-    return int.from_bytes(key[:2], signed=True)
+    return int.from_bytes(key[: INT16.size], signed=True)
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> Record:
@@ -115,67 +106,63 @@ def decode_record(key: bytes | None, value: bytes | None) -> Record:
     if key is None:
         raise RecordError("a record's key", 0, 0, "it is null; all records of the offsets topic have one")
     number = record_type(key)
-    kind = _KINDS.get(number)
-    if kind is None:
+    if number not in _READ:
         return UnknownRecord(type=number, name=RECORD_TYPES.get(number), key=key, value=value)
-    name = RECORD_TYPES[number]
-    fields = read_message(key, f"{name}Key", kind.read_key, versions=(number,))
-    return kind.make(**fields, value=None if value is None else kind.decode_value(value))
+    make = _KEYS[number].read(key)
+    record: Record = make(value=None if value is None else _VALUES[number].read(value))
+    return record
 
 
-def _group(reader: RecordReader, _: int) -> dict[str, Any]:
-    return {"group_id": reader.text("the group")}
+def decode_group_metadata(data: bytes) -> GroupMetadataValue:
+    """Read a `GroupMetadataValue`, v0 to v4.
+
+    Raises:
+        RecordError: The bytes are something else.
+    """
+    value: GroupMetadataValue = _GROUP_METADATA.read(data)
+    return value
 
 
-def _member(reader: RecordReader, version: int) -> dict[str, Any]:
-    return _group(reader, version) | {"member_id": reader.text("the member id")}
+def decode_offset_commit(data: bytes) -> OffsetCommitValue:
+    """Read an `OffsetCommitValue`, v0 to v4.
+
+    Raises:
+        RecordError: The bytes are something else.
+    """
+    value: OffsetCommitValue = _OFFSET_COMMIT.read(data)
+    return value
 
 
-def _partition(reader: RecordReader, version: int) -> dict[str, Any]:
-    return _group(reader, version) | {
-        "topic": reader.text("the topic"),
-        "partition": reader.int32("the partition"),
-    }
+def encode_group_metadata(value: GroupMetadataValue) -> bytes:
+    """Write a `GroupMetadataValue` in the version that it says; what that version does not have is left out.
+
+    Raises:
+        ValueError: There is no such version, or a string has more than 32,767 bytes.
+    """
+    return _GROUP_METADATA.write(value, value.version)
 
 
-def _expression(reader: RecordReader, version: int) -> dict[str, Any]:
-    return _group(reader, version) | {"regular_expression": reader.text("the regular expression")}
+def group_metadata_key(group_id: str) -> bytes:
+    """The key of a group's `GroupMetadata` records.
+
+    Raises:
+        ValueError: The group's name has more than 32,767 bytes.
+    """
+    return INT16.pack(2) + encode_string(group_id)
 
 
-class _Kind(NamedTuple):
-    make: Callable[..., Record]
-    read_key: Callable[[RecordReader, int], dict[str, Any]]
-    decode_value: Callable[[bytes], Any]
+def batch_size(key: bytes, value: bytes) -> int:
+    """How many bytes the coordinator appends to the log for a record: a batch (v2) that holds it alone.
+
+    Brokers refuse more than the `max.message.bytes` of `__consumer_offsets`, 1,048,588 unless set, and then
+    every member's join fails. With `offsets.topic.compression.codec` set it is what is left after compression
+    that counts.
+    """
+    # Attributes, timestamp delta, offset delta and the number of headers take a byte each.
+    record = 4 + _varint_size(len(key)) + len(key) + _varint_size(len(value)) + len(value)
+    return _BATCH_HEADER + _varint_size(record) + record
 
 
-def _of_consumer_group(
-    make: Callable[..., Record],
-    read_key: Callable[[RecordReader, int], dict[str, Any]],
-    read_value: Callable[[RecordReader, int], Any],
-) -> _Kind:
-    decode = partial(
-        read_message,
-        name=f"{make.__name__}Value",
-        read=read_value,
-        versions=consumer_group.VERSIONS,
-        flexible_since=consumer_group.FLEXIBLE_SINCE,
-    )
-    return _Kind(make, read_key, decode)
-
-
-_OFFSET_COMMIT: Final = _Kind(OffsetCommit, _partition, offset_commit.decode_offset_commit)
-
-_KINDS: Final = {
-    0: _OFFSET_COMMIT,
-    1: _OFFSET_COMMIT,
-    2: _Kind(GroupMetadata, _group, group_metadata.decode_group_metadata),
-    3: _of_consumer_group(ConsumerGroupMetadata, _group, consumer_group.read_group),
-    4: _of_consumer_group(ConsumerGroupPartitionMetadata, _group, consumer_group.read_partition_metadata),
-    5: _of_consumer_group(ConsumerGroupMemberMetadata, _member, consumer_group_member.read_member),
-    6: _of_consumer_group(ConsumerGroupTargetAssignmentMetadata, _group, consumer_group.read_target_metadata),
-    7: _of_consumer_group(ConsumerGroupTargetAssignmentMember, _member, consumer_group_member.read_target),
-    8: _of_consumer_group(ConsumerGroupCurrentMemberAssignment, _member, consumer_group_member.read_current),
-    16: _of_consumer_group(
-        ConsumerGroupRegularExpression, _expression, consumer_group.read_regular_expression
-    ),
-}
+def _varint_size(number: int) -> int:
+    """Of a varint with a sign (zigzag)."""
+    return max(1, -(-(2 * number).bit_length() // 7))

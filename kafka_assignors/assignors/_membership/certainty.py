@@ -5,52 +5,50 @@ from collections.abc import Iterator
 from typing import Final
 
 LISTENING: Final = 0.05
-"""Seconds from a rebalance to the first heartbeat after it; twice as long to the next one, and so on."""
+"""Seconds between the first two heartbeats after a rebalance; twice as long to the next one, and so on."""
 
 
 class Certainty:
     """Until when the coordinator cannot have given a member's partitions away.
 
-    Args:
-        session: The session timeout, in seconds.
-        rebalance: The rebalance timeout, in seconds: `max.poll.interval.ms`.
+    Only heartbeats confirm it. A group that is stable answers SyncGroup, and JoinGroup with nothing new, and
+    renews no session (Kafka's `classicGroupSyncToClassicGroup`). A client cannot see in which state it was.
 
     Attributes:
         until: That time, of `time.monotonic()`.
     """
 
     def __init__(self, session: float, rebalance: float) -> None:
-        self._session = session
+        self._session = session  # in seconds, as is the rebalance timeout, max.poll.interval.ms
         self._rebalance = rebalance
         self._awaited_until = -math.inf
         self.until = -math.inf
 
     def confirm(self, sent: float, *, awaited: bool = False) -> None:
-        """Note that the coordinator had a request of the member, and knew the member.
+        """Note that the coordinator answered a heartbeat, and knew the member.
 
         The session ends no sooner than the session timeout after that. When the answer came is no measure: a
         process that was frozen finds old ones when it runs again. In a rebalance the coordinator expels who
         has not joined by the rebalance timeout, in spite of heartbeats. That counts from after the last
-        request at which it did not wait for this member.
-
-        Args:
-            sent: When the request was sent.
-            awaited: Whether the coordinator may have waited for this member to join.
+        request at which it did not wait for this member (`awaited`).
         """
         if not awaited:
-            self._awaited_until = max(self._awaited_until, sent + self._rebalance)
+            self.synced(sent)
         self.until = max(self.until, min(sent + self._session, self._awaited_until))
+
+    def synced(self, sent: float) -> None:
+        """Note that a SyncGroup, sent then, was answered: the coordinator did not wait for this member."""
+        self._awaited_until = max(self._awaited_until, sent + self._rebalance)
 
 
 def sooner_than(interval: float) -> Iterator[float]:
-    """Seconds between heartbeats after a rebalance, until the regular ones are as good.
+    """Seconds before each heartbeat after a rebalance, until the regular ones are as good.
 
-    A second round begins as soon as somebody has revoked. By the next regular heartbeat a member would learn
-    of it late. With these it learns of it within twice the time that the slowest listener took.
-
-    Args:
-        interval: The heartbeat interval, in seconds.
+    The first is sent at once, as a new member delivers nothing before it is answered. A second round begins
+    as soon as somebody has revoked. By the next regular heartbeat a member would learn of it late. With these
+    it learns of it within twice the time that the slowest listener took.
     """
+    yield 0.0
     delay = LISTENING
     while delay < interval:
         yield delay

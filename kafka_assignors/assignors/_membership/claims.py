@@ -84,10 +84,7 @@ class Memory:
     def look(self, generation: int, partitions: frozenset[TopicPartition], *, chosen: bool) -> None:
         """Compare what the consumer has with what is known.
 
-        Args:
-            generation: The generation that it joined last. It may not have its assignment of that one.
-            partitions: What it has at this moment.
-            chosen: Whether that generation has this assignor's strategy; else it hears of no assignment.
+        If its generation has another assignor's strategy (not `chosen`), this one hears of no assignment.
         """
         self._count(generation, chosen=chosen)
         if generation < 0:

@@ -1,11 +1,13 @@
 """The consumer that an assignor works for: what it may know of it, and ask of it."""
 
 import contextlib
+import sys
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 from kafka.structs import TopicPartition
 
@@ -103,33 +105,96 @@ class Host(ABC):
         """Have something done after so many seconds, unless the consumer is gone by then."""
 
     def complete_joins(self, *, reads_on: bool) -> None:
-        """Let the consumer take an assignment that came between two polls, if by itself it does not.
-
-        Args:
-            reads_on: Whether it is to read on while it joins, if it is cooperative.
-        """
+        """Let the consumer take an assignment that came between two polls, if by itself it does not."""
         del reads_on  # most consumers do all of it
 
     def plans_with(self, cluster: Any) -> None:
         """Let the consumer know that it plans with what its client knows of topics at this moment.
 
         Most consumers remember that by themselves.
-
-        Args:
-            cluster: The client's metadata.
         """
         del cluster
 
     def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
         """Let a function see and change the group's members before this consumer decodes what they sent.
 
-        Once for each consumer, whichever of its strategies the group chooses.
-
-        Args:
-            look: Called on the leader, with members whose `metadata` is still bytes. If it gives what they
-                sent, the consumer may decode something smaller in their place; see `AllMembers`.
+        Once for each consumer, whichever of its strategies the group chooses. Members' `metadata` is bytes
+        then. If `look` gives what they sent, the consumer may decode something smaller; see `AllMembers`.
         """
         del look
+
+
+LEADING_SINCE: Final = "_kafka_assignors_leading_since"
+"""The attribute of a coordinator that says since when it leads its group in the present rebalance."""
+
+_MAX_FRAMES: Final = 16
+"""How far up the stack to look: a coordinator calls directly, subclasses and wrappers add a few frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorHost(Host):
+    """A consumer that is known by its client's coordinator, of which each consumer has its own."""
+
+    coordinator: Any
+
+    @classmethod
+    def on_the_stack(cls) -> Self | None:
+        """The consumer whose coordinator is on the call stack; None where there is none.
+
+        Clients hand an assignor nothing that says which consumer calls.
+        """
+        frame: Any = sys._getframe(1)  # noqa: SLF001 - there is no public way to the caller
+        for _ in range(_MAX_FRAMES):
+            if frame is None:
+                break
+            if (coordinator := cls._coordinator_of(frame.f_locals.get("self"))) is not None:
+                return None if frame.f_code.co_name in cls._not_calling() else cls(coordinator)
+            frame = frame.f_back
+        return None
+
+    @classmethod
+    @abstractmethod
+    def _coordinator_of(cls, caller: Any) -> Any:
+        """The coordinator that an object on the stack is, or belongs to; else None."""
+
+    @classmethod
+    def _not_calling(cls) -> Collection[str]:
+        """The coordinator's functions that call the application: what that does, it does by hand."""
+        return ()
+
+    @classmethod
+    def of(cls, consumer: Any) -> Self:
+        return cls(consumer)
+
+    @property
+    def consumer(self) -> object:
+        return self.coordinator
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        return frozenset(self.coordinator._subscription.assigned_partitions())  # noqa: SLF001
+
+    @property
+    def leading_since(self) -> float | None:
+        since: float | None = vars(self.coordinator).get(LEADING_SINCE)
+        return since
+
+    def request_rejoin(self) -> None:
+        self.coordinator.request_rejoin()
+
+    def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
+        host = self.weakly()  # a timer must not keep the consumer alive
+
+        def act() -> None:
+            alive = host()
+            if alive is not None:
+                action(alive)
+
+        return self._after(seconds, act)
+
+    @abstractmethod
+    def _after(self, seconds: float, act: Callable[[], None]) -> Cancel:
+        """Have something done after so many seconds."""
 
 
 CALLING: ContextVar[Host | None] = ContextVar("calling", default=None)

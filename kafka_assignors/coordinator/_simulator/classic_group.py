@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal
 
+from kafka_assignors._groups.election import elect_leader, elect_strategy
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
-from kafka_assignors.coordinator._election import elect_leader, elect_strategy
 from kafka_assignors.coordinator._simulator.held_answers import HeldAnswers
 from kafka_assignors.coordinator._simulator.known_members import KnownMember, KnownMembers, Sessions
 from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced

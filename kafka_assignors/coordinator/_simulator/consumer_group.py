@@ -58,11 +58,7 @@ EpochTrigger = Literal[
 class EpochCause:
     """Why there was a new group epoch.
 
-    Attributes:
-        time_ms: When.
-        trigger: The kind of reason.
-        member_id: Whose doing it was, or whose heartbeat brought it about.
-        epoch: The new epoch.
+    The member is the one whose heartbeat brought it about.
     """
 
     time_ms: int

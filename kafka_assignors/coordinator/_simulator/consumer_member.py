@@ -55,21 +55,7 @@ class ConsumerMember(SimulatedConsumer):
 
     Of its settings, the session timeout and the heartbeat interval do not count: they are the broker's.
 
-    Args:
-        name: Its name in the timeline.
-        member_id: The id that it gives itself.
-        group: The coordinator's side.
-        clock: The time.
-        topics: What it subscribes to.
-        known_topics: The topics that exist.
-        assignor: The assignor that it asks for; None for the broker's default.
-        rack: Its rack.
-        instance_id: Makes it a static member.
-        settings: Its consumer's settings.
-        report: Gets its events. The epoch is what they call a generation.
-
-    Attributes:
-        epoch: The epoch that it has; -1 if it is not in the group.
+    Its events have its epoch as their generation.
     """
 
     def __init__(

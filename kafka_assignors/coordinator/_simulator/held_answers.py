@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 class HeldAnswers:
     """Who waits for which answer.
 
-    Attributes:
-        joins: Member id -> what to call with the answer to its JoinGroup.
-        syncs: The same of its SyncGroup.
+    Each is what to call with the answer, by the member's id.
     """
 
     def __init__(self) -> None:

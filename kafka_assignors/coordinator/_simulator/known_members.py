@@ -134,12 +134,7 @@ class KnownMembers:
 
 
 class Sessions:
-    """The sessions of members.
-
-    Args:
-        clock: The time.
-        expired: Called with a member whose session is over.
-    """
+    """The sessions of members."""
 
     def __init__(self, clock: Clock, expired: Callable[[KnownMember], None]) -> None:
         self._clock = clock

@@ -87,21 +87,8 @@ class _EndedExchange:
 class SimulatedMember(ClassicConsumer):
     """A simulated consumer of the classic protocol, as kafka-python's `KafkaConsumer`.
 
-    Args:
-        name: Its name in the timeline.
-        group: The coordinator's side.
-        clock: The time.
-        topics: What it subscribes to.
-        partitions: Topic -> the partitions that it has now; asked whenever the member leads.
-        assignors: Its assignors, the preferred first: objects of kafka-python's contract.
-        instance_id: Makes it a static member.
-        settings: Its consumer's settings.
-        report: Gets its events.
-
-    Attributes:
-        assigned: The partitions that its client has; `held` are those that its application knows of.
-        strategy: The strategy of its generation.
-        refused: The generation whose assignment it refused last; -1 if it has refused none.
+    `assigned` are its client's partitions, `held` its application's. `refused` is the generation whose
+    assignment it refused last.
 
     Raises:
         ValueError: The assignors have no way to rebalance in common.

@@ -31,32 +31,11 @@ class Error(StrEnum):
     UNSUPPORTED_ASSIGNOR = "UNSUPPORTED_ASSIGNOR"
 
 
-CODES: Final[Mapping[Error, int]] = {
-    Error.NONE: 0,
-    Error.FENCED_INSTANCE_ID: 82,
-    Error.GROUP_MAX_SIZE_REACHED: 81,
-    Error.ILLEGAL_GENERATION: 22,
-    Error.INCONSISTENT_GROUP_PROTOCOL: 23,
-    Error.INVALID_SESSION_TIMEOUT: 26,
-    Error.MEMBER_ID_REQUIRED: 79,
-    Error.NOT_COORDINATOR: 16,
-    Error.REBALANCE_IN_PROGRESS: 27,
-    Error.UNKNOWN_MEMBER_ID: 25,
-}
-"""Kafka's codes of the errors that a classic group's coordinator answers."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
     """JoinGroup.
 
-    Attributes:
-        member_id: The id that the coordinator gave, empty at first.
-        client_id: New ids begin with it.
-        instance_id: `group.instance.id` of a static member, None for others.
-        session_timeout_ms: How long it may send no heartbeat.
-        rebalance_timeout_ms: How long it may take to join again: `max.poll.interval.ms`.
-        protocols: Its strategies and its subscription for each, the preferred first.
+    Protocols are its strategies and its subscription for each, the preferred first.
     """
 
     member_id: str
@@ -71,15 +50,7 @@ class Join:
 class Joined:
     """The answer to a join.
 
-    Attributes:
-        error: What was wrong.
-        member_id: The member's id; with MEMBER_ID_REQUIRED, to join again with.
-        generation: The generation that it is in.
-        strategy: What the group assigns by.
-        leader: The leader's member id.
-        members: Only for the leader: member id, instance id and subscription of each.
-        skip_assignment: The leader is a static one that came back: the assignment is there already
-            (KIP-814).
+    If it skips the assignment, the leader is a static one that came back: the assignment is there (KIP-814).
     """
 
     error: Error = Error.NONE
@@ -134,15 +105,7 @@ class TopicIdPartition(NamedTuple):
 class ConsumerHeartbeat:
     """ConsumerGroupHeartbeat (KIP-848): all that a member ever asks. What is None did not change.
 
-    Attributes:
-        member_id: The id that the member gave itself.
-        epoch: The epoch that it has; `JOIN`, `LEAVE` or `LEAVE_STATIC`.
-        instance_id: `group.instance.id` of a static member, None for others.
-        rack: `client.rack`.
-        rebalance_timeout_ms: How long it may take to revoke partitions: `max.poll.interval.ms`.
-        topics: What it subscribes to, by names.
-        assignor: "uniform" or "range": `group.remote.assignor`.
-        owned: The partitions that it has.
+    The epoch is that which it has, or `JOIN`, `LEAVE` or `LEAVE_STATIC`.
     """
 
     member_id: str
@@ -159,11 +122,7 @@ class ConsumerHeartbeat:
 class ConsumerHeartbeatAnswer:
     """The answer to a `ConsumerHeartbeat`, which comes at once.
 
-    Attributes:
-        error: What was wrong.
-        epoch: The epoch that the member now has.
-        assignment: All that it may have now; None if that did not change.
-        heartbeat_interval_ms: After what time it is to ask again.
+    The assignment is all that it may have now, and None if that did not change.
     """
 
     error: Error = Error.NONE

@@ -23,18 +23,7 @@ EpochState = Literal["STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS"]
 class GroupMember:
     """A member, as the coordinator knows it.
 
-    Attributes:
-        member_id: Its id.
-        epoch: The epoch that it has.
-        previous_epoch: The epoch that it had before the last change.
-        state: How far it is.
-        assigned: What it may have, with the epoch in which it got each.
-        pending_revocation: What it has to revoke, with the epoch in which it got each.
-        instance_id: `group.instance.id` of a static member, None for others.
-        rack: Its rack.
-        rebalance_timeout_ms: How long it may take to revoke partitions.
-        topics: What it subscribes to.
-        assignor: The assignor that it asks for.
+    What it may have and what it has to revoke are with the epoch in which it got each.
     """
 
     member_id: str
@@ -66,15 +55,8 @@ def reconcile(
 ) -> GroupMember:
     """The member's next step.
 
-    Args:
-        member: The member.
-        target: What it is to have.
-        target_epoch: The epoch of that.
-        topic_ids: The topics that it subscribes to and that exist.
-        subscription_changed: Whether this heartbeat changed its subscription. What it no longer subscribes to
-            is taken from it at once, without a new target.
-        owned: What it says that it has; None if it does not say, which is taken for: still everything.
-        is_owned: Whether any member has a partition, or has yet to revoke it.
+    What it no longer subscribes to is taken from it at once, without a new target. If it does not say what it
+    has, that is taken for everything that it had.
 
     Returns:
         The member after it, the very same one if there is none.

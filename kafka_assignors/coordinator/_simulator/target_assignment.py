@@ -77,10 +77,6 @@ def preferred_assignor(members: Iterable[GroupMember], *, asking: str) -> Assign
 
     Of equals it is the one that comes first in Kafka's hash map. If both are in one bin, it is what only the
     member asks for that has just sent a heartbeat, else uniform.
-
-    Args:
-        members: All members.
-        asking: The id of the member whose heartbeat it is.
     """
     everyone = list(members)
     others = {member.assignor for member in everyone if member.member_id != asking}
@@ -98,12 +94,7 @@ def next_targets(
 ) -> dict[str, Target]:
     """The new target of each member.
 
-    Args:
-        assignor: Which assignor.
-        members: The members by their ids.
-        walked: The ids in the order in which the assignor walks them.
-        targets: The target of each until now; a static member that came back has that of its predecessor.
-        topics: The topics that exist.
+    The ids are walked in the assignor's order. A static member that came back has its predecessor's target.
     """
     names = {topic.topic_id: name for name, topic in topics.items()}
 

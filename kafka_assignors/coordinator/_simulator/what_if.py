@@ -92,23 +92,7 @@ def rolling_restart(
         raise NotStableError(f"the group does not let {refused} in: look at the broker's settings")
     began, epoch = group.now, _epoch(group)
     for name in list(group.members):
-        old = group.members[name]
-        if crash:
-            old.crash()
-        else:
-            old.leave()
-        deadline = group.now + down_seconds + _PATIENCE_SECONDS
-        for start in itertools.count(2):
-            group.run(down_seconds)
-            new = group.join(f"{name}.{start}", topics=old.topics, instance_id=old.instance_id)
-            if not _is_refused(group, new):
-                break
-            if group.now > deadline:
-                raise NotStableError(
-                    f"the group does not let {name} in again within {_PATIENCE_SECONDS:g} s: look at the"
-                    " session timeout and the broker's settings"
-                )
-        group.run_until_stable()
+        _restart(group, name, down_seconds, crash=crash)
     timeline = group.timeline
     gaps = [gap for gap in timeline.gaps("callback") if gap.start + gap.seconds > began]
     classic = isinstance(group, Simulation)
@@ -140,6 +124,29 @@ def _new_group(
             "broker is ConsumerBrokerSettings: with a classic assignor give BrokerSettings, or none"
         )
     return Simulation(topics, [assignor], seed=seed, broker=broker, member=member)
+
+
+def _restart(
+    group: Simulation | ConsumerGroupSimulation, name: str, down_seconds: float, *, crash: bool
+) -> None:
+    """Have a member back, and the group stable."""
+    old = group.members[name]
+    if crash:
+        old.crash()
+    else:
+        old.leave()
+    deadline = group.now + down_seconds + _PATIENCE_SECONDS
+    for start in itertools.count(2):
+        group.run(down_seconds)
+        new = group.join(f"{name}.{start}", topics=old.topics, instance_id=old.instance_id)
+        if not _is_refused(group, new):
+            break
+        if group.now > deadline:
+            raise NotStableError(
+                f"the group does not let {name} in again within {_PATIENCE_SECONDS:g} s: look at the"
+                " session timeout and the broker's settings"
+            )
+    group.run_until_stable()
 
 
 def _epoch(group: Simulation | ConsumerGroupSimulation) -> int:

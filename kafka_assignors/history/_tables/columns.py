@@ -60,14 +60,7 @@ def _distinct(cells: Sequence[_T]) -> tuple[list[_T], IntArray]:
 def spread_lists(
     tables: Mapping[str, tuple[Mapping[str | None, Collection[int]], ...]],
 ) -> dict[str, tuple[IntArray, dict[str, Any]]]:
-    """Have a row for each topic of partition lists.
-
-    Args:
-        tables: The lists of each table.
-
-    Returns:
-        Of each table the number of each row's list, and the columns of what is in it.
-    """
+    """A row for each topic of the lists of each table: the number of its list, and its columns."""
     each, every_place = _distinct([one for lists in tables.values() for one in lists])
     topics = pa.array([topic for one in each for topic in one], pa.string())
     partitions = pa.array([ids for one in each for ids in one.values()], PARTITIONS)

@@ -59,15 +59,12 @@ class Taken(NamedTuple):
 
 
 def decode(batch: Any, names: Mapping[str, str], columns: Columns | None = None) -> dict[str, Any]:
-    """The tables' rows of a batch; strings can be dictionary-encoded.
+    """The tables' rows of a batch as `one_by_one.decode` makes them; strings can be dictionary-encoded.
 
     Args:
         batch: Rows in schema ARCHIVE, at least in those columns that are in a table.
         names: The names of topics by id, for the records of KIP-848.
-        columns: What `native.decode` makes of it, if that was called already.
-
-    Raises:
-        ImportError: The codec was not compiled.
+        columns: What `_native.decode` makes of it, if that was called already.
     """
     taken = take(native.decode(batch["key"], batch["value"]) if columns is None else columns)
     numbers = taken.records.whose
@@ -226,12 +223,7 @@ def dictionary_of(numbers: Any, values: list[str]) -> Any:
 
 
 def lists_of(bounds: Any, values: Any) -> Any:
-    """An array of lists.
-
-    Args:
-        bounds: A buffer of L + 1 int32, where each list begins and the last ends.
-        values: What is in them.
-    """
+    """An array of lists; `bounds` is a buffer of L + 1 int32, where each begins and the last ends."""
     kind = pa.list_(pa.field("element", values.type, nullable=False))
     return pa.Array.from_buffers(
         kind, memoryview(bounds).nbytes // 4 - 1, [None, pa.py_buffer(bounds)], children=[values]

@@ -180,7 +180,7 @@ def _write(
         files.write("generations", GENERATIONS, generations.add(tables.pop("generations")))
         for table, rows in tables.items():
             files.write(table, TABLES[table], rows)
-        files.write("moves", MOVES, moves.add(read_batch(batch, columns)))
+        files.write("moves", MOVES, moves.add(read_batch(batch, columns, owners_only=True)))
         yield batch.num_rows
     files.write("generations", GENERATIONS, generations.end())
 

@@ -92,11 +92,7 @@ class Situation:
         return cls(group=group, at=at, who=who, member_of=member_of, sizes=sizes)
 
     def kept(self, before: IntArray) -> IntArray:
-        """(n,) the member that has each partition and still subscribes to its topic, or `NOBODY`.
-
-        Args:
-            before: (N,) the identity that had it.
-        """
+        """(n,) the member that has each partition and still subscribes to its topic, or `NOBODY`."""
         had = before[self.at]
         member = np.where(had == NOBODY, NOBODY, self.member_of[had])
         if self.group.uniform:
@@ -107,12 +103,7 @@ class Situation:
         return member
 
     def claimed(self, owner: IntArray, *, held: bool) -> Group:
-        """The group with members that claim what they have.
-
-        Args:
-            owner: (n,) the member that has each partition, or `NOBODY`.
-            held: Whether they hold it now.
-        """
+        """The group with members that claim what they have: (n,) the owner of each partition, or `NOBODY`."""
         # As `Group.of` would find it of members that claim this, in a third of the time: each partition is
         # there, subscribed to, and claimed by one member.
         members, group = self.group.members, self.group
@@ -146,12 +137,7 @@ class Situation:
 
 @lru_cache(maxsize=8)
 def _nameless(counts: tuple[tuple[str, int], ...], subscriptions: tuple[frozenset[str], ...]) -> Group:
-    """A group but for who its members are, which most often is all that changes in a rebalance.
-
-    Args:
-        counts: How many partitions each topic has.
-        subscriptions: What the members subscribe to, in their order.
-    """
+    """A group but for who its members are, which most often is all that changes in a rebalance."""
     members = [Member(member_id=f"{n:09}", topics=topics) for n, topics in enumerate(subscriptions)]
     return Group.of({topic: range(count) for topic, count in counts}, members)
 
@@ -177,14 +163,7 @@ class Leader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A leader that is a planner.
-
-    Attributes:
-        plan: The planner.
-        sticky: Whether it looks at claims.
-        cooperative: Whether members keep what does not move.
-        in_rounds: Whether what moves is given away in a round of its own.
-    """
+    """A leader that is a planner; with `in_rounds` what moves is given away in a round of its own."""
 
     plan: Callable[[Group], Plan]
     sticky: bool = False
@@ -210,12 +189,7 @@ class Planned:
 
 @dataclass(slots=True)
 class ByContract:
-    """A leader that is an assignor of kafka-python's contract.
-
-    Attributes:
-        make: Makes a member's assignor.
-        cooperative: Whether its consumers would be cooperative.
-    """
+    """A leader that is an assignor of kafka-python's contract, one for each member."""
 
     make: Callable[[], Any]
     cooperative: bool
@@ -224,12 +198,7 @@ class ByContract:
     _generation: int = 0
 
     def assign(self, situation: Situation, before: IntArray) -> IntArray:
-        """See `Leader`.
-
-        Raises:
-            Exception: Any error that the assignor raises.
-            ValueError: It gave a partition to two members, or one that does not exist.
-        """
+        """See `Leader`; raises what the assignor raises, and a ValueError if its answer cannot be."""
         who = situation.who.tolist()
         ids = situation.group.members.ids
         order = hash_order(range(len(ids)), lambda number: string_hash(ids[number]))

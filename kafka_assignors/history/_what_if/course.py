@@ -173,11 +173,7 @@ class _Seen(NamedTuple):
 
 
 class CourseBuilder:
-    """Takes a group's snapshots in their order, each as about two kilobytes, and makes its course.
-
-    Args:
-        group: The group.
-    """
+    """Takes a group's snapshots in their order, each as about two kilobytes, and makes its course."""
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -217,11 +213,7 @@ class CourseBuilder:
             self._note(seen)
 
     def build(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> Course:
-        """Make the course of the snapshots; no more can be taken then.
-
-        Args:
-            topics: How many partitions each topic has, or had at what time; see above.
-        """
+        """Make the course of the snapshots; no more can be taken then."""
         for span in self._spans.finish():
             self._end_rebalance(span)
         rebalances = self._steps if self._any_members and self._assignable else []

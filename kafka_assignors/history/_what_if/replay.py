@@ -90,9 +90,6 @@ class Replay:
     """A course, replayed.
 
     Attributes:
-        group: The group.
-        assignor: The name of the assignor; `ACTUAL` of what happened.
-        scenario: The name of the scenario.
         rebalances: One after the other.
         beginning: What members had when the history begins; None if it is empty, or could not be replayed.
         unowned_after: Partition-seconds without an owner after the last one.
@@ -157,13 +154,7 @@ def replay(
     topics: Mapping[str, int] | TopicsSeen | None = None,
     scenario: Scenario = AS_IT_WAS,
 ) -> Replay:
-    """Replay a group's history.
-
-    Args:
-        snapshots: Of one group, in their order.
-        assignor: A name as `leader_of` takes it, or `ACTUAL` for what happened.
-        topics: How many partitions each topic has, or had at what time; see `course`.
-        scenario: What shall be otherwise.
+    """Replay a group's history with an assignor that `leader_of` knows, or `ACTUAL` for what happened.
 
     Raises:
         ValueError: There is no such assignor, or `ACTUAL` is asked for of what did not happen.
@@ -184,14 +175,7 @@ def replay_course(
     undecoded: int = 0,
     owners: bool = False,
 ) -> list[Replay]:
-    """Replay a course with several assignors.
-
-    Args:
-        course: The course, after its scenario.
-        assignors: Names as `replay` takes them.
-        scenario: The name of the scenario.
-        undecoded: How many of the group's records could not be read.
-        owners: Whether each rebalance shall have who had what.
+    """Replay a course, after its scenario, with several assignors; with `owners` each says who had what.
 
     Raises:
         ValueError: There is no such assignor.

@@ -32,6 +32,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._groups import saving
@@ -74,7 +75,27 @@ class Scenario:
 
     def apply(self, course: Course) -> Course:
         """The course as it would have been; as it was, with the absences of static members."""
-        return _Retold(course, self).course()
+        times = _times(course)
+        names = _client_names(course, times) if self.static else {}
+        named = [[names.get(one.identity, one.identity) for one in step.members] for step in course.steps]
+        presence = _presence(course, times, named, renamed=names)
+        steps = _steps(course, times, named, presence)
+        if self.static:
+            steps = [replace(step, owners=None) for step in steps]
+        # Owners go by the numbers of these: who was there only amid a rebalance keeps its own.
+        identities = tuple(dict.fromkeys((*course.identities, *presence.stays)))
+        numbers = {identity: number for number, identity in enumerate(identities)}
+        found = _by_step(steps, presence.aways, course.until_us)
+        *away, after = (
+            tuple((numbers[name], seconds) for name, seconds in found[place])
+            for place in range(len(steps) + 1)
+        )
+        return replace(
+            course,
+            identities=identities,
+            steps=tuple(replace(step, away=its) for step, its in zip(steps, away, strict=True)),
+            away=after,
+        )
 
 
 AS_IT_WAS: Final = Scenario()
@@ -95,120 +116,104 @@ class _Away(NamedTuple):
     end: int
 
 
-class _Retold:
-    """A course on the way to another."""
+@dataclass(frozen=True, slots=True)
+class _Presence:
+    """When members are in a group, as the group knows it.
 
-    def __init__(self, course: Course, scenario: Scenario) -> None:
-        self._told = course
-        self._scenario = scenario
-        self._times: list[int] = []
-        for step in course.steps:
-            # A member that came with one step and went with the next must have come before it went, even if
-            # both are of one moment.
-            self._times.append(max([step.began_us, *(time + 1 for time in self._times[-1:])]))
-        self._names = _client_names(course, self._times) if scenario.static else {}
-        name_of = self._names.get
-        self._named = [
-            [name_of(member.identity, member.identity) for member in step.members] for step in course.steps
-        ]
+    Attributes:
+        stays: By name.
+        aways: By name, when a member is away and the group does not know.
+        late: Rebalances at times that had none, and for which step each stands.
+    """
 
-    def course(self) -> Course:
-        """The other course."""
-        stays, aways, late = self._stays()
-        steps = self._steps(stays, late)
-        # Owners are told by the numbers of these: who was there only amid a rebalance keeps his.
-        identities = tuple(dict.fromkeys((*self._told.identities, *stays)))
-        numbers = {identity: number for number, identity in enumerate(identities)}
-        away = _by_step(steps, aways, self._told.until_us)
-        with_away = [
-            replace(step, away=tuple((numbers[identity], seconds) for identity, seconds in away[place]))
-            for place, step in enumerate(steps)
-        ]
-        return replace(
-            self._told,
-            identities=identities,
-            steps=tuple(with_away),
-            away=tuple((numbers[identity], seconds) for identity, seconds in away[len(steps)]),
-        )
+    stays: dict[str, list[_Stay]]
+    aways: dict[str, list[_Away]]
+    late: dict[int, CourseStep]
 
-    def _stays(self) -> tuple[dict[str, list[_Stay]], dict[str, list[_Away]], dict[int, CourseStep]]:
-        """When each member is in the group, and when it is away; rebalances at times that had none."""
-        last: dict[str, Participant] = {}
-        stays: dict[str, list[_Stay]] = {}
-        aways: dict[str, list[_Away]] = {}
-        late: dict[int, CourseStep] = {}
-        found = _stays_of(self._named, self._times)
-        for names, step in zip(self._named, self._told.steps, strict=True):
-            last.update(zip(names, step.members, strict=True))
-        step_at = dict(zip(self._times, self._told.steps, strict=True))
-        for name, was in found.items():
-            stays[name], aways[name] = [], []
-            start = None
-            for stay, following in zip(was, [*was[1:], None], strict=True):
-                start = stay.start if start is None else start
-                if stay.end is None or not self._is_static(last[name]):
-                    stays[name].append(_Stay(start, stay.end))
-                    start = None
-                    continue
-                went, noticed = _noticed(last[name], stay, stay.end)
-                if following is not None and following.start < noticed:
-                    aways[name].append(_Away(went, following.start))
-                    continue
-                stays[name].append(_Stay(start, noticed))
-                aways[name].append(_Away(went, noticed))
+
+def _times(course: Course) -> list[int]:
+    """When each step begins. A member that came with one step and went with the next came before it went."""
+    times: list[int] = []
+    for step in course.steps:
+        times.append(max([step.began_us, *(time + 1 for time in times[-1:])]))
+    return times
+
+
+def _presence(
+    course: Course, times: list[int], named: list[list[str]], renamed: Mapping[str, str]
+) -> _Presence:
+    """When each member is in the group, if those with an instance id or another name are static."""
+    found = _Presence({}, {}, {})
+    last: dict[str, Participant] = {}
+    for names, step in zip(named, course.steps, strict=True):
+        last.update(zip(names, step.members, strict=True))
+    step_at = dict(zip(times, course.steps, strict=True))
+    for name, was in _stays_of(named, times).items():
+        member = last[name]
+        is_static = member.instance_id is not None or member.identity in renamed
+        stays, aways = found.stays.setdefault(name, []), found.aways.setdefault(name, [])
+        start = None
+        for stay, following in zip(was, [*was[1:], None], strict=True):
+            start = stay.start if start is None else start
+            if stay.end is None or not is_static:
+                stays.append(_Stay(start, stay.end))
                 start = None
-                if noticed not in step_at and noticed <= self._told.until_us:
-                    late[noticed] = step_at[stay.end]
-        return stays, aways, late
-
-    def _is_static(self, member: Participant) -> bool:
-        return member.instance_id is not None or member.identity in self._names
-
-    def _steps(self, stays: Mapping[str, list[_Stay]], late: Mapping[int, CourseStep]) -> list[CourseStep]:
-        events = [
-            (time, 0, step, names)
-            for time, step, names in zip(self._times, self._told.steps, self._named, strict=True)
-        ]
-        events += [(time, 1, step, []) for time, step in late.items()]
-        events.sort(key=lambda event: event[:2])
-        starts = sorted((stay.start, name) for name, each in stays.items() for stay in each)
-        ends = sorted(
-            (stay.end, name) for name, each in stays.items() for stay in each if stay.end is not None
-        )
-        present: set[str] = set()
-        latest: dict[str, Participant] = {}
-        steps: list[CourseStep] = []
-        before: CourseStep | None = None
-        sizes: tuple[int, ...] = ()
-        for number, (time, is_late, told, names) in enumerate(events):
-            while ends and ends[0][0] <= time:
-                present.discard(ends.pop(0)[1])
-            while starts and starts[0][0] <= time:
-                present.add(starts.pop(0)[1])
-            other_cause = False
-            if not is_late:
-                other_cause = before is not None and _identities(before) == _identities(told)
-                before, sizes = told, told.sizes
-                for name, member in zip(names, told.members, strict=True):
-                    if name not in latest or latest[name].member_id != member.member_id:
-                        latest[name] = member if name == member.identity else member._replace(identity=name)
-                    elif latest[name].topics != member.topics or latest[name].rack != member.rack:
-                        latest[name] = latest[name]._replace(topics=member.topics, rack=member.rack)
-            members = tuple(latest[name] for name in sorted(present))
-            if steps and not other_cause and _alike(steps[-1].members, members) and steps[-1].sizes == sizes:
                 continue
-            steps.append(
-                replace(
-                    told,
-                    rebalance=-number if is_late else told.rebalance,
-                    members=members,
-                    began_us=time,
-                    ended_us=time + told.ended_us - told.began_us,
-                    sizes=sizes,
-                    owners=told.owners if self._scenario == AS_IT_WAS else None,
-                )
+            went, noticed = _noticed(member, stay, stay.end)
+            if following is not None and following.start < noticed:
+                aways.append(_Away(went, following.start))
+                continue
+            stays.append(_Stay(start, noticed))
+            aways.append(_Away(went, noticed))
+            start = None
+            if noticed not in step_at and noticed <= course.until_us:
+                found.late[noticed] = step_at[stay.end]
+    return found
+
+
+def _steps(course: Course, times: list[int], named: list[list[str]], presence: _Presence) -> list[CourseStep]:
+    """The steps of a course with other members; those are left out that were only about who is not away."""
+    moments: list[tuple[int, bool, CourseStep, list[str]]] = [
+        (time, False, step, names) for time, step, names in zip(times, course.steps, named, strict=True)
+    ]
+    moments += [(time, True, step, []) for time, step in presence.late.items()]
+    moments.sort(key=itemgetter(0, 1))
+    every = [(stay, name) for name, stays in presence.stays.items() for stay in stays]
+    changes = sorted(
+        [(stay.start, True, name) for stay, name in every]
+        + [(stay.end, False, name) for stay, name in every if stay.end is not None],
+        reverse=True,
+    )
+    present: set[str] = set()
+    latest: dict[str, Participant] = {}
+    steps: list[CourseStep] = []
+    before: CourseStep | None = None
+    sizes: tuple[int, ...] = ()
+    for number, (time, is_late, step, names) in enumerate(moments):
+        while changes and changes[-1][0] <= time:
+            _, comes, name = changes.pop()
+            (present.add if comes else present.discard)(name)
+        other_cause = False
+        if not is_late:
+            other_cause = before is not None and _identities(before) == _identities(step)
+            before, sizes = step, step.sizes
+            for name, member in zip(names, step.members, strict=True):
+                if name not in latest or latest[name][1:] != member[1:]:
+                    latest[name] = member._replace(identity=name)
+        members = tuple(latest[name] for name in sorted(present))
+        if steps and not other_cause and _alike(steps[-1].members, members) and steps[-1].sizes == sizes:
+            continue
+        steps.append(
+            replace(
+                step,
+                rebalance=-number if is_late else step.rebalance,
+                members=members,
+                began_us=time,
+                ended_us=time + step.ended_us - step.began_us,
+                sizes=sizes,
             )
-        return steps
+        )
+    return steps
 
 
 def _noticed(member: Participant, stay: _Stay, gone: int) -> tuple[int, int]:

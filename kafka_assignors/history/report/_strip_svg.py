@@ -29,13 +29,7 @@ def bar_step(since: datetime, until: datetime) -> timedelta:
 
 
 def strip(ended: Sequence[datetime], since: datetime, until: datetime) -> Markup:
-    """How many rebalances ended in each step of time; empty without any.
-
-    Args:
-        ended: When the rebalances of a group ended.
-        since: Where the axis begins.
-        until: Where it ends.
-    """
+    """How many rebalances of a group ended in each step of time; empty without any."""
     if not ended:
         return Markup()
     step = bar_step(since, until)

@@ -42,14 +42,7 @@ _DIGIT: Final = 7
 
 
 def timeline(columns: Sequence[Column], limits: ReportLimits, *, key: str, title: str) -> Markup:
-    """The picture; empty if there is nothing to draw.
-
-    Args:
-        columns: The history.
-        limits: How many consumers and partitions get rows.
-        key: Begins the ids of its elements.
-        title: What it is called where it cannot be seen.
-    """
+    """The picture; empty if there is nothing to draw. The ids of its elements begin with `key`."""
     if not columns:
         return Markup()
     scale, colouring = Scale.of(columns), Colouring.of(columns, limits.consumers)

@@ -67,7 +67,7 @@ class Health:
             "reassigned": self.reassigned,
         }
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """In types that JSON has."""
         return {
             "healthy": self.healthy,
@@ -87,15 +87,7 @@ def judge(
     min_in_sync: Mapping[str, int],
     adding: Mapping[TopicPartition, Collection[int]],
 ) -> Health:
-    """Judge what a cluster says.
-
-    Args:
-        topics: The states of partitions, by topic.
-        brokers: The cluster's brokers.
-        logs: What they say of their logs.
-        min_in_sync: Each topic's `min.insync.replicas`.
-        adding: Of partitions that are being reassigned, the brokers that get a replica.
-    """
+    """Judge what a cluster says."""
     found: dict[str, list[tuple[str, int]]] = {
         name: [] for name in ("offline", "under_replicated", "under_min_isr", "led_by_others", "reassigned")
     }

@@ -44,13 +44,7 @@ class Logs(NamedTuple):
 
 
 def read_logs(admin: Admin, topics: Mapping[str, Iterable[int]], brokers: Collection[int]) -> Logs:
-    """Ask each broker by itself, so that one that does not answer hides none of the others.
-
-    Args:
-        admin: The cluster.
-        topics: The partitions of interest.
-        brokers: Whom to ask: those that are not fenced.
-    """
+    """Ask each broker by itself, so that one that does not answer hides none of the others."""
     found = Logs({}, {}, {})
     wanted = {topic: sorted(partitions) for topic, partitions in topics.items()}
     for broker in sorted(brokers):

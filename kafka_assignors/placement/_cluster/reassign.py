@@ -76,17 +76,6 @@ def reassign(
     A throttle is removed in the end, and nothing continues without it: on Ctrl-C or an error, what is under
     way is broken off. Without a throttle it continues in the cluster.
 
-    Args:
-        admin: The cluster.
-        targets: The placements to reach; partitions that are not named stay as they are.
-        at_once: How many partitions to reassign at once.
-        watch: Gets the progress whenever it changes.
-        warn: Gets what is said beside it: which partitions were deleted meanwhile, and so are left out; and
-            after Ctrl-C without a throttle, what continues.
-        allow_fenced: Whether to begin moves onto fenced brokers: they are done once those are started.
-        throttle: How fast to copy; as fast as brokers do by default.
-        stalled_after: After how many seconds without progress to say why there is none.
-
     Returns:
         How many partitions were reassigned.
 
@@ -343,7 +332,7 @@ def _check(
         if tp in running and running[tp] != replicas:
             raise PlacementError(
                 f"{name} is on its way to {running[tp]} and is to be on {replicas}: wait until it is there,"
-                f" or break that off with `reassign {tp.topic} --cancel`. If --output kept the plan that"
+                f" or break that off with `placement cancel {tp.topic}`. If --output kept the plan that"
                 " began it, --file continues that"
             )
 

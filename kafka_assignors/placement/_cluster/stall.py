@@ -83,12 +83,7 @@ class Pace:
         self._missing: dict[tuple[TopicPartition, int], int] = {}
 
     def look(self, done: int, behind: Mapping[tuple[TopicPartition, int], int | None]) -> None:
-        """Compare with the look before: more partitions done, or fewer bytes of a replica missing.
-
-        Args:
-            done: How many partitions are done.
-            behind: See `StallSituation.behind`.
-        """
+        """Compare with the look before: more partitions done, or fewer bytes of a replica missing."""
         known = {key: missing for key, missing in behind.items() if missing is not None}
         least = {key: min(missing, self._missing.get(key, missing)) for key, missing in known.items()}
         less = any(least[key] < self._missing.get(key, least[key]) for key in least)
@@ -108,11 +103,17 @@ def reasons(situation: StallSituation, *, stalled: bool) -> list[Reason]:
             holders = ", ".join(str(one) for one in state.replicas if one not in situation.adding[tp])
             key = "there is no leader to copy from", f"start a broker that has a replica ({holders})"
         elif broker in situation.brokers.down:
-            key = f"broker {broker} is fenced", "start it, or break off with --cancel"
+            key = f"broker {broker} is fenced", "start it, or break off with `placement cancel`"
         elif broker not in situation.brokers.up:
-            key = f"broker {broker} is gone", "start it if it still exists, or break off with --cancel"
+            key = (
+                f"broker {broker} is gone",
+                "start it if it still exists, or break off with `placement cancel`",
+            )
         elif broker in situation.logs.silent:
-            key = f"broker {broker} does not answer", "see whether it runs, or break off with --cancel"
+            key = (
+                f"broker {broker} does not answer",
+                "see whether it runs, or break off with `placement cancel`",
+            )
         else:
             rate = situation.throttles.rate(tp, state.leader, broker)
             copied.setdefault((broker, rate), []).append((tp, missing))
@@ -137,7 +138,7 @@ def _copied(
     if rate is not None:
         remedy = "the throttle is too low: begin again with a higher --throttle"
     else:
-        remedy = f"see the logs of broker {broker} and of the leaders, or break off with --cancel"
+        remedy = f"see the logs of broker {broker} and of the leaders, or break off with `placement cancel`"
     return Reason(why, remedy if stalled else f"if that does not shrink, {remedy}")
 
 

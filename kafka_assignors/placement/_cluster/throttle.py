@@ -1,8 +1,9 @@
 """Kafka's replication quotas: what they are now, set for a reassignment, and put back as they were.
 
 A broker has two rates (KIP-73), one for what it sends as a leader and one for what it fetches as a follower.
-They hold for the replicas that a topic lists. Nobody can see who set them. So what a run replaces is written
-to a file first (`ThrottleJournal`), and the next run puts back what a killed one could not.
+They hold for the replicas that a topic lists. Entries for single replicas are the mark of a reassignment, as
+of Kafka's own tool. So what a killed run left is known by them, and the brokers that they name lose their
+rates. An entry is taken out only when its broker has none: until then it is what says so.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kafka.errors import KafkaError
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._common.words import first_of, size
 from kafka_assignors.placement._cluster.configs import describe_broker, describe_topics
-from kafka_assignors.placement._cluster.throttle_journal import Replaced, RunsTogetherError
+from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from kafka import TopicPartition
 
     from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"
 FOLLOWER_RATE: Final = "follower.replication.throttled.rate"
@@ -35,8 +35,11 @@ _RATES: Final = (LEADER_RATE, FOLLOWER_RATE)
 _REPLICAS: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 _ALL: Final = "*"
 _NAMED: Final = 5
-_TRY_AGAIN: Final = "`reassign --verify` tries again to remove the throttle"
+_TRY_AGAIN: Final = "`placement verify` tries again to remove the throttle"
 _WHO_MAY: Final = "a user who may alter configurations has to do that"
+
+
+Lists = dict[str, dict[str, list[str]]]
 
 
 class Throttles(NamedTuple):
@@ -53,6 +56,14 @@ class Throttles(NamedTuple):
     own: dict[int, dict[str, int]]
     replicas: dict[str, dict[str, list[str]]]
     untold: dict[str, str]
+
+    def to_json(self) -> dict[str, object]:
+        """In types that JSON has: what is set."""
+        return {
+            "brokers": {broker: rates for broker, rates in self.rates.items() if rates},
+            "topics": {topic: lists for topic, lists in self.replicas.items() if any(lists.values())},
+            "untold": self.untold,
+        }
 
     def rate(self, partition: TopicPartition, leader: int | None, target: int) -> int | None:
         """Bytes per second that copying this partition from its leader may take; None for any number."""
@@ -74,10 +85,12 @@ class Copies(NamedTuple):
     Attributes:
         replicas: Topic -> name of the list -> "partition:broker" each.
         brokers: The brokers that send or get something.
+        partitions: The partitions that are copied.
     """
 
-    replicas: dict[str, dict[str, list[str]]]
+    replicas: Lists
     brokers: frozenset[int]
+    partitions: frozenset[TopicPartition]
 
     @classmethod
     def of(cls, moves: Mapping[TopicPartition, tuple[Collection[int], Collection[int]]]) -> Copies:
@@ -94,7 +107,7 @@ class Copies(NamedTuple):
             of_topic[LEADER_REPLICAS] += [f"{tp.partition}:{broker}" for broker in sorted(present)]
             of_topic[FOLLOWER_REPLICAS] += [f"{tp.partition}:{broker}" for broker in sorted(added)]
             brokers.update(present, added)
-        return cls(replicas, frozenset(brokers))
+        return cls(replicas, frozenset(brokers), frozenset(tp for tp, (_, added) in moves.items() if added))
 
 
 def read_throttles(admin: Admin, brokers: Collection[int], topics: Collection[str]) -> Throttles:
@@ -116,6 +129,33 @@ def read_throttles(admin: Admin, brokers: Collection[int], topics: Collection[st
     return found
 
 
+class Throttle(NamedTuple):
+    """How fast a reassignment may copy.
+
+    Attributes:
+        rate: Bytes per second that a broker may send, and as many that it may get.
+        warn: Gets what is taken over from an earlier run, and what could not be put back. After an error or
+            Ctrl-C it gets what has become of the run.
+    """
+
+    rate: int
+    warn: Callable[[str], None]
+
+
+class _Set(NamedTuple):
+    """Quotas that are to go.
+
+    Attributes:
+        replicas: Topic -> name of the list -> "partition:broker" each.
+        before: Broker -> name -> the rate to put back, if there was one.
+        rate: The one that was set; None for any.
+    """
+
+    replicas: Lists
+    before: Mapping[int, Mapping[str, int]]
+    rate: int | None
+
+
 @contextmanager
 def throttled(
     admin: Admin, throttle: Throttle, copies: Copies, give_up: Callable[[], Collection[TopicPartition]]
@@ -124,164 +164,115 @@ def throttled(
 
     Args:
         admin: The cluster.
-        throttle: The rate, and where what is replaced is kept meanwhile.
+        throttle: The rate.
         copies: What is copied; brokers that do not answer are left out.
         give_up: Breaks the copies off, after an error or Ctrl-C: they would continue without a throttle.
             Returns what it broke off.
 
     Raises:
-        PlacementError: Another run has its throttle on this cluster.
+        PlacementError: Other copies are under way under a throttle.
         ClusterError: The cluster does not take it.
     """
-    with throttle.journal.alone():
-        now, replaced = _replace(admin, throttle, copies)
-        try:
-            _set(admin, throttle, copies, now, replaced)
-            yield
-        except BaseException:
-            _give_up(admin, throttle, sorted(copies.replicas), give_up)
-            raise
-        for one in _put_back(admin, throttle.journal):
-            throttle.warn(one)
-
-
-class Throttle(NamedTuple):
-    """How fast a reassignment may copy.
-
-    Attributes:
-        rate: Bytes per second that a broker may send, and as many that it may get.
-        journal: Where what is replaced is kept.
-        warn: Gets what is taken over from an earlier run, and what could not be put back. After an error or
-            Ctrl-C it gets what has become of the run.
-    """
-
-    rate: int
-    journal: ThrottleJournal
-    warn: Callable[[str], None]
-
-
-class PutBack(NamedTuple):
-    """What became of the throttles that an earlier run left.
-
-    Attributes:
-        brokers: Those that have none of them any more.
-        left: What could not be put back, in words.
-        busy: Whether a run that is under way has them.
-    """
-
-    brokers: tuple[int, ...] = ()
-    left: tuple[str, ...] = ()
-    busy: bool = False
-
-
-def put_back(admin: Admin, journal: ThrottleJournal, own: Collection[TopicPartition] = ()) -> PutBack:
-    """Put back what a run replaced that was killed; nothing while another run, or its copies, are under way.
-
-    Copies of partitions in `own` do not count: a run without a throttle continues them.
-    """
-    if not journal.exists:
-        return PutBack()
+    if others := [tp for tp in _copied(admin) if tp not in copies.partitions]:
+        raise PlacementError(
+            f"{_names(others)} is copied under another throttle: wait for its end, or break it off with"
+            " `placement cancel`"
+        )
+    now = read_throttles(admin, copies.brokers, copies.replicas)
+    for resource, why in now.untold.items():
+        raise ClusterError(f"{resource} does not say which throttle it has: {why}; {_WHO_MAY}")
+    marks = {topic: _common(lists, now.replicas.get(topic, {})) for topic, lists in copies.replicas.items()}
+    left = _brokers_in(marks)
+    if over := taken_over({broker: now.own.get(broker, {}) for broker in left}, throttle.rate):
+        throttle.warn(over)
+    before = {broker: rates for broker, rates in now.own.items() if broker not in left}
+    done = _Set(copies.replicas, before, throttle.rate)
     try:
-        with journal.alone():
-            brokers = tuple(sorted(journal.load().brokers))
-            left = _put_back(admin, journal, own)
-            return PutBack(tuple(b for b in brokers if b not in journal.load().brokers), tuple(left))
-    except RunsTogetherError:
-        return PutBack(busy=True)
+        set_throttle(admin, throttle.rate, copies, now)
+        yield
+    except BaseException:
+        _give_up(admin, throttle, done, give_up)
+        raise
+    for one in _lift(admin, done)[1]:
+        throttle.warn(one)
 
 
-def remove_all(admin: Admin, journal: ThrottleJournal, throttles: Throttles) -> None:
+def set_throttle(admin: Admin, rate: int, copies: Copies, now: Throttles) -> None:
+    """Set the quotas of copies. The lists come first: a killed run's rates are known by them."""
+    for topic, lists in copies.replicas.items():
+        listed = now.replicas.get(topic, {})
+        added = {
+            name: ("APPEND", ",".join(entries))
+            for name, entries in lists.items()
+            if _ALL not in listed.get(name, [])
+        }
+        if added:
+            _alter(admin, ConfigResourceType.TOPIC, topic, added)
+    for broker in now.own:
+        _alter(admin, ConfigResourceType.BROKER, str(broker), dict.fromkeys(_RATES, ("SET", str(rate))))
+
+
+def remove_left(
+    admin: Admin, topics: Collection[str], say: Callable[[str], None], own: Collection[TopicPartition] = ()
+) -> None:
+    """Remove the throttle that a killed run left on some topics, unless copies are under way under it.
+
+    With `own`, copies of these partitions are all that is continued without it.
+    """
+    try:
+        if own and not {*own} & {*_copied(admin)}:
+            return
+        found = read_throttles(admin, (), topics).replicas
+    except (ClusterError, KafkaError) as error:
+        say(f"topics do not say what is throttled: {error}: {_TRY_AGAIN}")
+        return
+    replicas = {
+        topic: {name: [one for one in entries if one != _ALL] for name, entries in lists.items()}
+        for topic, lists in found.items()
+    }
+    if not _brokers_in(replicas):
+        return
+    brokers, left = _lift(admin, _Set(replicas, {}, None), own)
+    if brokers:
+        say(f"removed what an earlier run left: its throttle on brokers {', '.join(map(str, brokers))}")
+    for one in left:
+        say(one)
+
+
+def remove_all(admin: Admin, throttles: Throttles) -> None:
     """Remove these quotas, set by any run or admin.
 
     Raises:
-        PlacementError: Another run has its throttle on this cluster.
         ClusterError: The cluster does not do it.
     """
-    with journal.alone():
-        for broker, rates in throttles.own.items():
-            if rates:
-                _alter(admin, ConfigResourceType.BROKER, str(broker), dict.fromkeys(rates, ("DELETE", None)))
-        for topic, lists in throttles.replicas.items():
-            if lists:
-                _alter(admin, ConfigResourceType.TOPIC, topic, dict.fromkeys(lists, ("DELETE", None)))
-        replaced = journal.load()
-        for broker in throttles.own:
-            replaced.forget(broker)
-        for topic in throttles.replicas:
-            replaced.forget(topic)
-        # What did not say what it has may still have it.
-        journal.store(replaced)
+    for broker, rates in throttles.own.items():
+        if rates:
+            _alter(admin, ConfigResourceType.BROKER, str(broker), dict.fromkeys(rates, ("DELETE", None)))
+    for topic, lists in throttles.replicas.items():
+        if lists:
+            _alter(admin, ConfigResourceType.TOPIC, topic, dict.fromkeys(lists, ("DELETE", None)))
 
 
-def taken_over(replaced: Replaced, own: Mapping[int, Mapping[str, int]], rate: int) -> str:
-    """Which throttle of an earlier run a new rate takes the place of, in words; empty if there is none.
-
-    Args:
-        replaced: What runs have set, and what was there before.
-        own: Broker -> name -> the rate that it has now.
-        rate: The new rate.
-    """
-    left = [
-        (broker, own[broker][name])
-        for broker, names in replaced.brokers.items()
-        for name, (_, ours) in names.items()
-        if own.get(broker, {}).get(name) in ours
-    ]
-    if not left:
+def taken_over(left: Mapping[int, Mapping[str, int]], rate: int) -> str:
+    """Which rates of an earlier run a new one takes the place of, in words; empty if there are none."""
+    brokers = ", ".join(str(broker) for broker, rates in sorted(left.items()) if rates)
+    if not brokers:
         return ""
-    brokers = ", ".join(map(str, sorted({broker for broker, _ in left})))
-    before = ", ".join(f"{size(one)}/s" for one in sorted({one for _, one in left}))
+    before = ", ".join(
+        f"{size(one)}/s" for one in sorted({one for rates in left.values() for one in rates.values()})
+    )
     return (
         f"replaces the throttle that an earlier run left on brokers {brokers}:"
         f" it was {before} and is now {size(rate)}/s"
     )
 
 
-def _replace(admin: Admin, throttle: Throttle, copies: Copies) -> tuple[Throttles, Replaced]:
-    """What there is now, and what the throttle is to replace; nothing is set."""
-    rate = throttle.rate
-    now = read_throttles(admin, copies.brokers, copies.replicas)
-    for resource, why in now.untold.items():
-        raise ClusterError(f"{resource} does not say which throttle it has: {why}; {_WHO_MAY}")
-    replaced = throttle.journal.load()
-    if over := taken_over(replaced, now.own, rate):
-        throttle.warn(over)
-    for broker, own in now.own.items():
-        for name in _RATES:
-            replaced.add_rate(broker, name, before=own.get(name), ours=rate)
-    for topic, lists in copies.replicas.items():
-        for name, entries in lists.items():
-            before = now.replicas.get(topic, {}).get(name)
-            if _ALL not in (before or []):
-                replaced.add_replicas(topic, name, before=before, ours=entries)
-    return now, replaced
-
-
-def _set(admin: Admin, throttle: Throttle, copies: Copies, now: Throttles, replaced: Replaced) -> None:
-    # In this order: whatever is set stands in the journal.
-    throttle.journal.store(replaced)
-    for topic, lists in copies.replicas.items():
-        added = {
-            name: ("APPEND", ",".join(entries))
-            for name, entries in lists.items()
-            if name in replaced.topics.get(topic, {})
-        }
-        if added:
-            _alter(admin, ConfigResourceType.TOPIC, topic, added)
-    rate = str(throttle.rate)
-    for broker in now.own:
-        _alter(admin, ConfigResourceType.BROKER, str(broker), dict.fromkeys(_RATES, ("SET", rate)))
-
-
 def _give_up(
-    admin: Admin,
-    throttle: Throttle,
-    topics: Sequence[str],
-    give_up: Callable[[], Collection[TopicPartition]],
+    admin: Admin, throttle: Throttle, done: _Set, give_up: Callable[[], Collection[TopicPartition]]
 ) -> None:
     """Break copies off, put back what was, and say what has come of both."""
-    named = " ".join(topics) if len(topics) <= _NAMED else "TOPIC..."
-    cancel = f"`reassign {named} --cancel`"
+    topics = sorted(done.replicas)
+    cancel = f"`placement cancel {' '.join(topics) if len(topics) <= _NAMED else 'TOPIC...'}`"
     broken_off: Collection[TopicPartition] = ()
     failure = ""
     try:
@@ -291,7 +282,7 @@ def _give_up(
             broken_off = give_up()
         except (ClusterError, KafkaError) as error:
             failure = str(error)
-        left = _put_back(admin, throttle.journal)
+        _, left = _lift(admin, done)
     except KeyboardInterrupt:
         throttle.warn(f"interrupted before all was broken off and the throttle removed: {cancel} does both")
         raise
@@ -317,58 +308,96 @@ def _give_up(
     throttle.warn(said)
 
 
-def _put_back(admin: Admin, journal: ThrottleJournal, own: Collection[TopicPartition] = ()) -> list[str]:
-    """Put back what the journal has, and forget it. Says of what it could not that it is left.
+def _lift(admin: Admin, done: _Set, own: Collection[TopicPartition] = ()) -> tuple[list[int], list[str]]:
+    """Put rates back, and take out the entries of brokers that have none any more.
 
-    Nothing is put back while a copy that it holds is under way: that would go on without a throttle.
+    Nothing is put back while a copy is under way under a throttle: that would go on without it.
+
+    Returns:
+        The brokers without it, and what is left, in words.
     """
-    replaced = journal.load()
-    if held := _held(admin, replaced, own):
-        return [held]
-    now = read_throttles(admin, replaced.brokers, ())
-    left = []
-    for broker, rates in sorted(replaced.brokers.items()):
-        if broker not in now.own:
-            left.append(
-                f"broker {broker} does not say whether the throttle is on it: {why}: {_TRY_AGAIN}; {_WHO_MAY}"
-                if (why := now.untold.get(f"broker {broker}"))
-                else f"the throttle is still on broker {broker}, which does not answer:"
-                " `reassign --verify` removes it once it is up"
-            )
-            continue
-        changes: dict[str, tuple[str, str | None]] = {}
-        for name, (before, ours) in rates.items():
-            # What somebody else has set meanwhile stays. What was there before may be what the broker has not
-            # yet heard to be replaced.
-            if now.own[broker].get(name) in {before, *ours}:
-                changes[name] = ("DELETE", None) if before is None else ("SET", str(before))
-        left += _try(admin, ConfigResourceType.BROKER, str(broker), changes) or replaced.forget(broker)
-    for topic, lists in sorted(replaced.topics.items()):
-        left += _remove_replicas(admin, topic, lists) or replaced.forget(topic)
-    journal.store(replaced)
-    return left
-
-
-def _held(admin: Admin, replaced: Replaced, own: Collection[TopicPartition]) -> str:
-    """Which copies are under way that runs have throttled, in words; empty if none is."""
-    if not replaced.topics:
-        return ""
     try:
-        moving = admin.ask(lambda client: client.list_partition_reassignments())
+        held = [tp for tp in _copied(admin) if tp not in own]
     except (ClusterError, KafkaError) as error:
-        return f"the throttle stays, as the cluster does not say what is under way: {error}: {_TRY_AGAIN}"
-    names = [
-        f"{tp.topic}-{tp.partition}"
+        return [], [
+            f"the throttle stays, as the cluster does not say what is under way: {error}: {_TRY_AGAIN}"
+        ]
+    if held:
+        return [], [f"the throttle stays while {_names(held)} is copied: {_TRY_AGAIN} after that"]
+    brokers = _brokers_in(done.replicas)
+    now = read_throttles(admin, brokers, ())
+    left: dict[int, list[str]] = {}
+    for broker in brokers:
+        if broker in now.own:
+            changes = _rates_back(now.own[broker], done.before.get(broker, {}), done.rate)
+            left[broker] = _try(admin, ConfigResourceType.BROKER, str(broker), changes)
+        elif why := now.untold.get(f"broker {broker}"):
+            left[broker] = [
+                f"broker {broker} does not say whether the throttle is on it: {why}: {_TRY_AGAIN}; {_WHO_MAY}"
+            ]
+        else:
+            left[broker] = [
+                (
+                    f"the throttle is still on broker {broker}, which does not answer: `placement verify`"
+                    " removes it once it is up"
+                )
+            ]
+    cleared = [broker for broker in brokers if not left[broker]]
+    said = [one for words in left.values() for one in words]
+    for topic, lists in sorted(done.replicas.items()):
+        gone = {
+            name: [one for one in entries if int(one.partition(":")[2]) in cleared]
+            for name, entries in lists.items()
+        }
+        said += _remove_replicas(admin, topic, gone)
+    return cleared, said
+
+
+def _rates_back(
+    now: Mapping[str, int], before: Mapping[str, int], rate: int | None
+) -> dict[str, tuple[str, str | None]]:
+    changes: dict[str, tuple[str, str | None]] = {}
+    for name in _RATES:
+        first, current = before.get(name), now.get(name)
+        # What somebody else has set meanwhile stays. What was there before may be what the broker has not yet
+        # heard to be replaced.
+        if current in {first, rate} if rate is not None else current is not None:
+            changes[name] = ("DELETE", None) if first is None else ("SET", str(first))
+    return changes
+
+
+def _common(some: Mapping[str, list[str]], others: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {name: [*{*entries} & {*others.get(name, [])}] for name, entries in some.items()}
+
+
+def _brokers_in(replicas: Lists) -> list[int]:
+    """The brokers that entries name."""
+    found = (one for lists in replicas.values() for entries in lists.values() for one in entries)
+    return sorted({int(one.partition(":")[2]) for one in found})
+
+
+def _copied(admin: Admin) -> list[TopicPartition]:
+    """The partitions that are copied under a throttle.
+
+    Raises:
+        ClusterError: The cluster does not say.
+        KafkaError: The same.
+    """
+    moving = admin.ask(lambda client: client.list_partition_reassignments())
+    listed = read_throttles(admin, (), {tp.topic for tp in moving}).replicas
+    return [
+        tp
         for tp, state in sorted(moving.items())
-        for _, ours in [replaced.topics.get(tp.topic, {}).get(FOLLOWER_REPLICAS, (False, []))]
-        if tp not in own and {f"{tp.partition}:{broker}" for broker in state["adding_replicas"]} & {*ours}
+        if {f"{tp.partition}:{broker}" for broker in state["adding_replicas"]}
+        & {*listed.get(tp.topic, {}).get(FOLLOWER_REPLICAS, [])}
     ]
-    if not names:
-        return ""
-    return f"the throttle stays while {first_of(names, _NAMED)} is copied: {_TRY_AGAIN} after that"
 
 
-def _remove_replicas(admin: Admin, topic: str, lists: Mapping[str, tuple[bool, Sequence[str]]]) -> list[str]:
+def _names(partitions: Collection[TopicPartition]) -> str:
+    return first_of([f"{tp.topic}-{tp.partition}" for tp in partitions], _NAMED)
+
+
+def _remove_replicas(admin: Admin, topic: str, gone: Mapping[str, Sequence[str]]) -> list[str]:
     try:
         said = describe_topics(admin, [topic], _REPLICAS)
     except (ClusterError, KafkaError) as error:
@@ -381,13 +410,13 @@ def _remove_replicas(admin: Admin, topic: str, lists: Mapping[str, tuple[bool, S
         return []
     now = said.settings[topic]
     changes: dict[str, tuple[str, str | None]] = {}
-    for name, (was_set, ours) in lists.items():
-        # A list that was not there before may be one of which the broker has not yet heard.
-        if was_set and name not in now:
+    for name, ours in gone.items():
+        if not ours:
             continue
         entries = _entries(now[name].value) if name in now else []
+        # No list may be one of which the broker has not yet heard.
         rest = [entry for entry in entries if entry not in ours]
-        changes[name] = ("SUBTRACT", ",".join(ours)) if rest or was_set else ("DELETE", None)
+        changes[name] = ("SUBTRACT", ",".join(ours)) if rest else ("DELETE", None)
     return _try(admin, ConfigResourceType.TOPIC, topic, changes)
 
 

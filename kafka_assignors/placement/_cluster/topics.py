@@ -58,18 +58,8 @@ def read_brokers(admin: Admin) -> Brokers:
     return found
 
 
-def read_cluster_id(admin: Admin) -> str:
-    """The id that the cluster was given when it was made."""
-    return str(admin.ask(lambda client: client.describe_cluster())["cluster_id"])
-
-
 def check_up(topics: Mapping[str, Placement], brokers: Brokers, *, allow_fenced: bool) -> None:
     """Check that replicas can be put on these brokers.
-
-    Args:
-        topics: The partitions that get new replicas, and the brokers that get them.
-        brokers: The cluster's.
-        allow_fenced: Whether fenced ones will do.
 
     Raises:
         PlacementError: A broker is fenced, or none of the cluster's.
@@ -166,12 +156,6 @@ def create_topic(
 def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement) -> None:
     """Add partitions to a topic; on return the cluster describes all of them so.
 
-    Args:
-        admin: The cluster.
-        topic: The topic.
-        present: The partitions that it has.
-        more: The partitions to add; their ids continue where the present ones end.
-
     Raises:
         PlacementError: They do not.
         ClusterError: The cluster does not add them.
@@ -207,9 +191,6 @@ def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str,
 
 def wait_described(wrong: Callable[[], Sequence[str]]) -> None:
     """Wait until a broker describes what was done: the one that is asked may hear of it later than others.
-
-    Args:
-        wrong: Says what is not yet as it is to be; nothing once all is.
 
     Raises:
         ClusterError: Something is wrong for too long.

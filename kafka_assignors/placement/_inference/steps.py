@@ -24,11 +24,6 @@ def fewest(
 ) -> tuple[list[tuple[int, AnyRun]], int]:
     """The first step and the fewest others that explain the rows, or as many of them as can be.
 
-    Args:
-        first: What the creation explains.
-        read_from: What an addition explains that begins at this row.
-        rows: How many there are.
-
     Returns:
         The steps with their beginnings among the rows, and how many rows they explain.
     """

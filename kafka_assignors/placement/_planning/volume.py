@@ -45,13 +45,7 @@ class Volume(NamedTuple):
         leaders: Mapping[tuple[str, int], int],
         sizes: Mapping[tuple[str, int], int],
     ) -> Volume:
-        """The volume of these moves.
-
-        Args:
-            moves: The replicas to copy.
-            leaders: (topic, partition) -> its leader, from which it is copied.
-            sizes: (topic, partition) -> bytes of its log.
-        """
+        """The volume of these moves."""
         sent, got, sent_at_once, got_at_once = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
         fetches: Counter[tuple[int | None, int]] = Counter()
         for move in moves:

@@ -45,9 +45,7 @@ def share_evenly(group: Group) -> IntArray:
 def _in_turn(members: IntArray, missing: IntArray) -> IntArray:
     """Members in the order in which they get a partition each: choices 3 and 4.
 
-    Args:
-        members: (M,) the members by id.
-        missing: (M,) what each member lacks of the quota; below 0 it gets nothing.
+    `missing` (M,) is what each lacks of the quota; below 0 it gets nothing.
     """
     lacks = missing[members]
     rounds = np.maximum(lacks, 0)

@@ -162,16 +162,7 @@ class Contraction:
 def _cells_of_topics(
     subscribed: TopicNumbers, subscription_of: IntArray, tick: Tick
 ) -> tuple[IntArray, Arcs]:
-    """Make one cell of all topics with the same subscribers.
-
-    Args:
-        subscribed: The different subscriptions; each topic is in one.
-        subscription_of: The subscription of each kind of member.
-        tick: See `plan_exact`.
-
-    Returns:
-        (T,) the cell of each topic, and the arcs from cells to kinds.
-    """
+    """(T,) the cell of each topic, one of all with the same subscribers; and the arcs from cells to kinds."""
     topics = subscribed.topics
     numbers: dict[bytes, int] = {}
     if subscribed.is_dense:

@@ -349,8 +349,7 @@ class _Sender:
     def lengthen(self) -> bool:
         """Find the length of the cheapest path that is left (Dijkstra's search with Dial's buckets).
 
-        Returns:
-            False if there is none; distances are then 1 for what can be reached, and 0 for the rest.
+        If there is none, distances are then 1 for what can be reached, and 0 for the rest.
         """
         distance = self.distance
         further = [_FAR] * (self.the_pool + 1)  # all lengths here are those beyond `distance`

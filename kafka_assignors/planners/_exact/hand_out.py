@@ -2,19 +2,47 @@
 
 import numpy as np
 
-from kafka_assignors._model.arrays import NOBODY, IntArray, stable_order
+from kafka_assignors._model.arrays import NOBODY, IntArray, nonzero, stable_order
 from kafka_assignors._model.group import Group
+from kafka_assignors.planners._exact.stage import SHUT, Stage
+
+
+def hand_out(stage: Stage) -> IntArray:
+    """(N,) the owner of each partition by what the arcs carry."""
+    stage.tick()
+    group, arcs, nodes, carried = stage.group, stage.arcs, stage.nodes, stage.carried
+    owner = group.owner.copy()
+    kept = np.zeros_like(carried)
+    if (owner != NOBODY).any():
+        arc = stage.stays_on
+        owned = stage.number_of_owned()
+        kept = np.minimum(owned, carried)
+        owner[arc == SHUT] = NOBODY
+        release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
+    stage.tick()
+    new = carried - kept
+    there = nonzero(new)
+    free = (owner == NOBODY).nonzero()[0]
+    by_cell = stable_order(stage.contraction.cell_of[free], stage.supply.size)
+    to = np.empty_like(free)
+    to[by_cell] = arcs.nodes[there].repeat(new[there])
+    by_node = stable_order(to, nodes.members.size)
+    coming = np.bincount(to, minlength=nodes.members.size)
+    loads = np.bincount(owner + 1, minlength=nodes.of_member.size + 1)[1:]
+    up_to = ((nodes.sure + nodes.more) // nodes.members)[nodes.of_member]
+    up_to = np.where((coming > 0)[nodes.of_member], up_to, 0)
+    member = _least_loaded(loads, up_to, nodes.of_member)
+    slots = np.bincount(nodes.of_member[member], minlength=nodes.members.size)
+    first = slots.cumsum() - slots
+    chosen = np.arange(free.size) + (first - (coming.cumsum() - coming)).repeat(coming)
+    owner[free[by_node]] = member[chosen]
+    return owner
 
 
 def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, keeps: IntArray) -> None:
     """Take partitions from their owners: of each kind the lowest ids stay, in any topic.
 
-    Args:
-        group: The group.
-        owner: (N,) the owners, changed in place.
-        kind: (N,) the kind of each partition; -1 for those that are not in question.
-        has: How many partitions there are of each kind.
-        keeps: How many of each kind stay.
+    `owner` (N,) is changed in place. `kind` (N,) is -1 for partitions that are not in question.
     """
     short = keeps < has
     if not short.any():
@@ -29,14 +57,8 @@ def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, kee
     owner[partitions[order[place >= keeps[kinds]]]] = NOBODY
 
 
-def least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
-    """Members by node, in the order in which they get a partition each: the least loaded first.
-
-    Args:
-        loads: (M,) the partitions that each member has.
-        up_to: (M,) the partitions that it may have in the end.
-        node: (M,) its node.
-    """
+def _least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
+    """Members by node, in the order in which they get a partition each: the least loaded first."""
     slots = np.maximum(up_to - loads, 0)
     member = np.arange(loads.size).repeat(slots)
     level = np.arange(member.size) - (slots.cumsum() - slots - loads).repeat(slots)

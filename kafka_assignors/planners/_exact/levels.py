@@ -76,10 +76,7 @@ def find_levels(network: FlowNetwork, sizes: Sizes, tick: Tick) -> Levels:
     with more partitions a member than the rest. Nothing can pass from it to the rest, and what the rest sends
     to it already could only be less. So each of the two is solved by itself.
 
-    Args:
-        network: Arcs and supply, with or without a flow. Flow, load and supply are updated.
-        sizes: The members of its nodes.
-        tick: See `plan_exact`.
+    The network's flow, load and supply are updated.
     """
     given = network.load - sums(network.heads, network.flow, network.load.size)
     sure, more = np.zeros_like(network.load), np.zeros_like(network.load)
@@ -128,10 +125,7 @@ def quotas(total: int, sizes: Sizes, given: IntArray) -> tuple[IntArray, IntArra
     The j-th unit of a member of weight w comes at (2j - 1) / w. To give always the unit that comes first
     makes the sum of load²/w least. All units before some point are sure, those at this point are for some.
 
-    Args:
-        total: The units, those that are given included.
-        sizes: The members of the nodes.
-        given: Units that the members of each node have in any case.
+    `total` includes the units `given` (V,), which the members of each node have in any case.
     """
     members, weight, lower, upper = sizes.members, sizes.weight, sizes.lower, sizes.upper
 

@@ -39,13 +39,6 @@ class ClassArchive:
     """The file for one Java and one set of jars, which may not be there yet.
 
     Java ignores a file that is damaged, or of other jars.
-
-    Args:
-        java_home: Java's folder.
-        jars: The class path; the file is beside the first.
-
-    Attributes:
-        path: Where it is.
     """
 
     def __init__(self, java_home: Path, jars: Sequence[Path]) -> None:
@@ -57,11 +50,7 @@ class ClassArchive:
         self.path = jars[0].with_name(f"classes-{digest}.jsa")
 
     def flags(self, note: Path | None = None) -> list[str]:
-        """What to start Java with.
-
-        Args:
-            note: Where Java is to note the classes that it loads, if there is no archive.
-        """
+        """What to start Java with."""
         if self.path.exists():
             return [_ALIKE, f"-XX:SharedArchiveFile={self.path}"]
         return [_ALIKE] if note is None else [_ALIKE, f"-XX:DumpLoadedClassList={note}"]
@@ -72,10 +61,6 @@ class ClassArchive:
 
         If the context ends sooner, nothing is left, and the next cluster tries again. A failure is logged:
         without the file all works as well.
-
-        Args:
-            note: Where Java has noted classes.
-            java: Java's program, its flags, and the class path.
         """
         lock = FileLock(self.path.with_suffix(".lock"))
         with contextlib.ExitStack() as stack:

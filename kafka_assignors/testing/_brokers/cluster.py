@@ -281,52 +281,65 @@ def kafka_cluster(
     way = how or choose_way(bootstrap, os.environ.get("KAFKA_IMAGE"), _docker_has_image)
     log.info("a Kafka cluster of %d nodes: %s", nodes, way)
     if way == "given":
-        wishes = {
-            f"settings={sorted(settings or {})}": settings,
-            f"security={security!r}": security != "plaintext",
-            "proxied=True": proxied,
-        }
-        yield _given_cluster(bootstrap, nodes, [wish for wish, wished in wishes.items() if wished])
+        yield _given_cluster(bootstrap, nodes, settings, security, proxied=proxied)
         return
     with contextlib.ExitStack() as stack:
-        credentials = None
-        if security != "plaintext":
-            credentials = Credentials(security, Path(stack.enter_context(TemporaryDirectory())))
-        open_or_not = OPEN if credentials is None else credentials.security
-        network = stack.enter_context(Network(range(1, nodes + 1), open_or_not)) if proxied else None
-        layout = Layout(
-            nodes=nodes,
-            settings={**common_settings(nodes), **(settings or {})},
-            credentials=credentials,
-            proxies=() if network is None else network.access.servers,
+        cluster = _started_cluster(
+            stack, nodes, way, settings=settings or {}, security=security, proxied=proxied, progress=progress
         )
-        brokers = stack.enter_context(_started_brokers(way, layout, progress))
-        check_known(brokers[0].log(), settings or ())
-        servers = [broker.addresses[layout.clients] for broker in brokers]
-        if credentials is not None:
-            create_user(credentials.security, brokers[0].bootstrap, servers)
-        if network is not None:
-            network.lead_to({broker.node_id: broker.addresses[PROXIED] for broker in brokers})
-        cluster = Cluster(servers, nodes, way, tuple(brokers), open_or_not, network)
-        try:
+        with _saying_who_died(cluster):
             yield cluster
-        except Exception as error:
-            # What failed in the context most likely did so for want of the broker: tell both.
-            if (death := cluster.death()) is not None:
-                error.add_note(death)
-            raise
-        finally:
-            cluster._ended.set()  # noqa: SLF001 - its own maker's
+
+
+@contextlib.contextmanager
+def _saying_who_died(cluster: Cluster) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # What failed in the context most likely did so for want of the broker: tell both.
         if (death := cluster.death()) is not None:
-            raise BrokerDiedError(death)
+            error.add_note(death)
+        raise
+    finally:
+        cluster._ended.set()  # noqa: SLF001 - its own maker's
+    if (death := cluster.death()) is not None:
+        raise BrokerDiedError(death)
+
+
+def _started_cluster(
+    stack: contextlib.ExitStack,
+    nodes: int,
+    way: How,
+    *,
+    settings: Mapping[str, str | int],
+    security: Level,
+    proxied: bool,
+    progress: bool,
+) -> Cluster:
+    """A cluster that ends with the stack."""
+    credentials = None
+    if security != "plaintext":
+        credentials = Credentials(security, Path(stack.enter_context(TemporaryDirectory())))
+    open_or_not = OPEN if credentials is None else credentials.security
+    network = stack.enter_context(Network(range(1, nodes + 1), open_or_not)) if proxied else None
+    layout = Layout(
+        nodes=nodes,
+        settings={**common_settings(nodes), **settings},
+        credentials=credentials,
+        proxies=() if network is None else network.access.servers,
+    )
+    brokers = stack.enter_context(_started_brokers(way, layout, progress))
+    check_known(brokers[0].log(), settings)
+    servers = [broker.addresses[layout.clients] for broker in brokers]
+    if credentials is not None:
+        create_user(credentials.security, brokers[0].bootstrap, servers)
+    if network is not None:
+        network.lead_to({broker.node_id: broker.addresses[PROXIED] for broker in brokers})
+    return Cluster(servers, nodes, way, tuple(brokers), open_or_not, network)
 
 
 def incomplete(views: Mapping[int, ClusterState | str]) -> list[str]:
-    """What is missing in a cluster, by the words of its running nodes.
-
-    Args:
-        views: The view of each running node, or why it has none.
-    """
+    """What is missing in a cluster, by the words of its running nodes."""
     running = views.keys()
     wrong = []
     for node, view in views.items():
@@ -399,12 +412,24 @@ def common_settings(nodes: int) -> dict[str, str | int]:
     }
 
 
-def _given_cluster(bootstrap: str | None, nodes: int, wished: Sequence[str]) -> Cluster:
+def _given_cluster(
+    bootstrap: str | None,
+    nodes: int,
+    settings: Mapping[str, str | int] | None,
+    security: Level,
+    *,
+    proxied: bool,
+) -> Cluster:
     if not bootstrap:
         raise ClusterUnavailableError(
             "no running cluster is named: set KAFKA_BOOTSTRAP=host:port, or start one (how='embedded')"
         )
-    if wished:
+    wishes = {
+        f"settings={sorted(settings or {})}": settings,
+        f"security={security!r}": security != "plaintext",
+        "proxied=True": proxied,
+    }
+    if wished := [wish for wish, is_wished in wishes.items() if is_wished]:
         raise ClusterUnavailableError(
             f"the cluster at {bootstrap} is given, so {' and '.join(wished)} cannot be had of it: "
             "insist on one that is started here (how='embedded' or how='docker')"

@@ -54,13 +54,7 @@ _CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"  # any will do: the containers share a ne
 class ContainerBroker(Broker):
     """One node: a broker and controller in a container, which keeps its data when it is down.
 
-    Args:
-        image: Has apache/kafka's interface: KAFKA_* variables and /etc/kafka/docker/run.
-        node_id: 1, 2, ...
-        layout: The cluster.
-        ports: The ports of the engine's host where its listeners are, by name. Chosen here and not by the
-            engine, which would choose others when the container starts again.
-        network: What it shares with the other nodes.
+    Its ports are chosen here, as the engine would choose others when the container starts again.
     """
 
     def __init__(
@@ -177,9 +171,6 @@ def image_available() -> bool:
 @contextlib.contextmanager
 def started_brokers(layout: Layout) -> Iterator[Sequence[ContainerBroker]]:
     """Brokers in containers with a network of their own, ready for clients; removed with the context.
-
-    Args:
-        layout: What to start; listeners, racks and the like are added to its settings unless they are there.
 
     Raises:
         ClusterUnavailableError: No engine answers, there is no image, a container cannot be started, or the

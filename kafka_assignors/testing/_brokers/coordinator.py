@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.protocol.admin import ElectionType
 
-from kafka_assignors.coordinator._finding import GROUPS_TOPIC, partition_for_group
+from kafka_assignors._groups.finding import GROUPS_TOPIC, partition_for_group
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.metadata import (
     SeenPartition,

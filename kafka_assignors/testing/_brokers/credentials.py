@@ -31,12 +31,7 @@ _LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 class Credentials:
     """An authority with certificates, and a user, as far as the level of security wants them.
 
-    Args:
-        level: What the cluster is to require.
-        folder: Gets the authority's certificate, for clients; must last as long as the cluster.
-
-    Attributes:
-        security: What clients need.
+    The folder gets the authority's certificate, for clients; it must last as long as the cluster.
 
     Raises:
         ClusterUnavailableError: trustme is not installed, which makes the certificates.
@@ -59,8 +54,7 @@ class Credentials:
     def key_store(self, host: str) -> bytes:
         """A broker's key and certificate in PEM; the key in PKCS#8, the only form that Kafka reads.
 
-        Args:
-            host: Where clients reach the broker; besides by 127.0.0.1, as through a proxy.
+        Clients reach the broker at the host, and at 127.0.0.1, as through a proxy.
         """
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - comes with trustme
 
@@ -72,12 +66,7 @@ class Credentials:
         return b"".join([pkcs8, *(certificate.bytes() for certificate in issued.cert_chain_pems)])
 
     def broker_settings(self, listener: str, key_store: str) -> dict[str, str]:
-        """What makes a broker require it of those who come to a listener.
-
-        Args:
-            listener: The listener's name.
-            key_store: The file that has what `key_store` made.
-        """
+        """What makes a broker require it of those who come to a listener."""
         prefix = f"listener.name.{listener.lower()}"
         settings: dict[str, str] = {}
         if self.security.encrypted:

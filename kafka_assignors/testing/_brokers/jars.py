@@ -93,9 +93,7 @@ def fetch_jars(coordinates: Sequence[str], *, progress: bool = True) -> list[Pat
 
     For what cannot stand on one class path with Kafka's server, such as classes of an older release.
 
-    Args:
-        coordinates: Maven coordinates ("group:artifact:version"), resolved together; at least one.
-        progress: As in `kafka_jars`.
+    Coordinates are Maven's ("group:artifact:version"), resolved together.
 
     Returns:
         The jars, sorted by name.

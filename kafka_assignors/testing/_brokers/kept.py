@@ -219,9 +219,6 @@ def _until_unused(place: _Place, cluster: Cluster) -> IO[str] | None:
 def main(folder: str) -> int:
     """Start a keeper that outlives this process.
 
-    Args:
-        folder: Where users and keeper meet.
-
     Returns:
         0 when its cluster can be used, 1 if it cannot.
     """

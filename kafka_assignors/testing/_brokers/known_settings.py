@@ -23,9 +23,8 @@ _PLUG_IN: Final = re.compile(r"\.(class|class\.name|classes|reporters)$")
 def check_known(log: str, settings: Iterable[str]) -> None:
     """Refuse settings that a broker does not know, by what it logs of all that it knows when it starts.
 
-    Args:
-        log: All that the broker has logged since its start. One that logs otherwise is not judged.
-        settings: The names. Those for one listener pass, and all if one of them names a class of a plug-in.
+    A broker that logs otherwise is not judged. Settings for one listener pass, and all if one of them names a
+    class of a plug-in.
 
     Raises:
         UnknownSettingError: A name is unknown; the message has those that are nearest to it.

@@ -52,12 +52,7 @@ class Layout:
         return self.credentials is not None and self.credentials.security.encrypted
 
     def node_settings(self, node_id: int, key_store: str) -> dict[str, str | int]:
-        """The settings of a node, but for addresses.
-
-        Args:
-            node_id: 1, 2, ...
-            key_store: The file with the node's key, if it needs one.
-        """
+        """The settings of a node, but for addresses."""
         settings: dict[str, str | int] = {
             "process.roles": "broker,controller",
             "node.id": node_id,
@@ -70,12 +65,7 @@ class Layout:
         return settings
 
     def advertised(self, node_id: int, addresses: Mapping[str, str]) -> dict[str, str]:
-        """What a node advertises to clients as its listeners: where they are, or where the proxy is.
-
-        Args:
-            node_id: 1, 2, ...
-            addresses: Where each listener is, "host:port".
-        """
+        """What a node advertises to clients as its listeners: where they are, or where the proxy is."""
         return {**addresses, **({PROXIED: self.proxies[node_id - 1]} if self.proxies else {})}
 
 

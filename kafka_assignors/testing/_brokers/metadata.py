@@ -7,7 +7,7 @@ shows whether it is back, and what it knows by now.
 from __future__ import annotations
 
 import socket
-import struct
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ from kafka.protocol.metadata import (
     MetadataResponse,
 )
 
+from kafka_assignors._cluster.reaching import exchange
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -32,7 +34,6 @@ _ANSWER_SECONDS = 5.0
 _METADATA_VERSION = 9  # brokers from 2.4 on
 _FIND_COORDINATOR_VERSION = 3  # likewise
 _DESCRIBE_GROUPS_VERSION = 4  # likewise
-_MOST_BYTES = 100_000_000  # what a broker accepts at most; other answers are not Kafka's
 _GROUP = 0  # the type of key of a group
 
 
@@ -40,12 +41,7 @@ _GROUP = 0  # the type of key of a group
 class SeenPartition:
     """A partition, as a broker knows it.
 
-    Attributes:
-        topic: Its topic.
-        number: Its number in the topic.
-        leader: The node that leads it, -1 if none does.
-        replicas: The nodes that have it; the first is the preferred leader.
-        in_sync: Those of them that have all of it.
+    Its leader is -1 if no node leads it; the first of its replicas is the preferred leader.
     """
 
     topic: str
@@ -59,9 +55,7 @@ class SeenPartition:
 class ClusterState:
     """A cluster, as a broker knows it.
 
-    Attributes:
-        brokers: The addresses ("host:port") of the nodes that it takes for alive, by node id.
-        partitions: All partitions, of internal topics too.
+    Of the nodes that it takes for alive, the addresses ("host:port").
     """
 
     brokers: Mapping[int, str]
@@ -71,14 +65,10 @@ class ClusterState:
 def cluster_state(server: str) -> ClusterState:
     """Ask a broker for its view of the cluster.
 
-    Args:
-        server: "host:port" of a listener without security.
-
     Raises:
         OSError: It does not answer.
     """
-    request = MetadataRequest[_METADATA_VERSION](topics=None)
-    answer = MetadataResponse.decode(ask(server, request), version=_METADATA_VERSION, header=True)
+    answer = ask(server, MetadataRequest(topics=None), MetadataResponse, _METADATA_VERSION)
     return ClusterState(
         brokers={broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers},
         partitions=tuple(
@@ -100,16 +90,11 @@ def coordinator_by(server: str, group_id: str) -> int | None:
 
     The first question in a cluster makes it create the topic of the groups, which takes a moment.
 
-    Args:
-        server: "host:port" of a listener without security.
-        group_id: The group; need not exist.
-
     Raises:
         OSError: It does not answer.
     """
-    request = FindCoordinatorRequest[_FIND_COORDINATOR_VERSION](key=group_id, key_type=_GROUP)
-    data = ask(server, request)
-    answer = FindCoordinatorResponse.decode(data, version=_FIND_COORDINATOR_VERSION, header=True)
+    request = FindCoordinatorRequest(key=group_id, key_type=_GROUP)
+    answer = ask(server, request, FindCoordinatorResponse, _FIND_COORDINATOR_VERSION)
     return None if answer.error_code else int(answer.node_id)
 
 
@@ -118,16 +103,11 @@ def fault_of_coordinator(server: str, group_id: str) -> str:
 
     While it loads the groups it answers none of their members.
 
-    Args:
-        server: "host:port" of a listener without security.
-        group_id: The group; need not exist.
-
     Raises:
         OSError: It does not answer.
     """
-    request = DescribeGroupsRequest[_DESCRIBE_GROUPS_VERSION](groups=[group_id])
-    data = ask(server, request)
-    answer = DescribeGroupsResponse.decode(data, version=_DESCRIBE_GROUPS_VERSION, header=True)
+    request = DescribeGroupsRequest(groups=[group_id])
+    answer = ask(server, request, DescribeGroupsResponse, _DESCRIBE_GROUPS_VERSION)
     (group,) = answer.groups
     return str(for_code(group.error_code).__name__) if group.error_code else ""
 
@@ -135,14 +115,10 @@ def fault_of_coordinator(server: str, group_id: str) -> str:
 def version_by(server: str) -> str:
     """The release of Kafka by the requests that a broker knows, "4.3"; the newest that kafka-python knows.
 
-    Args:
-        server: "host:port" of a listener without security.
-
     Raises:
         OSError: It does not answer.
     """
-    data = ask(server, ApiVersionsRequest[0]())
-    answer = ApiVersionsResponse.decode(data, version=0, header=True)
+    answer = ask(server, ApiVersionsRequest(), ApiVersionsResponse, 0)
     known = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
     return ".".join(map(str, infer_broker_version_from_api_versions(known)))
 
@@ -157,27 +133,15 @@ def first_answer(servers: Iterable[str]) -> ClusterState | None:
     return None
 
 
-def ask(server: str, request: Any) -> bytes:
-    """Send a request of kafka-python's to a broker; its answer, with the header.
+def ask(server: str, request: Any, response: Any, version: int) -> Any:
+    """Send a request of kafka-python's to a broker.
 
     Raises:
         OSError: It does not answer.
     """
     host, _, port = server.rpartition(":")
-    request.with_header(correlation_id=1, client_id="kafka-assignors")
-    with (
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS) as connection,
-        connection.makefile("rb") as answers,
-    ):
-        connection.sendall(request.encode(header=True, framed=True))
-        size = int(struct.unpack(">i", _exactly(answers, 4))[0])
-        if not 0 <= size <= _MOST_BYTES:
-            raise ConnectionError(f"{server} does not speak Kafka in plain text: an answer of {size} bytes")
-        return _exactly(answers, size)
-
-
-def _exactly(stream: Any, size: int) -> bytes:
-    data: bytes = stream.read(size)
-    if len(data) < size:
-        raise ConnectionError(f"the broker closed the connection after {len(data)} of {size} bytes")
-    return data
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS) as connection:
+        try:
+            return exchange(connection, request, response, version, time.monotonic() + _ANSWER_SECONDS)
+        except ValueError as error:
+            raise ConnectionError(f"{server} does not speak Kafka in plain text: {error}") from error

@@ -32,12 +32,7 @@ _MOST_BYTES = 100_000_000  # of a request, as brokers have it (socket.request.ma
 class Rule:
     """What happens to the connections of a client, a broker, or both.
 
-    Attributes:
-        kind: Pass bytes late, reset and refuse connections, or let no byte pass.
-        client: The client id, None for all.
-        broker: The node id, None for all.
-        direction: Which bytes, for all kinds but "drop".
-        seconds: How late.
+    Client and broker are None for all.
     """
 
     kind: Literal["delay", "drop", "half_open"]
@@ -98,11 +93,7 @@ class Stream(NamedTuple):
 class Link:
     """A client's connection through the proxy.
 
-    Attributes:
-        broker: The node at its other end.
-        task: Carries its bytes; cancelled, it resets both ends.
-        client: The client id, None until the first request and where it cannot be read.
-        traffic: Where to count.
+    Its client is None until the first request, and where it cannot be read.
     """
 
     broker: int
@@ -113,9 +104,6 @@ class Link:
 
 def client_id_in(data: bytes) -> tuple[bool, str | None]:
     """The client id in the header of the first request of a connection.
-
-    Args:
-        data: The first bytes of the connection.
 
     Returns:
         Whether there are enough bytes to know, and the id. The id is None if there is none, or these bytes

@@ -27,12 +27,6 @@ def create_user(
 ) -> None:
     """Create the user on a new cluster, and wait until every broker accepts it. Does nothing without SASL.
 
-    Args:
-        security: What the cluster requires: its user and password.
-        bootstrap: A listener without security.
-        servers: The listeners with it.
-        timeout: In seconds, for each broker.
-
     Raises:
         ClusterUnavailableError: A broker does not accept the user.
     """

@@ -45,10 +45,7 @@ exec "$@" 3<&-
 class WatchedProcess:
     """A child process that ends when this Python does, and that a Ctrl-C in the terminal does not reach.
 
-    Args:
-        command: Program and arguments.
-        output: File for stdout and stderr; overwritten.
-        folder: To be removed if this Python ends without having called `end`.
+    Its folder is removed if this Python ends without having called `end`.
     """
 
     def __init__(self, command: Sequence[str], output: Path, folder: Path) -> None:

@@ -32,22 +32,8 @@ Not shorter: a leader whose poll ends while it waits for its own SyncGroup may n
 class WorkerConfig:
     """All that a member needs to know; crosses the border of a process as one line of JSON.
 
-    Attributes:
-        access: The cluster.
-        group_id: The group to join.
-        name: Client id, and so the beginning of the member id.
-        topics: The topics to subscribe to; empty if there is a pattern.
-        pattern: Regular expression for the topics, matched from the start of their names.
-        client: The library, or "package.module:function" (or "file.py:function") of the user's own.
-        assignors: In order of preference: a name, or what to import and its arguments. None for the
-            library's own choice.
-        instance_id: Makes it a static member (KIP-345).
-        settings: Further settings of the consumer.
-        commit: When to commit.
-        poll_ms: How long one poll waits, see `POLL_MS`; 1 at least.
-        work_ms: How long the application works after each poll, before it commits and obeys; 0 at least.
-        held: Whether to wait for the command `release` before it makes its consumer.
-        recalls_joins: Whether its client looks at a join that it would forget; see `ConsumerGroup`.
+    `ConsumerGroup` has what each part means. An assignor is a name, or what to import and its arguments; the
+    client a library, or "package.module:function" (or "file.py:function") of the user's own.
     """
 
     access: Access

@@ -19,24 +19,17 @@ import time
 import uuid
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, cast
-
-import confluent_kafka.admin
-from confluent_kafka import KafkaException
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
     CutOff,
     Event,
-    Processed,
     Reconnected,
-    Started,
     StateReported,
-    name_of,
 )
-from kafka_assignors._timelines.losses import may_end_others, what_counts
-from kafka_assignors._timelines.records import handled_by
+from kafka_assignors._timelines.losses import may_end_others
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.network import network_of
@@ -51,11 +44,17 @@ from kafka_assignors.testing._groups.specs import (
     Topics,
     usual_settings,
 )
-from kafka_assignors.testing._groups.waiting import GroupNotStableError, describe_group, how_ended
-from kafka_assignors.testing._topics import admin_client, existing_partitions
+from kafka_assignors.testing._groups.waiting import (
+    GroupNotStableError,
+    Unhandled,
+    describe_group,
+    how_ended,
+    names_of_ids,
+)
+from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from confluent_kafka.admin import AdminClient
     from kafka import TopicPartition
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._brokers.access import Kafka
     from kafka_assignors.testing._brokers.network import Network
     from kafka_assignors.testing._groups.runners import Place
+    from kafka_assignors.testing._groups.specs import OwnParts
     from kafka_assignors.testing._groups.stability import BrokersView
     from kafka_assignors.testing._load import Load
 
@@ -180,33 +180,20 @@ class ConsumerGroup:
         self,
         name: str | None = None,
         *,
-        client: ClientSpec | None = None,
-        assignors: Sequence[AssignorSpec] | None = None,
-        topics: Topics | None = None,
         instance_id: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        place: Place | None = None,
-        access: Kafka | None = None,
-        poll_ms: int | None = None,
-        work_ms: int | None = None,
         held: bool = False,
+        **own: Unpack[OwnParts],
     ) -> Member:
         """Start a member. Does not wait for it: `wait_stable` does, until it is in the group.
 
         Args:
             name: Its name, unique in the group; "m1", "m2"... by default.
-            client: Its client library or function, instead of the group's.
-            assignors: Its assignors, instead of the group's.
-            topics: What it subscribes to, instead of the group's.
             instance_id: Makes it a static member (KIP-345).
-            settings: Settings of its consumer, on top of the group's.
-            place: A process or a thread, instead of the group's.
-            access: How it reaches the cluster, if not as the group does; say through a proxy.
-            poll_ms: How long one poll waits, instead of the group's; of an application with its own loop,
-                which decides by itself, neither this nor `work_ms`.
-            work_ms: How long it works after each poll and before it commits, instead of the group's.
             held: Start its process or thread, but let it wait for `Member.release` before it makes its
                 consumer: so that many can join at one moment.
+            **own: What it has instead of the group's: `client`, `assignors`, `topics`, `place`, `poll_ms`,
+                `work_ms`. Its `settings` come on top of the group's. `access` is how it reaches the cluster,
+                say through a proxy. An application with its own loop decides by itself how long it polls.
 
         Raises:
             ValueError: There is a member of that name, or a poll is to take no time. An assignor cannot be
@@ -217,30 +204,10 @@ class ConsumerGroup:
         name = f"m{len(self.members) + 1}" if name is None else name
         if name in self.members:
             raise ValueError(f"the group has a member named {name!r} already")
-        spec = self._usual.changed(
-            topics=topics,
-            assignors=assignors,
-            client=client,
-            place=place,
-            access=None if access is None else Access.to(access),
-            poll_ms=poll_ms,
-            work_ms=work_ms,
-            settings=settings,
-        )
+        spec = self._usual.changed(**own)
         config = spec.config(self.group_id, name, instance_id=instance_id, held=held)
         config.to_json()  # fails before there is a process
-        rejoin = partial(
-            self.join,
-            client=client,
-            assignors=assignors,
-            topics=topics,
-            instance_id=instance_id,
-            settings=settings,
-            place=place,
-            access=access,
-            poll_ms=poll_ms,
-            work_ms=work_ms,
-        )
+        rejoin = partial(self.join, instance_id=instance_id, **own)
         with self._changed:
             self.members[name] = member = Member(
                 config, spec.topics, spec.place, record=self.record, wait_for=self.wait_for, rejoin=rejoin
@@ -357,8 +324,8 @@ class ConsumerGroup:
             if not wrong:
                 view = self.describe()
                 wrong = [
-                    *stability.against_brokers(awaited, view, self._names),
-                    *self._against_topics(awaited, view, partitions, ownership),
+                    *stability.against_brokers(awaited, view, names_of_ids(self.members.values())),
+                    *stability.against_brokers_topics(awaited, view, self._client, partitions, ownership),
                     *stability.against_expectation(awaited, expect or {}),
                 ]
             now = time.monotonic()
@@ -390,83 +357,32 @@ class ConsumerGroup:
             GroupNotStableError: They have not; the message counts what is missing. Or nothing was produced.
         """
         self.wait_for(lambda: load.produced, timeout, f"a record of the load on {load.topic}")
-        produced = load.produced
+        unhandled = Unhandled(load.produced)
         deadline = Deadline(self.timeout if timeout is None else timeout)
-        seen = 0
         doomed = False
-        processing: frozenset[str] = frozenset()
-        missing: dict[TopicPartition, set[int]] = {}
         while True:
             with self._changed:
-                events = self.events_since(seen)
-                # Else only what is new counts: timelines grow long, and this is asked often.
-                anew = not seen or any(
-                    isinstance(one, Processed | Started) and one.member not in processing for one in events
-                )
-                timeline = self.timeline if anew else None
-            seen += len(events)
-            if timeline is not None:
-                processing = timeline.processing
-                word, counts = what_counts(timeline)
-                missing = {one: {*offsets} for one, offsets in timeline.missing(produced).items()}
-            else:
-                for event in handled_by(events, processing):
-                    for partition, first, last in event.records:
-                        if partition in missing:
-                            missing[partition].difference_update(range(first, last + 1))
-            missing = {partition: offsets for partition, offsets in missing.items() if offsets}
-            if not missing and not doomed:
+                events = self._events[unhandled.seen :]
+                timeline = self.timeline if unhandled.is_changed_by(events) else None
+            unhandled.follow(events, timeline)
+            if not unhandled.missing and not doomed:
                 return
-            wrong = [
-                f"{name_of(partition)}: {len(offsets)} of {produced[partition]} missing,"
-                f" the first is {min(offsets)}"
-                for partition, offsets in sorted(missing.items())
-            ]
+            wrong = unhandled.counted()
             if deadline.passed:
-                wrong += self._log_ends(missing)
-            doomed = self._give_up_if(f"all records to be {word} ({counts})", wrong, deadline)
+                wrong += stability.log_ends(self._client, unhandled.missing)
+            doomed = self._give_up_if(f"all records to be {unhandled.word}", wrong, deadline)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
-
-    def _log_ends(self, partitions: Collection[TopicPartition]) -> list[str]:
-        """Where the brokers' logs end: whether what is missing is there at all."""
-        latest = cast("Any", confluent_kafka.admin).OffsetSpec.latest()
-        ends = self._client.list_offsets({confluent_kafka.TopicPartition(*one): latest for one in partitions})
-        told: list[str] = []
-        for one, end in ends.items():
-            try:
-                told.append(f"the log of {one.topic}-{one.partition} ends at {end.result().offset}")
-            except KafkaException as error:
-                told.append(f"no broker says where the log of {one.topic}-{one.partition} ends: {error}")
-        return told
 
     def describe(self) -> BrokersView:
         """Ask the coordinator about the group, by a client that is no member."""
         return stability.describe(self._client, self.group_id)
-
-    def _against_topics(
-        self,
-        members: Collection[Member],
-        view: BrokersView,
-        partitions: Collection[TopicPartition] | None,
-        ownership: Sharing,
-    ) -> list[str]:
-        try:
-            existing = existing_partitions(self._client)
-        except KafkaException as error:  # the broker that was asked may just be going down
-            return [f"no broker says which topics there are: {error}"]
-        return [*stability.against_topics(members, view, existing, partitions, ownership)]
 
     @property
     def _client(self) -> AdminClient:
         if self._admin is None:
             raise RuntimeError(f"group {self.group_id} is closed")
         return self._admin
-
-    @property
-    def _names(self) -> Mapping[str, str]:
-        """Member id -> the name of the member that had it last."""
-        return {member.member_id: member.name for member in self.members.values()}
 
     def _give_up_if(self, what: str, wrong: Sequence[str], deadline: Deadline) -> bool:
         """Give up if the time is over or a member has ended by itself.
@@ -476,9 +392,13 @@ class ConsumerGroup:
         """
         members = [*self.members.values()]
         ended = [member.name for member in members if member.ended_by_itself]
-        if not deadline.passed and (not ended or self._may_lose_others(ended)):
+        may_end_more = ended and self.present() and may_end_others(self.timeline, ended)
+        if not deadline.passed and (not ended or may_end_more):
             return bool(ended)
-        self._hear_of(members)
+        with self._changed:
+            heard = len(self._events)
+            awaited = {member.name for member in members if member.ask_state()}
+            self._changed.wait_for(lambda: awaited <= self._answered(heard), _ANSWER_SECONDS)
         timeline = self.timeline
         headline = f"gave up waiting for {what}" if ended else deadline.text(what, ())
         raise GroupNotStableError(
@@ -487,24 +407,11 @@ class ConsumerGroup:
                 [*how_ended(timeline, ended), *wrong],
                 members=members,
                 view=self.describe(),
-                names=self._names,
                 timeline=timeline,
                 since=deadline.began,
             )
         )
 
-    def _may_lose_others(self, ended: Sequence[str]) -> bool:
-        """Whether others will get a record at which members ended, and so say whether it ends them, too."""
-        return bool(self.present()) and may_end_others(self.timeline, ended)
-
-    def _hear_of(self, members: Iterable[Member]) -> None:
-        """Have those that can answer say where they stand, and for how long they have not polled."""
-        with self._changed:
-            heard = len(self._events)
-            awaited = {member.name for member in members if member.ask_state()}
-
-            def all_answered() -> bool:
-                news = self._events[heard:]
-                return awaited <= {event.member for event in news if isinstance(event, StateReported)}
-
-            self._changed.wait_for(all_answered, _ANSWER_SECONDS)
+    def _answered(self, heard: int) -> set[str]:
+        """Who said where it stands, after so many events."""
+        return {event.member for event in self._events[heard:] if isinstance(event, StateReported)}

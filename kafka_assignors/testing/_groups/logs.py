@@ -24,13 +24,7 @@ _NOT_OURS: Final = (
 
 
 class _Traceback(NamedTuple):
-    """A traceback in a log.
-
-    Attributes:
-        start: The number of its first line.
-        frames: The lines of each frame.
-        error: The line of the exception itself.
-    """
+    """A traceback in a log."""
 
     start: int
     frames: Sequence[Sequence[str]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
@@ -33,13 +33,13 @@ from kafka_assignors.testing._disturbance import Disturbance
 from kafka_assignors.testing._groups.runners import NotInAThreadError, ProcessRunner, ThreadRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection
 
     from kafka import TopicPartition
 
     from kafka_assignors.testing._groups.config import WorkerConfig
     from kafka_assignors.testing._groups.runners import Place, Runner
-    from kafka_assignors.testing._groups.specs import AssignorSpec, ClientSpec, Topics
+    from kafka_assignors.testing._groups.specs import OwnParts, Topics
 
 __tracebackhide__ = True
 
@@ -71,6 +71,9 @@ class MemberState:
 
 class Member:
     """One member of a group; made by `ConsumerGroup.join`.
+
+    What it is asked to do raises a RuntimeError if it cannot, or has ended. It raises a GroupNotStableError
+    if the member does not answer, as when it is frozen.
 
     Args:
         config: What it is to do.
@@ -125,7 +128,9 @@ class Member:
         self._wait_for = wait_for
         self._rejoin = rejoin
         self._events: list[Event] = []
-        self._runner: Runner = (ProcessRunner if place == "process" else ThreadRunner)(config, self._pass_on)
+        self._runner: Runner = (ProcessRunner if place == "process" else ThreadRunner)(
+            config, lambda report: record(read_event(config.name, report))
+        )
 
     @property
     def pid(self) -> int:
@@ -137,18 +142,13 @@ class Member:
 
     def describe(self) -> str:
         """Where it stands by its own last word, in a line."""
-        doing = [
-            word
-            for word, holds in (
-                ("held", self.held),
-                ("frozen", self.frozen),
-                ("not polling", self.paused),
-                ("joining", self.joining),
-            )
-            if holds
-        ]
-        if not self.running:
-            doing = ["ended"]
+        words = {
+            "held": self.held,
+            "frozen": self.frozen,
+            "not polling": self.paused,
+            "joining": self.joining,
+        }
+        doing = [word for word, holds in words.items() if holds] if self.running else ["ended"]
         partitions = format_partitions(self.assignment)
         return f"{', '.join(doing) or 'running'}, generation {self.generation}, {partitions}"
 
@@ -164,9 +164,6 @@ class Member:
     def start(self) -> None:
         """Begin; the group calls this once it knows the member, so that no process is left over."""
         self._runner.start()
-
-    def _pass_on(self, report: Mapping[str, Any]) -> None:
-        self._record(read_event(self.name, report))
 
     def take(self, event: Event) -> None:
         """Follow an event; the group calls it, under its lock."""
@@ -202,15 +199,16 @@ class Member:
         seen = len(self._events)
         self._runner.send(command)
 
-        def answered() -> Event | None:
-            return next((event for event in self._events[seen:] if _ends(event)), None)
+        def answers() -> list[Event]:
+            return [
+                event
+                for event in self._events[seen:]
+                if isinstance(event, (answer, Exited))
+                or (isinstance(event, Failed) and event.command == name)
+            ]
 
-        def _ends(event: Event) -> bool:
-            failed = isinstance(event, Failed) and event.command == name
-            return failed or isinstance(event, (answer, Exited))
-
-        self._wait_for(lambda: answered() or not self.running, COMMAND_SECONDS, f"{self.name} to {name}")
-        found = answered()
+        self._wait_for(lambda: answers() or not self.running, COMMAND_SECONDS, f"{self.name} to {name}")
+        found = next(iter(answers()), None)
         if isinstance(found, answer):
             return found
         raise RuntimeError(f"{self.name} did not {name}: {found or 'it has ended'}")
@@ -228,12 +226,7 @@ class Member:
         return True
 
     def state(self) -> MemberState:
-        """Ask the member's consumer where it stands.
-
-        Raises:
-            RuntimeError: The member has ended.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
+        """Ask the member's consumer where it stands."""
         answer = self._ask(StateReported, command="state")
         return MemberState(
             generation=answer.generation,
@@ -249,10 +242,6 @@ class Member:
         Args:
             topics: The topics.
             wait: Wait until it has; one that works long obeys when its work is done.
-
-        Raises:
-            RuntimeError: The member could not.
-            GroupNotStableError: It does not answer, as when it is frozen.
         """
         names = [topics] if isinstance(topics, str) else [*topics]
         if wait:
@@ -262,22 +251,12 @@ class Member:
         self.topics = topics
 
     def unsubscribe(self) -> None:
-        """Give up all topics, and with them the membership.
-
-        Raises:
-            RuntimeError: The member could not.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
+        """Give up all topics, and with them the membership."""
         self._ask(Unsubscribed, command="unsubscribe")
         self.topics = ()
 
     def commit(self) -> None:
-        """Commit the positions; if a rebalance is on, once it is over.
-
-        Raises:
-            RuntimeError: The member could not, for instance because a rebalance is on and it does not poll.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
+        """Commit the positions; if a rebalance is on, once it is over, which takes a member that polls."""
         self._ask(Obeyed, command="commit")
 
     def pause_polling(self) -> Disturbance:
@@ -285,22 +264,13 @@ class Member:
 
         Returns:
             A context at whose end it polls again, unless it does already or has ended.
-
-        Raises:
-            RuntimeError: The member could not.
-            GroupNotStableError: It does not answer, as when it is frozen.
         """
         self._ask(Paused, command="pause")
         self.paused = True
         return Disturbance(lambda: self.resume_polling() if self.paused and self.running else None)
 
     def resume_polling(self) -> None:
-        """Make the member poll again.
-
-        Raises:
-            RuntimeError: The member could not.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
+        """Make the member poll again."""
         self._ask(Resumed, command="resume")
         self.paused = False
 
@@ -358,25 +328,13 @@ class Member:
         self._record(Thawed(time.monotonic(), self.name))
         self._runner.thaw()
 
-    def restart(
-        self,
-        *,
-        crash: bool = False,
-        client: ClientSpec | None = None,
-        assignors: Sequence[AssignorSpec] | None = None,
-        topics: Topics | None = None,
-        settings: Mapping[str, Any] | None = None,
-        place: Place | None = None,
-    ) -> Member:
+    def restart(self, *, crash: bool = False, **own: Unpack[OwnParts]) -> Member:
         """End this member and start another in its place, with the same instance id if it has one.
 
         Args:
             crash: Kill the process instead of closing its consumer.
-            client: Another client than this member's.
-            assignors: Other assignors than this member's.
-            topics: Other topics than this member's.
-            settings: Other settings than this member's.
-            place: Another place than this member's.
+            **own: Another `client`, `assignors`, `topics`, `settings`, `place`... than this member's; see
+                `ConsumerGroup.join`.
 
         Returns:
             The new member; its name is this one's with a count.
@@ -389,20 +347,12 @@ class Member:
             self.crash()
         else:
             self.leave()
-        changes = {
-            "client": client,
-            "assignors": assignors,
-            "topics": topics or self.topics or None,
-            "settings": settings,
-            "place": place,
-        }
+        own = {**own, "topics": own.get("topics") or self.topics or None}
         base, _, count = self.name.rpartition(".")
         if not (base and count.isdecimal()):
             base, count = self.name, "1"
-        return self._rejoin(
-            f"{base}.{int(count) + 1}",
-            **{key: value for key, value in changes.items() if value is not None},
-        )
+        changes = {key: value for key, value in own.items() if value is not None}
+        return self._rejoin(f"{base}.{int(count) + 1}", **changes)
 
     def kill(self) -> None:
         """End it without waiting: a process at once, a thread when its poll ends."""

@@ -54,13 +54,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 class MemberProcess(Protocol):
-    """A process that runs a member; `ProcessRunner` is its only user.
-
-    Attributes:
-        pid: Its id, and that of its process group.
-        stdin: To write commands to.
-        stdout: To read events from.
-    """
+    """A process that runs a member; `ProcessRunner` is its only user."""
 
     pid: int
     stdin: IO[bytes]
@@ -81,9 +75,6 @@ class MemberProcess(Protocol):
 
 def start_process(log: IO[bytes]) -> MemberProcess:
     """Start the process of a member, which reads its `WorkerConfig` from standard input.
-
-    Args:
-        log: For its standard error.
 
     Raises:
         OSError: It cannot be started.
@@ -151,13 +142,7 @@ def _send(pid: int, number: int) -> None:
 
 
 class _Forked:
-    """A process that the other one has forked.
-
-    Args:
-        pid: Its id.
-        asked: The process that forks.
-        files: The ends of its standard input and output, and of the pipe that its exit status comes by.
-    """
+    """A process that the other one has forked."""
 
     def __init__(
         self, pid: int, asked: _ForkingProcess, files: tuple[IO[bytes], IO[bytes], IO[bytes]]

@@ -34,11 +34,7 @@ class NotInAThreadError(KafkaAssignorsError, RuntimeError):
 
 
 class Runner(Protocol):
-    """Runs a member's work, and passes on what it reports; the last report is `exited`.
-
-    Attributes:
-        pid: The process that it runs in, 0 before the start.
-    """
+    """Runs a member's work, and passes on what it reports; the last report is `exited`."""
 
     pid: int
 
@@ -81,9 +77,7 @@ class Runner(Protocol):
 class ProcessRunner:
     """A member in a process of its own.
 
-    Args:
-        config: What it is to do.
-        passed_on: Gets its reports, from a thread.
+    Its reports are passed on from a thread.
     """
 
     def __init__(self, config: WorkerConfig, passed_on: Callable[[Mapping[str, Any]], None]) -> None:
@@ -205,9 +199,7 @@ class ProcessRunner:
 class ThreadRunner:
     """A member in a thread of this process.
 
-    Args:
-        config: What it is to do.
-        passed_on: Gets its reports, from several threads.
+    Its reports are passed on from several threads.
     """
 
     def __init__(self, config: WorkerConfig, passed_on: Callable[[Mapping[str, Any]], None]) -> None:

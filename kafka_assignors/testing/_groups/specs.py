@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
 
+from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.clients import (
     MODULES,
     OF_THE_BROKER,
@@ -20,7 +21,7 @@ from kafka_assignors.testing._groups.config import CommitMode, WorkerConfig
 from kafka_assignors.testing._groups.imports import path_of
 
 if TYPE_CHECKING:
-    from kafka_assignors.testing._brokers.access import Access
+    from kafka_assignors.testing._brokers.access import Kafka
     from kafka_assignors.testing._groups.runners import Place
 
 __tracebackhide__ = True
@@ -52,6 +53,19 @@ Sharing = Literal["exclusive", "broadcast"]
 """Whether each partition is to have one owner, or to be owned by every subscriber of its topic."""
 
 
+class OwnParts(TypedDict, total=False):
+    """What a member may have instead of its group's; None is the group's, too."""
+
+    client: ClientSpec | None
+    assignors: Sequence[AssignorSpec] | None
+    topics: Topics | None
+    settings: Mapping[str, Any] | None
+    place: Place | None
+    access: Kafka | None
+    poll_ms: int | None
+    work_ms: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSpec:
     """What a member is made of, before it has a name; see `ConsumerGroup` for each part."""
@@ -67,10 +81,12 @@ class MemberSpec:
     work_ms: int
     recalls_joins: bool
 
-    def changed(self, *, settings: Mapping[str, Any] | None = None, **others: Any) -> Self:
-        """The same with what is not None in place of its own, and with settings on top (see `on_top`)."""
-        given = {name: value for name, value in others.items() if value is not None}
-        return replace(self, **given, settings=on_top(self.settings, settings or {}))
+    def changed(self, **own: Unpack[OwnParts]) -> Self:
+        """The same with a member's own parts, and its settings on top (see `on_top`)."""
+        given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        if "access" in given:
+            given["access"] = Access.to(given["access"])
+        return replace(self, **{**given, "settings": on_top(self.settings, given.get("settings", {}))})
 
     def config(self, group_id: str, name: str, *, instance_id: str | None, held: bool) -> WorkerConfig:
         """What the member's process or thread needs to know.

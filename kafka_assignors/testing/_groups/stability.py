@@ -10,15 +10,16 @@ import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+import confluent_kafka.admin
 from confluent_kafka import ConsumerGroupState, KafkaException
 from kafka import TopicPartition
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._timelines.events import NO_GENERATION, format_partitions
 from kafka_assignors.testing._groups.specs import names_of, subscribes
-from kafka_assignors.testing._topics import REQUEST_SECONDS
+from kafka_assignors.testing._topics import REQUEST_SECONDS, existing_partitions
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -158,13 +159,7 @@ def among_members(members: Collection[MemberView]) -> list[str]:
 def against_brokers(
     members: Collection[MemberView], view: BrokersView, name: Mapping[str, str]
 ) -> Iterator[str]:
-    """What is wrong in view of the coordinator's word.
-
-    Args:
-        members: Those that should make up the group.
-        view: The coordinator's word.
-        name: Member id -> the name of a member that had it.
-    """
+    """What is wrong in view of the coordinator's word."""
     if view.error:
         yield f"the coordinator cannot be asked: {view.error}"
         return
@@ -192,13 +187,7 @@ def against_topics(
 ) -> Iterator[str]:
     """What is wrong in view of the topics that exist.
 
-    Args:
-        members: Those that should make up the group.
-        view: The coordinator's word.
-        existing: The topics.
-        partitions: Those that must be owned; None for all of the topics that members subscribe to, which must
-            exist then.
-        ownership: By how many.
+    Where no partitions are given, all topics that members subscribe to by name must exist.
     """
     subscribed = {
         member.name: {topic for topic in existing if subscribes(member.topics, topic)} for member in members
@@ -217,6 +206,34 @@ def against_topics(
         right = names == subscribers if ownership == "broadcast" else len(names) == 1
         if not right or partition not in partitions:
             yield f"{partition.topic}-{partition.partition} is owned by {', '.join(names) or 'nobody'}"
+
+
+def against_brokers_topics(
+    members: Collection[MemberView],
+    view: BrokersView,
+    client: AdminClient,
+    partitions: Collection[TopicPartition] | None,
+    ownership: Sharing,
+) -> list[str]:
+    """The same, with the topics that brokers say there are."""
+    try:
+        existing = existing_partitions(client)
+    except KafkaException as error:  # the broker that was asked may just be going down
+        return [f"no broker says which topics there are: {error}"]
+    return [*against_topics(members, view, existing, partitions, ownership)]
+
+
+def log_ends(client: AdminClient, partitions: Collection[TopicPartition]) -> list[str]:
+    """Where the brokers' logs end: whether records that are missed are there at all."""
+    latest = cast("Any", confluent_kafka.admin).OffsetSpec.latest()
+    ends = client.list_offsets({confluent_kafka.TopicPartition(*one): latest for one in partitions})
+    found: list[str] = []
+    for one, end in ends.items():
+        try:
+            found.append(f"the log of {one.topic}-{one.partition} ends at {end.result().offset}")
+        except KafkaException as error:
+            found.append(f"no broker says where the log of {one.topic}-{one.partition} ends: {error}")
+    return found
 
 
 def _against_names(members: Collection[MemberView], existing: Existing) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The error of a group that did not become what was waited for, and what it says."""
+"""What a group is waited for, and the error of one that did not become it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import listed
-from kafka_assignors._timelines.events import format_partitions, name_of
-from kafka_assignors._timelines.losses import ended_in_turn, left_undone
+from kafka_assignors._timelines.events import Processed, Started, format_partitions, name_of
+from kafka_assignors._timelines.losses import ended_in_turn, left_undone, what_counts
 from kafka_assignors._timelines.pauses import why_paused
+from kafka_assignors._timelines.records import handled_by
 from kafka_assignors.testing._groups.logs import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from kafka import TopicPartition
+
+    from kafka_assignors._timelines.events import Event
     from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing._groups.member import Member
     from kafka_assignors.testing._groups.stability import BrokersView
@@ -34,22 +38,12 @@ def describe_group(
     *,
     members: Collection[Member],
     view: BrokersView,
-    names: Mapping[str, str],
     timeline: Timeline,
     since: float,
 ) -> str:
-    """What members, coordinator and timeline say of a group, below what is wrong with it.
-
-    Args:
-        headline: The first line.
-        wrong: What is wrong.
-        members: All members, also those that ended.
-        view: The coordinator's word.
-        names: Member id -> the name of the member that had it last.
-        timeline: What happened.
-        since: From when on the group was waited for, on the clock of the events.
-    """
+    """What members, coordinator and timeline say of a group, below what is wrong with it."""
     reasons = why_paused(timeline, since, timeline.end)
+    names = names_of_ids(members)
     return "\n".join(
         [
             listed(headline, wrong),
@@ -72,13 +66,51 @@ def describe_group(
     )
 
 
-def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:
-    """That members ended by themselves, and at which records, if applications say what they have processed.
+def names_of_ids(members: Iterable[Member]) -> dict[str, str]:
+    """Member id -> the name of the member that had it last."""
+    return {member.member_id: member.name for member in members}
 
-    Args:
-        timeline: What happened.
-        ended: Their names.
-    """
+
+class Unhandled:
+    """Which of the records that were produced nobody is done with, followed from event to event."""
+
+    def __init__(self, produced: Mapping[TopicPartition, int]) -> None:
+        self.seen = 0
+        self.missing: dict[TopicPartition, set[int]] = {}
+        self.word = ""
+        self._produced = produced
+        self._processing: frozenset[str] = frozenset()
+
+    def is_changed_by(self, events: Iterable[Event]) -> bool:
+        """Whether it has to be worked out again what counts: timelines grow long, and this is asked often."""
+        return not self.seen or any(
+            isinstance(one, Processed | Started) and one.member not in self._processing for one in events
+        )
+
+    def follow(self, events: Sequence[Event], timeline: Timeline | None) -> None:
+        """Take new events, and the whole timeline if what counts may have changed."""
+        self.seen += len(events)
+        if timeline is not None:
+            self._processing = timeline.processing
+            self.word = "{} ({})".format(*what_counts(timeline))
+            self.missing = {one: {*offsets} for one, offsets in timeline.missing(self._produced).items()}
+        else:
+            for event in handled_by(events, self._processing):
+                for partition, first, last in event.records:
+                    self.missing.get(partition, set()).difference_update(range(first, last + 1))
+        self.missing = {partition: offsets for partition, offsets in self.missing.items() if offsets}
+
+    def counted(self) -> list[str]:
+        """How many are missing of each partition."""
+        return [
+            f"{name_of(partition)}: {len(offsets)} of {self._produced[partition]} missing,"
+            f" the first is {min(offsets)}"
+            for partition, offsets in sorted(self.missing.items())
+        ]
+
+
+def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:
+    """That members ended by themselves, and at which records, if applications say what they processed."""
     in_turn = ended_in_turn(timeline, ended)
     said = []
     for (partition, offset), deaths in in_turn.items():

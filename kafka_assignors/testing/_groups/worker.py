@@ -8,39 +8,8 @@ The types of `kafka_assignors._timelines.events` say what is in an event, and `r
 Each has `event` (its kind) and `time`: `time.monotonic()`. On Linux and macOS that is one clock for all
 processes of a machine, so the events of several members can be put in order.
 
-    started       pid, instance_id, client
-    configured    session_timeout_ms, max_poll_interval_ms, auto_offset_reset, instance_id
-    polled late   seconds: for so long it had not polled
-    listener      callback, seconds, error: how long the application's listener took, and what it raised;
-                  only if it took long or raised
-    metadata      generation, member_id: as the member stood when it asked to join
-                  topics, version, owned, claimed_generation, user_data (hex), rack: what the assignor sent
-    assign        on the leader only: generation, claims (as metadata, one for each member), plan (the
-                  partitions and user_data of each member), seconds; or error instead of plan
-    assignment    generation (by KIP-848 the epoch), member_id, partitions (the whole assignment), user_data
-                  (hex)
-    assigned      the listener's callbacks: partitions, generation
-    revoked
-    lost
-    records       ranges: [topic, partition, first offset, last offset], without holes
-    processed     ranges: as records, of an application that says so
-    committed     positions: [topic, partition, offset to go on at]; only what differs from the last commit
-    commit_failed positions: as committed; text
-    note          name, value: an application's own
-    holds         partitions, what: an application's own
-    releases
-    obeyed        command: `commit` was done
-    error         type, text, command: an exception that came out of poll (command null) or of a command
-    subscribed    topics, pattern
-    unsubscribed
-    paused        the member does not poll until `resumed`
-    resumed
-    state         generation, member_id, coordinator, partitions, subscription, silent: the answer to `state`
-    closed        reason: "left", or "errors" after too many in a row
-
-`metadata`, `assign` and user data are reported by members of kafka-python only.
-
-Partitions are [topic, partition] pairs. Commands are objects with `command`: `release`, `leave`, `subscribe`
+Partitions are [topic, partition] pairs, records [topic, partition, first offset, last offset], and positions
+[topic, partition, offset]. Commands are objects with `command`: `release`, `leave`, `subscribe`
 (with topics), `unsubscribe`, `pause`, `resume`, `commit` and `state`. The member carries them out between two
 polls, but answers `state` at once. An application of the user's own obeys `leave`, `pause` and `resume`, and
 answers `state`.
@@ -85,12 +54,7 @@ _OF_APPLICATIONS: Final = frozenset({"leave", "pause", "resume"})  # which they 
 
 
 class Worker:
-    """A member at work.
-
-    Args:
-        config: What it is to do.
-        report: Gets its events, from several threads.
-    """
+    """A member at work."""
 
     def __init__(self, config: WorkerConfig, report: Report) -> None:
         self._config = config

@@ -38,6 +38,7 @@ from kafka_assignors.aio import _coordinator, _partitions, strategies
 from kafka_assignors.aio._coordinator import (
     _SENT_IN,
     FENCED_INSTANCE_ID,
+    JOINING,
     CooperativeCoordinator,
     EagerCoordinator,
     FencedInstanceIdError,
@@ -98,7 +99,7 @@ class Client:
         )
         self.answers: dict[str, Callable[[Any], Coroutine[Any, Any, Any]]] = {}
         self.sent: list[Any] = []
-        self._conns: Any = defaultdict(lambda: SimpleNamespace(_request_timeout=40))
+        self._conns: Any = defaultdict(lambda: SimpleNamespace(_request_timeout=40, close=lambda: None))
 
     def set_topics(self, topics: Any) -> None:
         """Do nothing."""
@@ -314,6 +315,41 @@ def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
     in_generation_5(test)
 
 
+def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows_its_sync_at_once() -> None:
+    """SyncGroup's answer renews no session if the group was stable already."""
+
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        beat, answered = asyncio.Event(), asyncio.Event()
+
+        async def synced(_: Any) -> Any:
+            return SimpleNamespace(error_code=0, member_assignment=assignment(A, B))
+
+        async def heartbeat(_: Any) -> Any:
+            beat.set()
+            await answered.wait()
+            return SimpleNamespace(error_code=0)
+
+        coordinator._assignors = [STRATEGY]
+        coordinator._heartbeat_interval_ms = 3_600_000
+        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+        coordinator._client.answers |= {
+            "JoinGroupRequest": lambda _: asyncio.sleep(0, follows_in(6)),
+            "SyncGroupRequest": synced,
+            "HeartbeatRequest": heartbeat,
+        }
+        lasting: Any = coordinator._lasting
+        assert await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+        await asyncio.wait_for(beat.wait(), 20)
+        doubt = lasting.doubted
+        assert not doubt.done()
+        answered.set()
+        await asyncio.wait_for(doubt, 20)
+        assert lasting.doubted is None
+        await ended(coordinator)
+
+    in_generation_5(test)
+
+
 @pytest.mark.parametrize("error", [RebalanceInProgressError, IllegalGenerationError])
 def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
     error: Any, monkeypatch: pytest.MonkeyPatch
@@ -521,6 +557,25 @@ def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(eager: bool, gene
         assert joining.done()
         (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
         assert left._member_id == "m"
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("ends", ["_joined", "coordinator_dead"])
+@pytest.mark.parametrize("eager", [True, False])
+def test_the_connection_of_joins_is_closed_with_a_join_and_with_its_coordinator(
+    eager: bool, ends: str
+) -> None:
+    """It would be idle until the next join: a firewall drops it, and that join waits for long."""
+
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        closed: list[int] = []
+        connections: Any = coordinator._client._conns
+        for group in (1, JOINING):
+            connections[0, group] = SimpleNamespace(close=lambda group=group: closed.append(group))
+        getattr(coordinator, ends)()
+        assert closed == [JOINING]
+        assert [*connections] == [(0, 1)]
 
     in_generation_5(test, eager=eager)
 

@@ -31,11 +31,29 @@ def test_a_member_that_is_waited_for_is_expelled_by_the_rebalance_timeout_in_spi
     assert certainty.until == 126.0
 
 
+def test_an_answer_to_sync_group_renews_no_session() -> None:
+    """A group that is stable already answers without."""
+    certainty = Certainty(6.0, 10.0)
+    certainty.synced(100.0)
+    assert certainty.until == -math.inf
+    certainty.confirm(101.0)
+    certainty.synced(105.0)
+    assert certainty.until == 107.0
+
+
+def test_a_member_that_has_synced_is_not_waited_for_before_the_next_rebalance() -> None:
+    certainty = Certainty(6.0, 10.0)
+    certainty.synced(100.0)
+    for sent in (103.0, 106.0):
+        certainty.confirm(sent, awaited=True)
+    assert certainty.until == 110.0
+
+
 @pytest.mark.parametrize(
     ("interval", "delays"),
-    [(3.0, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6]), (0.3, [0.05, 0.1, 0.2]), (0.05, []), (0.01, [])],
+    [(3.0, [0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6]), (0.3, [0, 0.05, 0.1, 0.2]), (0.05, [0]), (0.01, [0])],
 )
-def test_heartbeats_after_a_rebalance_come_ever_later_until_the_regular_ones_are_as_good(
+def test_heartbeats_after_a_rebalance_begin_at_once_and_come_ever_later_until_the_regular_ones_are_as_good(
     interval: float, delays: list[float]
 ) -> None:
     assert [*sooner_than(interval)] == pytest.approx(delays)

@@ -10,10 +10,10 @@ import pytest
 from kafka import TopicPartition
 from rich.console import Console
 
-from kafka_assignors._cli.arguments import ClusterClient
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cli.show import show_comparison, show_run, show_step
+from kafka_assignors.groups import Cluster
 from kafka_assignors.testing import Overlap, SeenRebalance
 
 
@@ -193,7 +193,6 @@ def test_options_are_listed_by_what_they_are_about(capsys: pytest.CaptureFixture
         "The cluster",
         "Where they should be",
         "How gently",
-        "What is under way in these topics",
     ]
     gently = shown.split("How gently:\n")[1].split("\n\n")[0]
     assert re.findall(r"^  (--[\w-]+)", gently, re.MULTILINE) == [
@@ -214,15 +213,15 @@ def test_the_end_of_a_help_is_shown_as_it_is_written(capsys: pytest.CaptureFixtu
     ids=["apart", "with ="],
 )
 def test_brokers_are_named_by_kafkas_option(written: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[ClusterClient] = []
+    found: list[tuple[str, ...]] = []
 
-    def find(**options: Any) -> int:
-        found.append(options["client"])
-        return 0
+    def find(cluster: Cluster, _: str) -> str:
+        found.append(cluster.bootstrap_servers)
+        return ""
 
-    monkeypatch.setattr("kafka_assignors._cli.group.find", find)
+    monkeypatch.setattr("kafka_assignors.groups._coordinator.find_coordinator", find)
     assert main(["group", "find", "billing", *written]) == 0
-    assert found == [ClusterClient(["a:1", "b:2"], None)]
+    assert found == [("a:1", "b:2")]
 
 
 def test_metrics_go_to_a_file_or_are_served_but_not_both(capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,7 +240,7 @@ def test_metrics_go_to_a_file_or_are_served_but_not_both(capsys: pytest.CaptureF
     [
         ["placement", "reassign", "--output", "--execute", "--bootstrap-server", "h:1"],
         ["placement", "create", "t", "--config", "--dry-run", "--bootstrap-server", "h:1"],
-        ["plan", "group.json", "--strategy", "--no-certify"],
+        ["plan", "group.json", "--assignor", "--no-certify"],
     ],
     ids=" ".join,
 )

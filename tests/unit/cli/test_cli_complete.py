@@ -37,10 +37,10 @@ def complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         (["p"], ["plain,plan", "plain,placement"]),
         (["group", "e"], ["plain,explain", "plain,export", "plain,elect"]),
         (["plan", "--max"], ["plain,--max-skew", "plain,--max-moves"]),
-        (["plan", "--strategy", ""], [f"plain,{name}" for name in ("exact", "kip54", "range", "roundrobin")]),
+        (["plan", "--assignor", ""], [f"plain,{name}" for name in ("exact", "kip54", "range", "roundrobin")]),
         (["demo", "--assignor", "r"], ["plain,range", "plain,roundrobin", "plain,random"]),
         (["demo", "--client", "a"], ["plain,aiokafka"]),
-        (["group", "what-if", "--assignor", "kip"], ["plain,kip848-uniform", "plain,kip848-range"]),
+        (["group", "what-if", "--assignor", "kip"], ["plain,kip848:uniform", "plain,kip848:range"]),
         (["group", "explain", "g", "--leader-client", "j"], ["plain,java"]),
         (["placement", "create", "t", "--generator", "s"], ["plain,striped"]),
         (["history", "what-if", "a", "--assignor", ""], [f"plain,{name}" for name in NAMES]),
@@ -63,14 +63,14 @@ def test_zsh_shows_what_commands_do_beside_them(complete: Complete) -> None:
     lines = complete("pla", by="zsh")
     assert lines[:2] == ["plain", "plan"]
     assert lines[2] == "plan a group that a file describes, without a consumer"
-    assert complete("plan", "--strategy", "r", by="zsh") == [
+    assert complete("plan", "--assignor", "r", by="zsh") == [
         *("plain", "range", "_"),
         *("plain", "roundrobin", "_"),
     ]
 
 
 def test_fish_is_answered_too(complete: Complete) -> None:
-    assert complete("plan", "--strategy", "k", by="fish") == ["plain,kip54"]
+    assert complete("plan", "--assignor", "k", by="fish") == ["plain,kip54"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])  # bash is started: tests/system/test_cli_start.py

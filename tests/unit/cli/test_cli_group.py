@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors._cli import group_what_if
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.main import main
-from kafka_assignors._cli.output import Answer
+from kafka_assignors._cli.output import show_result
 from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, Topic
-from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look
-from kafka_assignors._groups.lag import find_lag
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors.coordinator._live import GroupCoordinator, LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
+from kafka_assignors.groups import ExplainedClassicGroup, GroupCoordinator, _what_if
+from kafka_assignors.groups._live import LiveGroup, LiveRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,10 +66,7 @@ def live_group(
 
 
 def lines_of(live: LiveGroup) -> list[str]:
-    found = explain(live.group_id, live.value, live.partition_ids)
-    owned = {member.member_id: member.assignment for member in found.account.members}
-    lag = find_lag(owned, (), live.partition_ids, {}, {})
-    return list(explained_lines(live, found.account, lag, found.problems, read_rebalances(live)))
+    return list(explained_lines(ExplainedClassicGroup.of(live, lambda _: {})))
 
 
 def test_an_explained_group_reads_like_this() -> None:
@@ -167,7 +162,7 @@ def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -
     first, second = value.members
     value = replace(value, members=(replace(first, client_id="\x1b[2Jx"), replace(second, client_id="a\nb")))
     live = live_group(value, topics={topic: (0,)})
-    Answer(dict, lines_of(live)).show(as_json=False)
+    show_result({}, lines_of(live), as_json=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[3] == r"leader: \x1b[2Jx"
     begin = lines.index("all members subscribe to or\\u202eders") + 1
@@ -268,7 +263,7 @@ DESCRIBED = ["group", "what-if", "--members", "3", "--topic", "orders=6", "--top
 
 
 def test_what_a_rolling_restart_would_cost_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*DESCRIBED, "--assignor", "sticky", "--assignor", "kip848-uniform", "--down", "2"]) == 0
+    assert main([*DESCRIBED, "--assignor", "sticky", "--assignor", "kip848:uniform", "--down", "2"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[:4] == [
         "a rolling restart of 3 members, each closed and 2 s away; 9 partitions; session.timeout.ms 45000",
@@ -326,8 +321,8 @@ def test_what_if_takes_the_settings_of_the_running_group(
         group.join(name)
     group.run_until_stable()
     live = live_group(group.group.record(), topics={"orders": (0, 1, 2)})
-    monkeypatch.setattr(group_what_if, "open_admin", lambda _: nullcontext())
-    monkeypatch.setattr(group_what_if, "read_group", lambda *_, **__: live)
+    monkeypatch.setattr(_what_if, "connect", lambda _: nullcontext())
+    monkeypatch.setattr(_what_if, "read_group", lambda *_, **__: live)
     asked = ["group", "what-if", "g", "--bootstrap-server", "x:1", "--assignor", "range", "--crash", "--json"]
     assert main(asked) == 0
     row, _ = json.loads(capsys.readouterr().out)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafka_assignors._cli import group_export, group_list
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.groups import ClassicGroup, ListedGroup, Refused, Topic
-from kafka_assignors.coordinator import _fleet
+from kafka_assignors.groups import _status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,16 +38,15 @@ class Cluster:
         self.described: ClassicGroup | Refused = EMPTY
         self.committed: Mapping[Partition, int] | Refused = BEHIND
         self.ends: Mapping[Partition, int] = {("orders", 0): 10}
-        for command in (group_list, group_export):
-            monkeypatch.setattr(command, "open_admin", nullcontext)
+        monkeypatch.setattr(_status, "connect", nullcontext)
         for name, answer in {
-            "list_groups": lambda _: (ListedGroup("billing", self.kind, self.state, "consumer"),),
+            "list_all": lambda _: (ListedGroup("billing", self.kind, self.state, "consumer"),),
             "describe_classic": lambda _, ids: dict.fromkeys(ids, self.described),
             "committed_offsets": lambda _, ids: dict.fromkeys(ids, self.committed),
             "read_topics": lambda _: {"orders": Topic(name="orders", leaders={0: 1})},
             "end_offsets": lambda *_: self.ends,
         }.items():
-            monkeypatch.setattr(_fleet, name, answer)
+            monkeypatch.setattr(_status, name, answer)
 
 
 REFUSED = Refused("billing", "not allowed", unknown=False)

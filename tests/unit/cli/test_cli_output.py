@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_assignors._cli.errors import Errors, exit_status
+from kafka_assignors._cli.errors import ended
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.history_text import metrics_lines
-from kafka_assignors._cli.output import Answer, coloured, escaped, filled, joined, screen_width, table
+from kafka_assignors._cli.output import coloured, escaped, filled, joined, screen_width, show_result, table
 from kafka_assignors._cli.placement_text import health_lines
 from kafka_assignors.placement._cluster.health import Health
 from tests.support.history_reports import summary
@@ -48,9 +48,8 @@ def test_lines_stay_lines_and_a_name_makes_none() -> None:
 
 
 def test_json_is_left_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = Answer(lambda: {"client_id": "\x1b[2Jx"}, ["\x1b[2Jx"])
-    answer.show(as_json=True)
-    answer.show(as_json=False)
+    for as_json in (True, False):
+        show_result({"client_id": "\x1b[2Jx"}, ["\x1b[2Jx"], as_json=as_json)
     assert capsys.readouterr().out == '{\n  "client_id": "\\u001b[2Jx"\n}\n\\x1b[2Jx\n'
 
 
@@ -75,14 +74,13 @@ def test_errors_and_warnings_are_coloured_where_they_begin_a_line_or_a_cell() ->
 def test_colours_are_for_terminals_that_want_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = Answer(lambda: None, ["error: a"])
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    answer.show(as_json=False)
+    show_result(None, ["error: a"], as_json=False)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    answer.show(as_json=False)
+    show_result(None, ["error: a"], as_json=False)
     monkeypatch.setenv("NO_COLOR", "1")
-    answer.show(as_json=False)
+    show_result(None, ["error: a"], as_json=False)
     assert capsys.readouterr().out == "error: a\n\x1b[1;31merror\x1b[0m: a\nerror: a\n"
 
 
@@ -141,10 +139,9 @@ def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
     def fail() -> int:
         raise ValueError(f"{'a' * 40} {'b' * 40}")
 
-    errors = Errors(wrong=(ValueError,))
-    assert exit_status("group list", fail, errors) == 2
+    assert ended("group list", fail, (ValueError,)) == 2
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert exit_status("group list", fail, errors) == 2
+    assert ended("group list", fail, (ValueError,)) == 2
     whole = f"kafka-assignors group list: {'a' * 40}"
     assert capsys.readouterr().err == f"{whole} {'b' * 40}\n{whole}\n  {'b' * 40}\n"
 

@@ -1,17 +1,27 @@
 """`kafka-assignors placement` on files: what it prints, and what it refuses."""
 
+from __future__ import annotations
+
 import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka import TopicPartition
 
+from kafka_assignors import placement
 from kafka_assignors._cli.arguments import data_size
 from kafka_assignors._cli.main import main
-from kafka_assignors.placement import format_reassignment, parse_reassignment
+from kafka_assignors._common.plain import to_json
+from kafka_assignors.placement import PlacementError, _moving, format_reassignment, parse_reassignment
+from tests.support.fake_cluster import Cluster, open_as
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SERVER = ("--bootstrap-server", "kafka:9092")
 PAGE = Path(__file__).parents[3] / "docs" / "placement.md"
 
 TOPIC_TEST2 = {0: [2, 0, 1], 1: [0, 1, 2], 2: [1, 2, 0], 3: [2, 1, 0], 4: [0, 2, 1], 5: [1, 0, 2]}
@@ -259,18 +269,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.Capt
         (("describe", "--bootstrap-server", "h:1", "--placements", "f"), "one of them"),
         (("describe", "--bootstrap-server", "h:1", "--brokers", "1"), "--brokers goes with --placements"),
         (("expand", "t", "--partitions", "2", "--placements", "f", "--execute"), "need --bootstrap-server"),
-        (("reassign", "--placements", "f", "--cancel"), "--cancel needs --bootstrap-server"),
-        (
-            ("reassign", "--bootstrap-server", "h:1", "--cancel", "--execute"),
-            "--cancel goes with topics only",
-        ),
-        (("reassign", "--placements", "f", "--verify"), "--verify needs --bootstrap-server"),
-        (
-            ("reassign", "--bootstrap-server", "h:1", "--verify", "--throttle", "1MiB"),
-            "--verify goes with topics only",
-        ),
-        (("reassign", "--bootstrap-server", "h:1", "--verify", "--cancel"), "one of them"),
-        (("reassign", "--placements", "f", "--remove-throttles"), "goes with --verify or --cancel"),
+        (("cancel", "t"), "Missing option '--bootstrap-server'"),
+        (("verify", "t", "--bootstrap-server", "h:1", "--execute"), "No such option '--execute'"),
         (("reassign", "--placements", "f", "--throttle", "1", "--no-throttle"), "one of them"),
         (("reassign", "--placements", "f", "--throttle", "fast"), "'fast' is no number of bytes"),
         (("reassign", "--placements", "f", "--throttle", "0"), "'0' is no number of bytes"),
@@ -342,6 +342,81 @@ def test_the_page_shows_what_the_commands_print(
         assert capsys.readouterr().out == printed
 
 
-def test_the_page_has_an_example_that_runs() -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    exec(example, {})  # noqa: S102 - our own page
+def test_the_examples_of_the_page_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    cluster = Cluster({"orders": {p: [1, 2] for p in range(6)}})
+    cluster.after_alter = cluster.finish
+    open_as(cluster, monkeypatch)
+    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(examples) == 5
+    names: dict[str, Any] = {}
+    for example in examples:
+        exec(example, names)  # noqa: S102 - our own page
+    assert len(cluster.topics["orders"]) == 8
+    assert {broker for replicas in cluster.topics["orders"].values() for broker in replicas} == {1, 2, 3}
+    assert parse_reassignment(Path("before.json").read_text(encoding="utf-8"))["orders"][0] == [1, 2]
+    assert cluster.rate(3) is None
+
+
+ORDERS = placement.Cluster("kafka:9092")
+SHOWN: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
+    "describe": (("describe", "orders"), lambda: placement.describe(ORDERS, ["orders"])),
+    "infer": (("infer",), lambda: placement.infer_topics(ORDERS)),
+    "create": (
+        ("create", "new", "--replica-assignment", "1:2,2:3", "--dry-run"),
+        lambda: placement.create(ORDERS, "new", placement={0: [1, 2], 1: [2, 3]}, dry_run=True),
+    ),
+    "expand": (
+        ("expand", "orders", "--partitions", "8", "--balanced"),
+        lambda: placement.expand_topic(ORDERS, "orders", 8, balanced=True),
+    ),
+    "reassign": (
+        ("reassign", "orders", "--throttle", "1KiB"),
+        lambda: placement.Reassigned(
+            executed=False,
+            reassigned=0,
+            plan=placement.plan_reassignment(ORDERS, ["orders"]),
+            throttle=1024,
+        ),
+    ),
+    "executed": (
+        ("reassign", "orders", "--no-throttle", "--execute"),
+        lambda: placement.reassign(
+            ORDERS,
+            placement.plan_reassignment(ORDERS, ["orders"]),
+            placement.Pacing(unthrottled=True),
+        ),
+    ),
+    "verify": (("verify", "orders"), lambda: placement.verify(ORDERS, ["orders"])),
+    "cancel": (("cancel", "orders"), lambda: placement.cancel(ORDERS, ["orders"])),
+}
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_what_a_command_prints_as_json_is_what_its_function_returns(
+    case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, function = SHOWN[case]
+    found = []
+    for ask in (
+        lambda: shown(capsys, *arguments, *SERVER, "--json", status=case in {"infer", "verify"}),
+        function,
+    ):
+        cluster = Cluster({"orders": {p: [1, 2] for p in range(6)}})
+        if case in {"verify", "cancel"}:
+            cluster.moving[TopicPartition("orders", 0)] = [1, 3]
+        cluster.after_alter = cluster.finish
+        open_as(cluster, monkeypatch)
+        result = ask()
+        found.append(json.loads(result if isinstance(result, str) else json.dumps(to_json(result))))
+    assert found[0] == found[1]
+
+
+def test_much_is_not_copied_before_a_word_on_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", -1)
+    cluster = Cluster({"orders": {p: [1, 2] for p in range(6)}})
+    open_as(cluster, monkeypatch)
+    plan = placement.plan_reassignment(ORDERS, ["orders"])
+    with pytest.raises(PlacementError, match="of unknown size, would be copied as fast as brokers can"):
+        placement.reassign(ORDERS, plan)
+    assert not cluster.moving

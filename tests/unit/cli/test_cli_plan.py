@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_assignors._cli.main import main
-from kafka_assignors._cli.tree import describe
+from kafka_assignors.groups._tree import describe
 from tests.support.group_files import GROUP, GROUP_AS_YAML, large
 
 DOCS = Path(__file__).parents[3] / "docs" / "plan-file.md"
@@ -405,23 +405,23 @@ def test_a_strategy_shows_its_faults_and_check_makes_them_an_error(
     strategy: str, *, optimal: bool, loads: list[int], write: Write, run: Run
 ) -> None:
     name = write(UNEVEN)
-    status, shown, _ = run(name, "--json", "--strategy", strategy)
+    status, shown, _ = run(name, "--json", "--assignor", strategy)
     found = json.loads(shown)
     assert (status, found["strategy"], found["certificate"]["optimal"]) == (0, strategy, optimal)
     assert [member["load"] for member in found["members"].values()] == loads
     assert found["least_moves"] == 1
-    assert run(name, "--check", "--strategy", strategy)[0] == (0 if optimal else 1)
+    assert run(name, "--check", "--assignor", strategy)[0] == (0 if optimal else 1)
 
 
 def test_a_plan_that_is_not_optimal_is_shown_beside_one_that_is(write: Write, run: Run) -> None:
-    status, shown, _ = run(write(UNEVEN), "--strategy", "range")
+    status, shown, _ = run(write(UNEVEN), "--assignor", "range")
     assert status == 0
     assert "1 of 3 owned partitions move (in an optimal plan: 1)" in shown
     assert "not optimal: the first goal that it misses is balance" in shown
 
 
 def test_round_robin_deals_out(write: Write, run: Run) -> None:
-    found = json.loads(run(write(UNEVEN), "--json", "--strategy", "roundrobin")[1])
+    found = json.loads(run(write(UNEVEN), "--json", "--assignor", "roundrobin")[1])
     assert [member["assignment"] for member in found["members"].values()] == [
         {"a": [0]},
         {"b": [0]},
@@ -522,7 +522,7 @@ def test_without_a_certificate_nothing_is_said_about_the_best_plan(write: Write,
     assert (found["certificate"], found["certificate_ms"], found["least_moves"]) == (None, None, None)
 
 
-@pytest.mark.parametrize("arguments", [(), ("--strategy", "kip54"), ("--json", "--cooperative")])
+@pytest.mark.parametrize("arguments", [(), ("--assignor", "kip54"), ("--json", "--cooperative")])
 def test_a_group_without_partitions_is_planned(arguments: tuple[str, ...], write: Write, run: Run) -> None:
     status, shown, _ = run(write({"topics": {}, "members": {"c1": {}}}), *arguments)
     assert (status, bool(shown)) == (0, True)
@@ -544,11 +544,11 @@ def test_a_large_group_is_planned_in_little_space(write: Write, run: Run) -> Non
     ("arguments", "message"),
     [
         ([], "Missing argument 'FILE'"),
-        (["x.json", "--strategy", "best"], "'best' is not one of 'exact', 'kip54'"),
+        (["x.json", "--assignor", "best"], "'best' is not one of 'exact', 'kip54'"),
         (["x.json", "--max-skew", "-1"], "'-1' is no whole number from 0 on"),
         (["x.json", "--max-moves", "few"], "'few' is no whole number from 0 on"),
-        (["x.json", "--strategy", "kip54", "--max-moves", "1"], "are options of --strategy exact"),
-        (["x.json", "--strategy", "range", "--max-skew", "0"], "are options of --strategy exact"),
+        (["x.json", "--assignor", "kip54", "--max-moves", "1"], "are options of --assignor exact"),
+        (["x.json", "--assignor", "range", "--max-skew", "0"], "are options of --assignor exact"),
         (["x.json", "--check", "--no-certify"], "--check needs the certificate"),
     ],
 )

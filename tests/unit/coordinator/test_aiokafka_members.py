@@ -11,14 +11,14 @@ from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._timelines.events import Failed, Lost, Revoked
-from kafka_assignors.coordinator._simulator.aiokafka_client import SimulatedClient
-from kafka_assignors.coordinator._simulator.aiokafka_members import AiokafkaMember, CooperativeAioMember
 from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.clock import Clock
-from kafka_assignors.coordinator._simulator.event_loop import VirtualLoop
 from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
+from tests.lab.clients.aiokafka_client import SimulatedClient
+from tests.lab.clients.aiokafka_members import AiokafkaMember, CooperativeAioMember
+from tests.lab.clients.event_loop import VirtualLoop
 
 QUICK = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=500, max_poll_interval_ms=10_000)
 AT_ONCE = BrokerSettings(initial_rebalance_delay_ms=0)

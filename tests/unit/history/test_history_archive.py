@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from kafka_assignors._cli.history_options import moment
+from kafka_assignors._cli.arguments import moment
 from kafka_assignors._cli.history_text import captured_lines, count_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.command_config import parse_command_config
@@ -546,7 +546,7 @@ def test_wrong_command_lines_are_refused(
 @pytest.fixture
 def no_cluster_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A capture takes it that its cluster answers."""
-    monkeypatch.setattr("kafka_assignors._cli.history.open_admin", lambda _: nullcontext())
+    monkeypatch.setattr("kafka_assignors._cluster.handle.connect", lambda _: nullcontext())
 
 
 @pytest.mark.usefixtures("no_cluster_asked")
@@ -644,8 +644,7 @@ def test_only_what_goes_on_after_ctrl_c_says_so(
     def interrupted(**_: Any) -> int:
         raise KeyboardInterrupt
 
-    module = {"metrics": "history_read"}.get(verb, "history")
-    monkeypatch.setattr(f"kafka_assignors._cli.{module}.{verb}", interrupted)
+    monkeypatch.setattr(f"kafka_assignors._cli.history.{verb}.callback", interrupted)
     assert main(["history", verb, "a", *arguments]) == 130
     assert capsys.readouterr().err == said
 
@@ -659,7 +658,7 @@ def test_a_capture_that_is_broken_off_says_what_it_has_captured(
         watch(Captured(offsets=1500, total=9000, batches=1, counts=counts))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kafka_assignors._cli.history._spark", lambda _: nullcontext())
+    monkeypatch.setattr("kafka_assignors._cli.history.Store.spark", lambda _: nullcontext())
     monkeypatch.setattr("kafka_assignors.history._capture.capture", interrupted)
     assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 130
     said = capsys.readouterr().err.splitlines()

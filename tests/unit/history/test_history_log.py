@@ -131,6 +131,8 @@ def test_files_are_listed_with_what_is_told_of_them(log: Log, where: Place) -> N
         assert known.least == {"offset": 3, "timestamp": EARLY}
         assert known.greatest == {"offset": 9, "timestamp": LATE}
         assert unknown == DataFile("day=2026-01-02/b.parquet", 7, None, {"day": "2026-01-02"})
+        assert [known.may_have("offset", at) for at in (2, 3, 9, 10)] == [False, True, True, False]
+        assert unknown.may_have("offset", 10)
 
 
 def test_a_log_is_seen_as_it_was_when_it_was_opened(log: Log, where: Place) -> None:

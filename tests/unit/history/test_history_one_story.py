@@ -30,11 +30,12 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
-from kafka_assignors.coordinator._live import GroupCoordinator, LiveGroup, LiveRecord, read_rebalances
+from kafka_assignors.groups import GroupCoordinator
+from kafka_assignors.groups._live import LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _snapshots
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
-from kafka_assignors.history._report import story_of
+from kafka_assignors.history._report import report_group
 from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader, read_snapshots, safe_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
@@ -129,7 +130,9 @@ def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
 def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
     """What `history report` shows of a group, as it comes back from a task."""
     limits = ReportLimits(rebalances=1_000)
-    (told,) = story_of("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES, limits=limits)
+    (told,) = report_group(
+        "g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES, limits=limits
+    )
     told = json.loads(json.dumps(told))
     return Drawing.from_json(told["drawing"]), [WhatIf(**row) for row in told["what_if"]]
 
@@ -294,8 +297,8 @@ def test_each_record_is_decoded_once_a_command(compiled: bool, monkeypatch: pyte
         seen["decoded"] += 1
         return one_by_one(key, value)
 
-    def decode_all(*columns: Any) -> Any:
-        found = at_once(*columns)
+    def decode_all(*columns: Any, **named: Any) -> Any:
+        found = at_once(*columns, **named)
         seen["decoded"] += len(found)
         return found
 

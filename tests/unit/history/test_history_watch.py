@@ -13,8 +13,8 @@ from kafka_assignors._groups.lag import find_lag
 from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors.coordinator._fleet import FleetGroup
 from kafka_assignors.coordinator._simulator.simulation import Simulation
+from kafka_assignors.groups import GroupStatus
 from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._watch import belongs_to, watch_records
 from tests.support.group_histories import RecordedGroup, member, snapshot
@@ -214,7 +214,7 @@ def test_how_far_members_are_behind_and_what_nobody_has_is_said() -> None:
     lag = find_lag(
         owned, {"orders"}, topics, {("orders", 0): 3}, {("orders", 0): 10, ("orders", 1): 5, ("orders", 2): 0}
     )
-    summary = FleetGroup(
+    summary = GroupStatus(
         group_id="billing",
         kind="classic",
         state="Stable",

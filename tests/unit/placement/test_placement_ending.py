@@ -9,7 +9,8 @@ from kafka import TopicPartition
 
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors.placement import format_reassignment
+from kafka_assignors.placement import PlacementError, format_reassignment
+from kafka_assignors.placement._cluster import reassign as moving
 from kafka_assignors.placement._cluster.reassign import reassign
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
@@ -17,9 +18,8 @@ from kafka_assignors.placement._cluster.throttle import (
     LEADER_RATE,
     LEADER_REPLICAS,
     Throttle,
-    put_back,
+    remove_left,
 )
-from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
 from tests.support.fake_cluster import HIDDEN, Cluster, ClusterAdmin, leave_killed_run, open_as
 
 if TYPE_CHECKING:
@@ -28,15 +28,10 @@ if TYPE_CHECKING:
 SERVER = ("--bootstrap-server", "h:1")
 ORDERS = TopicPartition("orders", 0)
 OFF = "broken off, and the throttle removed; the same command begins again what was under way"
-CANCEL = "`reassign orders --cancel`"
-AGAIN = "`reassign --verify` tries again to remove the throttle"
+CANCEL = "`placement cancel orders`"
+AGAIN = "`placement verify` tries again to remove the throttle"
 ON = f"{CANCEL} breaks it off and removes the throttle, and the same command continues with it"
 MAY = "a user who may alter configurations has to do that"
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
@@ -52,7 +47,7 @@ def interrupted(cluster: Cluster, target: list[int] = [1, 3]) -> list[str]:  # n
     def watch(_: object) -> None:
         raise KeyboardInterrupt
 
-    throttle = Throttle(1024, ThrottleJournal("cluster"), said.append)
+    throttle = Throttle(1024, said.append)
     with pytest.raises(KeyboardInterrupt):
         reassign(
             ClusterAdmin(cluster), {"orders": {0: target}}, throttle=throttle, watch=watch, warn=said.append
@@ -61,8 +56,16 @@ def interrupted(cluster: Cluster, target: list[int] = [1, 3]) -> list[str]:  # n
 
 
 def left(cluster: Cluster) -> tuple[bool, str | None, bool]:
-    """Whether something is under way, broker 3's throttle, and whether the journal is there."""
-    return bool(cluster.moving), cluster.rate(3), ThrottleJournal("cluster").exists
+    """Whether something is under way, broker 3's throttle, and whether the topic lists replicas of it."""
+    listed = cluster.configs.get(("topic", "orders"), {}).get(FOLLOWER_REPLICAS, "")
+    return bool(cluster.moving), cluster.rate(3), "0:3" in listed
+
+
+def removed(cluster: Cluster) -> list[str]:
+    """What is said when what a killed run left is removed."""
+    said: list[str] = []
+    remove_left(ClusterAdmin(cluster), ["orders"], said.append)
+    return said
 
 
 def test_brokers_that_the_old_client_knows_are_asked_if_nobody_lets_a_new_one_in(cluster: Cluster) -> None:
@@ -75,7 +78,7 @@ def test_nothing_is_said_to_be_broken_off_or_removed_that_was_not(cluster: Clust
     # Not by what is done at the start, nor by the begin of the move.
     cluster.before_alter = lambda: setattr(cluster, "mute", True)
     said: list[str] = []
-    throttle = Throttle(1024, ThrottleJournal("cluster"), said.append)
+    throttle = Throttle(1024, said.append)
     with pytest.raises(ClusterError, match=HIDDEN):
         reassign(ClusterAdmin(cluster), {"orders": {0: [1, 3]}}, throttle=throttle)
     assert said == [
@@ -106,7 +109,7 @@ def test_a_throttle_that_the_cluster_does_not_remove_is_said_to_stay(cluster: Cl
     ]
     assert left(cluster) == (False, "1024", True)
     cluster.locked.clear()
-    assert put_back(ClusterAdmin(cluster), ThrottleJournal("cluster")).brokers == (3,)
+    assert removed(cluster) == ["removed what an earlier run left: its throttle on brokers 3"]
     assert left(cluster) == (False, None, False)
 
 
@@ -160,23 +163,28 @@ def test_a_broker_that_does_not_say_what_it_has_keeps_the_throttle_of_a_killed_r
 ) -> None:
     leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
     cluster.finish()
-    cluster.untold = {"broker 1", "broker 2", "broker 3", "topic orders"}
+    cluster.untold = {"broker 1", "broker 2", "broker 3"}
 
-    verify = ("placement", "reassign", "orders", "--verify", *SERVER)
+    verify = ("placement", "verify", "orders", *SERVER)
     assert main([*verify]) == 0
     shown = capsys.readouterr()
     assert shown.err.splitlines() == [
-        *(
-            f"broker {broker} does not say whether the throttle is on it: not allowed: {AGAIN}; {MAY}"
-            for broker in (1, 2, 3)
-        ),
-        f"topic orders does not say what is throttled: not allowed: {AGAIN}; {MAY}",
+        f"broker {broker} does not say whether the throttle is on it: not allowed: {AGAIN}; {MAY}"
+        for broker in (1, 2, 3)
     ]
     assert shown.out.splitlines() == [
         "nothing is under way",
+        f"topic orders has {LEADER_REPLICAS}=0:1,0:2",
+        f"topic orders has {FOLLOWER_REPLICAS}=0:3",
         *(f"broker {broker} does not say whether it has a throttle: not allowed" for broker in (1, 2, 3)),
-        "topic orders does not say whether it has a throttle: not allowed",
     ]
+    assert left(cluster) == (False, "1024", True)
+
+    cluster.untold = {"topic orders"}
+    assert main([*verify]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "topic orders does not say whether it has a throttle: not allowed\n" in shown.out
     assert left(cluster) == (False, "1024", True)
 
     cluster.untold = set()
@@ -186,26 +194,93 @@ def test_a_broker_that_does_not_say_what_it_has_keeps_the_throttle_of_a_killed_r
     assert cluster.configs[("topic", "orders")] == {}
 
 
-def test_removing_all_throttles_keeps_in_the_journal_what_could_not_be_seen(
+def test_removing_all_throttles_leaves_what_could_not_be_seen_to_the_next_time(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
     cluster.finish()
     cluster.untold = {"broker 3"}
-    remove = ("placement", "reassign", "orders", "--verify", "--remove-throttles", *SERVER)
+    remove = ("placement", "verify", "orders", "--remove-throttles", *SERVER)
     assert main([*remove]) == 0
     assert "broker 3 does not say whether it has a throttle: not allowed\n" in capsys.readouterr().out
-    assert (cluster.rate(1), cluster.rate(2)) == (None, None)
-    assert left(cluster) == (False, "1024", True)
+    assert (cluster.rate(1), cluster.rate(2), cluster.rate(3)) == (None, None, "1024")
     cluster.untold = set()
     assert main([*remove]) == 0
     assert left(cluster) == (False, None, False)
 
 
+def test_rates_of_which_nothing_says_that_a_run_has_set_them_stay(cluster: Cluster) -> None:
+    others = {("broker", "1"): {LEADER_RATE: "77"}, ("topic", "orders"): {LEADER_REPLICAS: "*"}}
+    cluster.configs = {key: dict(config) for key, config in others.items()}
+    assert removed(cluster) == []
+    assert interrupted(cluster) == [OFF]
+    assert {key: config for key, config in cluster.configs.items() if config} == others
+
+
+def test_a_run_takes_over_what_a_killed_one_left_and_removes_it(cluster: Cluster) -> None:
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
+    said: list[str] = []
+    throttle = Throttle(2048, said.append)
+    target = {"orders": {0: [1, 3]}}
+    assert reassign(ClusterAdmin(cluster), target, throttle=throttle, watch=lambda _: cluster.finish()) == 1
+    assert said == [
+        (
+            "replaces the throttle that an earlier run left on brokers 1, 2, 3:"
+            " it was 1.0 KiB/s and is now 2.0 KiB/s"
+        )
+    ]
+    assert not any(cluster.configs.values())
+
+
+@pytest.mark.parametrize("pace", ["--throttle=2KiB", "--no-throttle"])
+def test_lists_that_others_have_set_before_stay(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pace: str
+) -> None:
+    open_as(cluster, monkeypatch)
+    cluster.configs = {("topic", "orders"): {FOLLOWER_REPLICAS: "0:2"}, ("broker", "2"): {FOLLOWER_RATE: "9"}}
+    before = {key: dict(config) for key, config in cluster.configs.items()}
+    cluster.after_alter = cluster.finish
+    wanted = tmp_path / "wanted.json"
+    wanted.write_text(format_reassignment({"orders": {0: [1, 3]}}), encoding="utf-8")
+    assert main(["placement", "reassign", "--file", str(wanted), pace, "--execute", *SERVER]) == 0
+    assert {key: config for key, config in cluster.configs.items() if config} == before
+
+
+@pytest.mark.parametrize("pace", ["--throttle=2KiB", "--no-throttle"])
+@pytest.mark.parametrize("ended", [True, False])
+def test_the_same_command_removes_what_a_killed_run_left(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pace: str, *, ended: bool
+) -> None:
+    def finish(*_: object) -> dict[TopicPartition, list[int]]:
+        cluster.finish()
+        return {}
+
+    leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
+    if ended:
+        cluster.finish()
+    else:
+        monkeypatch.setattr(moving, "under_way", finish)
+    wanted = tmp_path / "wanted.json"
+    wanted.write_text(format_reassignment({"orders": {0: [1, 3]}}), encoding="utf-8")
+    assert main(["placement", "reassign", "--file", str(wanted), pace, "--execute", *SERVER]) == 0
+    assert not any(cluster.configs.values())
+
+
+def test_no_run_begins_while_others_are_copied_under_a_throttle(cluster: Cluster) -> None:
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
+    cluster.topics["other"] = {0: [1, 2]}
+    with pytest.raises(
+        PlacementError, match=r"^orders-0 is copied under another throttle: wait for its end, or"
+    ):
+        reassign(ClusterAdmin(cluster), {"other": {0: [1, 3]}}, throttle=Throttle(2048, print))
+    assert cluster.moving == {ORDERS: [1, 3]}
+    assert left(cluster) == (True, "1024", True)
+
+
 def test_no_run_begins_beside_a_broker_that_does_not_say_what_throttle_it_has(cluster: Cluster) -> None:
     cluster.untold = {"broker 2"}
     said: list[str] = []
-    throttle = Throttle(1024, ThrottleJournal("cluster"), said.append)
+    throttle = Throttle(1024, said.append)
     with pytest.raises(
         ClusterError, match=f"^broker 2 does not say which throttle it has: not allowed; {MAY}$"
     ):
@@ -230,22 +305,16 @@ def test_a_throttle_is_removed_also_before_brokers_have_heard_of_it(cluster: Clu
 
 
 def test_what_others_have_set_meanwhile_stays(cluster: Cluster) -> None:
-    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
-    cluster.finish()
     theirs = {LEADER_RATE: "5", FOLLOWER_RATE: "6"}
-    cluster.configs["broker", "2"] = dict(theirs)
-    cluster.configs["topic", "orders"][LEADER_REPLICAS] += ",1:1"
-    put_back(ClusterAdmin(cluster), ThrottleJournal("cluster"))
+
+    def others() -> None:
+        cluster.configs["broker", "2"] = dict(theirs)
+        cluster.configs["topic", "orders"][LEADER_REPLICAS] += ",1:1"
+        cluster.before_alter = lambda: None
+
+    cluster.before_alter = others
+    assert interrupted(cluster) == [OFF]
     assert {key: config for key, config in cluster.configs.items() if config} == {
         ("broker", "2"): theirs,
         ("topic", "orders"): {LEADER_REPLICAS: "1:1"},
     }
-    assert not ThrottleJournal("cluster").exists
-
-
-def test_the_lists_of_a_topic_that_was_deleted_are_forgotten(cluster: Cluster) -> None:
-    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
-    cluster.finish()
-    del cluster.topics["orders"]
-    assert put_back(ClusterAdmin(cluster), ThrottleJournal("cluster")).left == ()
-    assert not ThrottleJournal("cluster").exists

@@ -78,7 +78,7 @@ def test_brokers_are_fenced_silent_or_gone() -> None:
 
 
 def test_numbers_are_beside_the_names_in_json() -> None:
-    found = judged({0: state([1, 2], [1], 1)}).as_json()
+    found = judged({0: state([1, 2], [1], 1)}).to_json()
     assert found["healthy"] is False
     assert found["counts"] == {
         "offline": 0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 from kafka import TopicPartition
@@ -12,18 +11,9 @@ from kafka import TopicPartition
 from kafka_assignors._cli.main import main
 from kafka_assignors.placement._cluster.reassign import Progress, reassign
 from kafka_assignors.placement._cluster.throttle import Throttle
-from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
 from tests.support.fake_cluster import Cluster, ClusterAdmin, leave_killed_run, open_as
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SERVER = ("--bootstrap-server", "h:1")
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 def test_what_ends_while_it_is_cancelled_is_no_error_and_its_throttle_goes(
@@ -35,11 +25,11 @@ def test_what_ends_while_it_is_cancelled_is_no_error_and_its_throttle_goes(
     cluster.alter_partition_reassignments({other: [1, 3]})
     cluster.before_alter = lambda: cluster.finish(ended)
 
-    assert main(["placement", "reassign", "orders", "--cancel", *SERVER]) == 0
+    assert main(["placement", "cancel", "orders", *SERVER]) == 0
     assert capsys.readouterr().out.splitlines() == ["orders-1 stays where it was"]
     assert not cluster.moving
     assert cluster.rate(3) is None
-    assert not ThrottleJournal("cluster").exists
+    assert not any(cluster.configs.values())
 
 
 @pytest.mark.parametrize(("goes_on", "rate"), [(True, "1024"), (False, None)])
@@ -53,7 +43,7 @@ def test_after_a_refused_cancel_the_throttle_stays_only_while_something_is_under
     if not goes_on:
         cluster.before_alter = cluster.finish
 
-    assert main(["placement", "reassign", "orders", "--cancel", *SERVER]) == 1
+    assert main(["placement", "cancel", "orders", *SERVER]) == 1
     assert cluster.rate(3) == rate
 
 
@@ -65,7 +55,7 @@ def test_a_run_that_is_interrupted_does_not_cancel_what_others_move_in_its_topic
         cluster.moving[theirs] = [2, 3]
         raise KeyboardInterrupt
 
-    throttle = Throttle(1024, ThrottleJournal("cluster"), print)
+    throttle = Throttle(1024, print)
     with pytest.raises(KeyboardInterrupt):
         reassign(ClusterAdmin(cluster), {"orders": {0: [1, 3], 1: [1, 2]}}, throttle=throttle, watch=watch)
     assert cluster.moving == {theirs: [2, 3]}
@@ -95,21 +85,24 @@ def test_preferred_leaders_are_elected_also_if_an_interrupted_run_has_left_nothi
     assert cluster.elected == [{"orders": [0]}]
 
 
-def test_the_throttle_of_a_killed_run_stays_until_its_copies_are_done(
+def test_the_throttle_of_a_killed_run_stays_until_copies_under_it_are_done(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = Cluster({"orders": {0: [1, 2]}, "small": {0: [1, 2]}})
-    leave_killed_run(open_as(cluster, monkeypatch), cluster, TopicPartition("orders", 0))
+    admin = open_as(cluster, monkeypatch)
+    for topic in ("small", "orders"):
+        leave_killed_run(admin, cluster, TopicPartition(topic, 0))
+    cluster.finish(TopicPartition("small", 0))
 
-    assert main(["placement", "reassign", "small", "--verify", *SERVER]) == 0
+    assert main(["placement", "verify", "small", *SERVER]) == 0
     assert "the throttle stays while orders-0 is copied" in capsys.readouterr().err.replace("\n", " ")
     assert cluster.rate(3) == "1024"
-    assert ThrottleJournal("cluster").exists
 
     cluster.finish()
-    assert main(["placement", "reassign", "small", "--verify", *SERVER]) == 0
+    assert main(["placement", "verify", "small", *SERVER]) == 0
     assert cluster.rate(3) is None
-    assert not ThrottleJournal("cluster").exists
+    assert main(["placement", "verify", *SERVER]) == 0
+    assert not any(cluster.configs.values())
 
 
 PLANNED = ("placement", "reassign", "orders", "--no-throttle", "--at-once", "2", *SERVER)
@@ -164,17 +157,27 @@ def test_a_partition_on_its_way_to_where_no_plan_has_it_is_named_with_the_ways_o
     assert main([*PLANNED]) == 0
     assert (
         "1 partition under way to other brokers than planned: orders-0\n"
-        "  before --execute wait until that is done, or break it off: `reassign orders --cancel`\n"
+        "  before --execute wait until that is done, or break it off: `placement cancel orders`\n"
     ) in capsys.readouterr().out
     assert main([*PLANNED, "--execute"]) == 2
     after = cluster.moving.copy()
     said = capsys.readouterr().err
     assert "orders-0 is on its way to [1, 4] and is to be on [" in said
     assert (
-        "]: wait until it is there, or break that off with `reassign orders --cancel`. If --output kept the"
+        "]: wait until it is there, or break that off with `placement cancel orders`. If --output kept the"
         " plan that began it, --file continues that\n"
     ) in said
     assert after == {moved: [1, 4]}
+
+
+def test_fenced_brokers_that_are_allowed_are_not_asked_for_their_logs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster({"orders": {0: [1, 2]}})
+    cluster.fenced = {3}
+    open_as(cluster, monkeypatch)
+    assert main([*PLANNED, "--allow-fenced"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_internal_topics_that_stay_on_a_broker_that_is_left_are_named_with_the_way_out(

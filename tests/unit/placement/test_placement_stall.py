@@ -59,20 +59,23 @@ def throttles(**rates: int) -> Throttles:
     [
         (
             situation(up=(1, 2), down=(3,)),
-            Reason("broker 3 is fenced: orders-0 cannot continue", "start it, or break off with --cancel"),
+            Reason(
+                "broker 3 is fenced: orders-0 cannot continue",
+                "start it, or break off with `placement cancel`",
+            ),
         ),
         (
             situation(up=(1, 2)),
             Reason(
                 "broker 3 is gone: orders-0 cannot continue",
-                "start it if it still exists, or break off with --cancel",
+                "start it if it still exists, or break off with `placement cancel`",
             ),
         ),
         (
             situation(silent=(3,)),
             Reason(
                 "broker 3 does not answer: orders-0 cannot continue",
-                "see whether it runs, or break off with --cancel",
+                "see whether it runs, or break off with `placement cancel`",
             ),
         ),
         (
@@ -86,7 +89,7 @@ def throttles(**rates: int) -> Throttles:
             situation(),
             Reason(
                 "broker 3 is 3.0 KiB behind in orders-0",
-                "see the logs of broker 3 and of the leaders, or break off with --cancel",
+                "see the logs of broker 3 and of the leaders, or break off with `placement cancel`",
             ),
         ),
         (

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from kafka import TopicPartition
 
 from kafka_assignors._cli.placement_text import volume_lines
-from kafka_assignors.placement import PlacementError
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -16,12 +12,6 @@ from kafka_assignors.placement._cluster.throttle import (
     LEADER_REPLICAS,
     Copies,
     taken_over,
-)
-from kafka_assignors.placement._cluster.throttle_journal import (
-    Replaced,
-    RunsTogetherError,
-    ThrottleJournal,
-    state_folder,
 )
 from kafka_assignors.placement._planning.moves import ReplicaMove
 from kafka_assignors.placement._planning.volume import Volume
@@ -41,90 +31,13 @@ def test_those_that_have_a_replica_send_and_those_that_lack_it_get() -> None:
     assert copies.brokers == {1, 2, 3, 4}
 
 
-def test_what_runs_have_set_does_not_count_as_there_before() -> None:
-    replaced = Replaced({}, {})
-    replaced.add_rate(1, LEADER_RATE, before=100, ours=5)
-    replaced.add_rate(1, LEADER_RATE, before=5, ours=7)
-    replaced.add_rate(2, LEADER_RATE, before=None, ours=5)
-    assert replaced.brokers == {1: {LEADER_RATE: (100, [5, 7])}, 2: {LEADER_RATE: (None, [5])}}
-    replaced.add_rate(1, LEADER_RATE, before=200, ours=9)
-    assert replaced.brokers[1][LEADER_RATE] == (200, [5, 7, 9])
-
-
-def test_a_rate_that_an_earlier_run_left_is_said_with_the_one_that_replaces_it() -> None:
-    replaced = Replaced({}, {})
-    for broker, before in ((1, 100), (2, None), (3, None)):
-        for name in (LEADER_RATE, FOLLOWER_RATE):
-            replaced.add_rate(broker, name, before=before, ours=1024)
-    others = {LEADER_RATE: 77, FOLLOWER_RATE: 77}
+def test_rates_that_an_earlier_run_left_are_said_with_the_one_that_replaces_them() -> None:
     ours = {LEADER_RATE: 1024, FOLLOWER_RATE: 1024}
-    assert taken_over(replaced, {3: ours, 1: {**others, LEADER_RATE: 1024}, 2: others}, 10 << 20) == (
+    assert taken_over({3: ours, 1: {LEADER_RATE: 1024}, 2: {}}, 10 << 20) == (
         "replaces the throttle that an earlier run left on brokers 1, 3:"
         " it was 1.0 KiB/s and is now 10.0 MiB/s"
     )
-    assert taken_over(replaced, {1: others, 2: {}}, 10 << 20) == ""
-    assert taken_over(Replaced({}, {}), {1: ours}, 10 << 20) == ""
-
-
-def test_entries_that_a_list_has_are_not_ours() -> None:
-    replaced = Replaced({}, {})
-    replaced.add_replicas("orders", LEADER_REPLICAS, before=["0:1"], ours=["0:1", "0:2"])
-    replaced.add_replicas("orders", LEADER_REPLICAS, before=["0:1", "0:2"], ours=["0:2", "1:1"])
-    replaced.add_replicas("other", LEADER_REPLICAS, before=None, ours=["0:1"])
-    assert replaced.topics == {
-        "orders": {LEADER_REPLICAS: (True, ["0:2", "1:1"])},
-        "other": {LEADER_REPLICAS: (False, ["0:1"])},
-    }
-
-
-def test_the_journal_outlives_the_run(tmp_path: Path) -> None:
-    replaced = Replaced({1: {FOLLOWER_RATE: (None, [5])}}, {"orders": {LEADER_REPLICAS: (True, ["0:1"])}})
-    killed = ThrottleJournal("a/b", tmp_path / "new")
-    with killed.alone():
-        killed.store(replaced)
-    journal = ThrottleJournal("a/b", tmp_path / "new")
-    assert journal.load() == replaced
-    assert not ThrottleJournal("other", tmp_path / "new").exists
-    replaced.forget(1)
-    replaced.forget("orders")
-    journal.store(replaced)
-    assert not journal.exists
-
-
-def test_two_runs_on_one_cluster_are_refused(tmp_path: Path) -> None:
-    journal = ThrottleJournal("a", tmp_path)
-    with journal.alone():
-        with (
-            pytest.raises(RunsTogetherError, match="wait for its end"),
-            ThrottleJournal("a", tmp_path).alone(),
-        ):
-            pass
-        with ThrottleJournal("b", tmp_path).alone():
-            pass
-    with journal.alone():
-        pass
-
-
-def test_a_journal_that_cannot_be_kept_or_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with (
-        pytest.raises(PlacementError, match="set XDG_STATE_HOME to a folder"),
-        ThrottleJournal("a", tmp_path / "file").alone(),
-    ):
-        pass
-    for damaged in ("{", "[]", '{"brokers": {"1": 2}, "topics": {}}'):
-        (tmp_path / "throttle-a.json").write_text(damaged)
-        with pytest.raises(
-            PlacementError, match=r"throttle-a\.json does not say what a throttle has replaced"
-        ):
-            ThrottleJournal("a", tmp_path).load()
-
-
-def test_state_is_kept_where_xdg_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", "/state")
-    assert state_folder() == Path("/state/kafka-assignors")
-    monkeypatch.setenv("XDG_STATE_HOME", "relative")
-    assert state_folder() == Path.home() / ".local" / "state" / "kafka-assignors"
+    assert taken_over({1: {}}, 10 << 20) == ""
 
 
 def test_the_broker_with_the_most_to_do_takes_the_longest() -> None:

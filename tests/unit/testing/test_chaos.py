@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.timeline import Timeline
-from kafka_assignors.testing.chaos import (
+from tests.lab.chaos import (
     EXCLUSIVE,
     PROMISES,
     Limits,
@@ -21,12 +21,12 @@ from kafka_assignors.testing.chaos import (
     bound,
     plan_events,
 )
-from kafka_assignors.testing.chaos.__main__ import jobs, main
-from kafka_assignors.testing.chaos._model import Model
-from kafka_assignors.testing.chaos._promises import keep, without_excuse
-from kafka_assignors.testing.chaos._report import page
-from kafka_assignors.testing.chaos._run import name_of_assignor
-from kafka_assignors.testing.chaos._script import WEIGHTS, count_kinds
+from tests.lab.chaos.__main__ import jobs, main
+from tests.lab.chaos._model import Model
+from tests.lab.chaos._promises import keep, without_excuse
+from tests.lab.chaos._report import page
+from tests.lab.chaos._run import name_of_assignor
+from tests.lab.chaos._script import WEIGHTS, count_kinds
 from tests.support.timelines import P0, P1, event, history, start, told
 
 if TYPE_CHECKING:
@@ -512,23 +512,18 @@ def test_events_are_spread_over_scripts_with_a_seed_each() -> None:
         ("range", 9, 20),
         ("sticky", 10, 20),
     ]
-    assert found[-1].command == (
-        "python -m kafka_assignors.testing.chaos --seed 10 --events 20 --assignor sticky"
-    )
+    assert found[-1].command == ("python -m tests.lab.chaos --seed 10 --events 20 --assignor sticky")
 
 
 def test_the_command_that_does_it_again_names_another_share_of_slow_members() -> None:
     (job,) = jobs(["range"], 5, 20, Limits(slow=0.25))
-    assert job.command == (
-        "python -m kafka_assignors.testing.chaos --seed 5 --events 20 --slow 0.25 --assignor range"
-    )
+    assert job.command == ("python -m tests.lab.chaos --seed 5 --events 20 --slow 0.25 --assignor range")
 
 
 def test_the_command_that_does_it_again_names_another_client() -> None:
     (job,) = jobs(["cooperative-sticky"], 5, 20, Limits(), "aiokafka")
     assert job.command == (
-        "python -m kafka_assignors.testing.chaos --seed 5 --events 20 --assignor cooperative-sticky"
-        " --client aiokafka"
+        "python -m tests.lab.chaos --seed 5 --events 20 --assignor cooperative-sticky --client aiokafka"
     )
 
 

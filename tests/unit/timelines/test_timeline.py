@@ -38,7 +38,7 @@ def test_an_event_is_read_as_a_member_writes_it() -> None:
 
 
 def test_records_are_read_as_ranges_of_offsets() -> None:
-    report = {"event": "records", "time": 1.0, "ranges": [["t", 0, 5, 7], ["t", 1, 0, 0]]}
+    report = {"event": "records", "time": 1.0, "records": [["t", 0, 5, 7], ["t", 1, 0, 0]]}
     assert read_event("a", report) == records(1.0, "a", (P0, 5, 7), (P1, 0, 0))
 
 

@@ -25,7 +25,7 @@ from tests.support.timelines import P0, P1, history
 def test_a_report_becomes_an_event_of_its_type() -> None:
     report = {"event": "metadata", "time": 1.5, "member_id": "a-1", "topics": ["t"], "owned": [["t", 0]]}
     assert read_event("a", report) == Joining(1.5, "a", member_id="a-1", topics=("t",), owned=frozenset([P0]))
-    report = {"event": "records", "time": 2, "ranges": [["t", 1, 5, 7]]}
+    report = {"event": "records", "time": 2, "records": [["t", 1, 5, 7]]}
     assert read_event("a", report) == Consumed(2, "a", records=((P1, 5, 7),))
 
 

@@ -82,9 +82,9 @@ class TestRecords:
             (
                 b"\0\2",
                 None,
-                "GroupMetadataKey, byte 2 of 2: the length of the group wants 2 bytes, 0 are left",
+                "GroupMetadataKey, byte 2 of 2: the length of the group id wants 2 bytes, 0 are left",
             ),
-            (b"\0\2\xff\xff", None, "GroupMetadataKey, byte 4 of 4: the group is null"),
+            (b"\0\2\xff\xff", None, "GroupMetadataKey, byte 4 of 4: the group id is null"),
             (GROUP_KEY + b"\0", None, "GroupMetadataKey, byte 5 of 6: 1 bytes are left over"),
             (GROUP_KEY, b"", "GroupMetadataValue, byte 0 of 0: the version wants 2 bytes, 0 are left"),
             (GROUP_KEY, b"\0\5", "GroupMetadataValue, byte 2 of 2: version 5 is not known, only 0 to 4 are"),
@@ -117,7 +117,7 @@ class TestRecords:
             (
                 b"\0\7\0\1g\0\1m",
                 bytes.fromhex("0000 00"),
-                "ConsumerGroupTargetAssignmentMemberValue, byte 3 of 3: the array of topics is null",
+                "ConsumerGroupTargetAssignmentMemberValue, byte 3 of 3: the array of topic partitions is",
             ),
         ],
     )

@@ -51,18 +51,7 @@ class Membership(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What a member's consumer is to be.
-
-    Attributes:
-        access: The cluster.
-        group_id: The group to join.
-        name: The client id, and so the beginning of the member id.
-        assignors: In order of preference; None for the library's own choice.
-        instance_id: Makes it a static member (KIP-345).
-        auto_commit: Whether the client commits by its timer.
-        settings: Further settings, in kafka-python's spelling or in the library's own.
-        recalls_joins: Whether a client looks at a join that it would forget; see `ConsumerGroup`.
-    """
+    """What a member's consumer is to be."""
 
     access: Access
     group_id: str
@@ -145,12 +134,7 @@ def no_gate() -> None:
 
 
 class Client(Protocol):
-    """A consumer of some library, observed, in the way that a member's loop uses it.
-
-    Attributes:
-        subscribed: Whether it has subscribed.
-        absences: How long its application keeps it waiting.
-    """
+    """A consumer of some library, observed, in the way that a member's loop uses it."""
 
     subscribed: bool
     absences: Absences
@@ -254,16 +238,12 @@ def report_records(report: Report, offsets: Mapping[Pair, Iterable[int]], kind: 
         for first, last in merged((offset, offset) for offset in delivered)
     ]
     if ranges:
-        report(kind, ranges=ranges)
+        report(kind, records=ranges)
     return bool(ranges)
 
 
 class Commits:
-    """Reports a consumer's commits: what differs from the last one.
-
-    Args:
-        report: Gets the events.
-    """
+    """Reports a consumer's commits: what differs from the last one."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -289,21 +269,14 @@ class Commits:
     def failed(self, positions: Mapping[Pair, int], error: BaseException | str, **sent_as: Any) -> None:
         """The coordinator does not, or not all.
 
-        Args:
-            positions: What was to be committed.
-            error: Why it was not.
-            **sent_as: The generation and member id of the commit, if the client may have others by now.
+        `sent_as` has the generation and member id of the commit, if the client may have others by now.
         """
         text = error if isinstance(error, str) else described(error)
         self._report("commit_failed", positions=_triples(positions), text=text, **sent_as)
 
 
 class Absences:
-    """Reports for how long an application keeps its consumer waiting: between two polls, and in its listener.
-
-    Args:
-        report: Gets the events.
-    """
+    """Reports how long an application keeps its consumer waiting: between two polls, and in its listener."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -381,8 +354,6 @@ def _triples(positions: Mapping[Pair, int]) -> list[tuple[str, int, int]]:
 def dotted(settings: Mapping[str, Any], other_names: Mapping[str, str]) -> dict[str, Any]:
     """Settings in kafka-python's spelling, in that of librdkafka and Java: `session.timeout.ms`.
 
-    Args:
-        settings: A name that has dots already stays as it is.
-        other_names: Those that are called otherwise there.
+    A name that has dots already stays as it is.
     """
     return {other_names.get(name, name.replace("_", ".")): value for name, value in settings.items()}

@@ -208,14 +208,7 @@ class ObservedConsumer:
 
 
 class ObservedConfluentConsumer:
-    """A Consumer in the way that a member's loop uses it.
-
-    Args:
-        consumer: May not have subscribed yet.
-        report: Gets the events.
-        gate: Called before each poll.
-        by_epochs: Whether its group is one of KIP-848.
-    """
+    """A Consumer in the way that a member's loop uses it."""
 
     def __init__(
         self, consumer: Any, report: Report, gate: Gate = no_gate, *, by_epochs: bool = False

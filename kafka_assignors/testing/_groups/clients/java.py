@@ -92,11 +92,7 @@ def make(task: Task, report: Report) -> ObservedJavaConsumer:
 class ObservedJavaConsumer:
     """A Java KafkaConsumer in the way that a member's loop uses it.
 
-    Args:
-        consumer: May not have subscribed yet.
-        report: Gets the events.
-        by_epochs: Whether its group is one of KIP-848, whose members get to a new epoch without a callback if
-            they keep what they have.
+    Members of KIP-848 get to a new epoch without a callback if they keep what they have.
     """
 
     def __init__(self, consumer: Any, report: Report, *, by_epochs: bool = False) -> None:

@@ -79,10 +79,7 @@ class ObservedKafkaConsumer:
 
     The consumer stays the object that it is: its `subscribe` and `poll` are wrapped in place.
 
-    Args:
-        consumer: May have subscribed, but not polled yet.
-        report: Gets the events.
-        gate: Called before each poll.
+    The consumer may have subscribed, but not polled yet.
     """
 
     def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:

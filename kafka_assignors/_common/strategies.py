@@ -1,0 +1,86 @@
+"""The strategies by name, and where each is: nothing is imported before it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Strategy(NamedTuple):
+    """A strategy; what it has is "module:name", and None what it lacks.
+
+    Attributes:
+        name: Its name; `kip848:...` is an assignor of KIP-848's coordinator.
+        assignor: This library's assignor.
+        planner: Its planner, from a `Group` to a `Plan`.
+        stock: kafka-python's own assignor.
+        kip848: What KIP-848's coordinator calls it (`group.remote.assignor`).
+        shared: Whether a partition has several owners.
+    """
+
+    name: str
+    assignor: str | None = None
+    planner: str | None = None
+    stock: str | None = None
+    kip848: Literal["uniform", "range"] | None = None
+    shared: bool = False
+
+
+_STOCK: Final = "kafka.coordinator.assignors"
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    one.name: one
+    for one in (
+        Strategy(
+            "range",
+            "kafka_assignors:RangeAssignor",
+            "kafka_assignors.planners:plan_range",
+            f"{_STOCK}.range:RangePartitionAssignor",
+        ),
+        Strategy(
+            "roundrobin",
+            "kafka_assignors:RoundRobinAssignor",
+            "kafka_assignors.planners:plan_round_robin",
+            f"{_STOCK}.roundrobin:RoundRobinPartitionAssignor",
+        ),
+        Strategy(
+            "sticky",
+            "kafka_assignors:StickyAssignor",
+            "kafka_assignors.planners:plan_exact",
+            f"{_STOCK}.sticky.sticky_assignor:StickyPartitionAssignor",
+        ),
+        Strategy(
+            "cooperative-sticky",
+            "kafka_assignors:CooperativeStickyAssignor",
+            "kafka_assignors.planners:plan_exact",
+            f"{_STOCK}.cooperative_sticky:CooperativeStickyAssignor",
+        ),
+        Strategy("random", "kafka_assignors:RandomAssignor"),
+        Strategy("broadcast", "kafka_assignors:BroadcastAssignor", shared=True),
+        Strategy("exact", planner="kafka_assignors.planners:plan_exact"),
+        Strategy("kip54", planner="kafka_assignors.planners:plan_kip54"),
+        Strategy("kip848:uniform", planner="kafka_assignors.planners:plan_kip848_uniform", kip848="uniform"),
+        Strategy("kip848:range", planner="kafka_assignors.planners:plan_kip848_range", kip848="range"),
+    )
+}
+
+ASSIGNORS: Final = {one.name: one.assignor for one in STRATEGIES.values() if one.assignor is not None}
+"""Where this library's assignor of each strategy is."""
+
+PLANNED: Final = ("exact", "kip54", "range", "roundrobin")
+"""What a group can be planned by alone, the default first."""
+
+RESTARTED: Final = ("range", "roundrobin", "sticky", "cooperative-sticky", "kip848:uniform", "kip848:range")
+"""What a rolling restart is simulated with."""
+
+COMPARED: Final = RESTARTED[:4]
+"""Kafka's own strategies of the classic protocol."""
+
+
+def load(path: str) -> Any:
+    """What is at "module:name"."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,253 @@
+"""What a member of a group sends and gives up while its consumer reads on; `_flow` has when it joins.
+
+A join has a connection of its own, so it overtakes commits and heartbeats. `phases.verdict` says what their
+answers still mean.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import (
+    CommitFailedError,
+    CoordinatorNotAvailableError,
+    FencedInstanceIdError,
+    KafkaError,
+)
+from kafka.protocol.consumer import HeartbeatRequest
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from kafka_assignors.assignors._flow_state import Commit, FlowState
+from kafka_assignors.assignors._membership.phases import (
+    REBALANCE_IN_PROGRESS,
+    Event,
+    Sender,
+    Verdict,
+    verdict,
+)
+from kafka_assignors.assignors._relied_on import new_future, wait
+
+log = logging.getLogger(__name__)
+
+
+class _OvertakenError(CommitFailedError):
+    """A join came between a commit and its answer."""
+
+
+class MemberCoordinator(ConsumerCoordinator):
+    """kafka-python's coordinator that acts by its phase: it is a member of its group throughout a join."""
+
+    _flow: FlowState
+
+    # Membership ------------------------------------------------------------------------------------------
+
+    def stable(self) -> bool:
+        """Whether heartbeats are sent: in a join, too. They learn of an expulsion, or have it leave.
+
+        A member whose application has not polled for `max_poll_interval_ms` leaves by them.
+        """
+        return self._flow.phase.is_member
+
+    def generation_if_stable(self) -> Any:
+        """The generation to commit in: in a join, too, as a commit waits while it would be refused."""
+        with self._lock:
+            return self._generation if self._flow.phase.is_member else None
+
+    def request_rejoin(self) -> None:
+        """As BaseCoordinator's; after JoinGroup's answer it holds beyond the taking of the assignment."""
+        self._flow.asked_again = True
+        super().request_rejoin()
+
+    def coordinator_dead(self, error: Any) -> None:
+        """As BaseCoordinator's; a join on its way fails, which would wait for `max_poll_interval_ms` else."""
+        was_known = self.coordinator_id is not None
+        super().coordinator_dead(error)
+        if was_known:
+            self._manager.call_soon(self._manager.close_joins)  # not in the midst of an answer
+
+    def reset_generation(self, member_id: str = "") -> None:
+        """As BaseCoordinator's: it has fallen out of the group."""
+        super().reset_generation(member_id)
+        self._flow.on(Event.FELL_OUT)
+
+    async def maybe_leave_group_async(
+        self, reason: str | None = None, timeout_ms: float | None = None
+    ) -> None:
+        """As BaseCoordinator's; nothing is delivered any more while LeaveGroup is on its way."""
+        self._flow.on(Event.FELL_OUT)
+        self._flow.former_join = self._join_task
+        await super().maybe_leave_group_async(reason, timeout_ms)
+
+    def _lose_to_namesake(self) -> None:
+        """Fall out of the group: another consumer has the instance id, and so the partitions.
+
+        The member id stays. A JoinGroup without one would take the instance id back. With it the answer is
+        FENCED_INSTANCE_ID again, or UNKNOWN_MEMBER_ID if nobody has the instance id any more: a coordinator
+        whose record of a new static member was not replicated has the former one again, until its session
+        ends (Kafka 4.3.1).
+        """
+        self.reset_generation(self._generation.member_id)
+
+    def _process_join_group_response(self, response: Any, send_time: float) -> Any:
+        joined = super()._process_join_group_response(response, send_time)
+        self._flow.asked_again = False
+        self._flow.on(Event.JOIN_ANSWERED)
+        return joined
+
+    def _process_sync_group_response(self, response: Any, send_time: float) -> Any:
+        assignment = super()._process_sync_group_response(response, send_time)
+        self._flow.certainty.synced(send_time)
+        self._flow.on(Event.SYNC_ANSWERED)
+        return assignment
+
+    # Heartbeats ------------------------------------------------------------------------------------------
+
+    async def _send_heartbeat_request(self) -> None:
+        """As BaseCoordinator's, but for an answer that a join overtook: it does not reset the generation."""
+        if self.coordinator_unknown():
+            raise CoordinatorNotAvailableError(self.coordinator_id)
+        flow, generation, node = self._flow, self._generation, self.coordinator_id
+        request = HeartbeatRequest(
+            group_id=self.group_id,
+            generation_id=generation.generation_id,
+            member_id=generation.member_id,
+            group_instance_id=self.group_instance_id,
+        )
+        sent = self.heartbeat.last_send
+        try:
+            response = await self._manager.send(request, node_id=node)
+        except KafkaError as error:
+            self._failed_request(node, request, error)
+            raise
+        sender, code = self._sender(generation), response.error_code
+        if sender is not Sender.FORMER and code in {0, REBALANCE_IN_PROGRESS}:
+            flow.certainty.confirm(sent, awaited=code == REBALANCE_IN_PROGRESS)
+        if verdict(code, sender, flow.phase) is Verdict.COUNTS:
+            self._handle_heartbeat_response(response, sent)
+
+    def _handle_heartbeat_response(self, response: Any, send_time: float) -> None:
+        """As BaseCoordinator's; a consumer that is fenced joins, by which its application hears of it."""
+        try:
+            super()._handle_heartbeat_response(response, send_time)
+        except FencedInstanceIdError:
+            self._lose_to_namesake()
+            raise
+
+    def _sender(self, generation: Any) -> Sender:
+        now = self._generation
+        if generation is now:
+            return Sender.CURRENT
+        return Sender.OLDER if generation.member_id == now.member_id else Sender.FORMER
+
+    # Commits ---------------------------------------------------------------------------------------------
+
+    async def _send_offset_commit_request(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """As ConsumerCoordinator's; a commit that a join overtook is sent again when the join is over.
+
+        One commit follows another: sent again, an earlier one would undo a later one. All that wait for a
+        join at once would be more requests than a connection takes.
+
+        Raises:
+            CommitFailedError: The consumer has fallen out of its group, or partitions were revoked meanwhile;
+                the others' offsets are committed nevertheless.
+        """
+        if not self._subscription.partitions_auto_assigned():
+            await super()._send_offset_commit_request(offsets)
+            return
+        flow, commit = self._flow, Commit(self._subscription, offsets, new_future(self))
+        earlier = flow.commits[-1:]
+        flow.commits.append(commit)
+        try:
+            for one in earlier:
+                await one.done
+            while True:
+                while flow.phase.holds_commits:
+                    await flow.no_join(new_future(self))
+                commit.sent_in = self._generation
+                commit.leave_out_revoked()
+                try:
+                    await super()._send_offset_commit_request(commit)
+                    break
+                except _OvertakenError:
+                    await flow.no_join(new_future(self))
+        finally:
+            flow.commits = [other for other in flow.commits if other is not commit]
+            commit.done.success(None)
+        if commit.revoked:
+            names = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(commit.revoked))
+            raise CommitFailedError(f"revoked meanwhile, so not committed: {names}")
+
+    def _handle_offset_commit_response(self, offsets: Any, send_time: float, response: Any) -> None:
+        """As ConsumerCoordinator's, but for an answer that a join overtook."""
+        if self._subscription.partitions_auto_assigned():
+            # Of a commit that somebody sent by kafka-python's own method, only the past is certain.
+            sender = self._sender(offsets.sent_in) if isinstance(offsets, Commit) else Sender.OLDER
+            codes = {code for _, partitions in response.topics for _, code in partitions}
+            verdicts = {verdict(code, sender, self._flow.phase) for code in codes}
+            if Verdict.VOID in verdicts:
+                raise CommitFailedError(
+                    f"group {self.group_id} moved on without this consumer, which joins again: its offsets"
+                    " are not committed"
+                )
+            if Verdict.OVERTAKEN in verdicts:
+                raise _OvertakenError("a rebalance came between the commit and its answer")
+        try:
+            super()._handle_offset_commit_response(offsets, send_time, response)
+        except FencedInstanceIdError:
+            self._lose_to_namesake()
+            raise
+
+    # What is given up ------------------------------------------------------------------------------------
+
+    @property
+    def _patience(self) -> float:
+        """Milliseconds for which partitions that it is to revoke may wait for their commits."""
+        return float(self.config["session_timeout_ms"]) / 3
+
+    async def _give_up(self) -> None:
+        """Give up all if it fell out of the group, else the topics that it does not subscribe to any more."""
+        held, topics = self._subscription.assigned_partitions(), self._subscription.subscription or ()
+        if held and (self._generation.is_lost() or any(one.topic not in topics for one in held)):
+            await self._on_join_prepare_async(
+                self._generation.generation_id, self._generation.member_id, timeout_ms=self._patience
+            )
+
+    async def _revoke(self, revoked: Collection[TopicPartition]) -> Exception | None:
+        """Stop delivery, commit, call the listener and give partitions up.
+
+        Meanwhile a pattern may lose topics. Their partitions go with the rest, and the listener hears it.
+
+        Returns:
+            What the listener raised.
+        """
+        if not revoked:
+            return None
+        subscription, error = self._subscription, None
+        kept = subscription.assigned_partitions()
+        while revoked:
+            subscription.mark_pending_revocation(revoked)
+            await self._commit_before_revoking(revoked)
+            if subscription.rebalance_listener:
+                try:
+                    await self._invoke_rebalance_listener_async("on_partitions_revoked", set(revoked))
+                except Exception as raised:  # it comes out of the poll, once the assignment is taken
+                    log.exception("on_partitions_revoked of group %s failed for %s", self.group_id, revoked)
+                    error = raised
+            kept = kept.difference(revoked)
+            topics = subscription.subscription or ()
+            revoked = {one for one in kept if one.topic not in topics}
+        subscription.assign_from_subscribed(sorted(kept))
+        return error
+
+    async def _commit_before_revoking(self, revoked: Collection[TopicPartition]) -> None:
+        """Have commits answered that are on their way, and with auto-commit commit what was consumed."""
+        for last in self._flow.commits[-1:]:
+            await wait(self, last.done, self._patience)
+        if self.config["enable_auto_commit"]:
+            consumed = self._subscription.all_consumed_offsets()
+            offsets = {one: consumed[one] for one in revoked if one in consumed}
+            try:
+                await self._commit_offsets_sync_async(offsets, timeout_ms=self._patience)
+            except Exception as failure:  # noqa: BLE001 - they have to go all the same
+                log.warning("Committing before partitions are revoked failed: %s", failure)

@@ -1,0 +1,73 @@
+"""Which broker coordinates a group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka.errors import KafkaError
+
+from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._cluster.handle import connect
+from kafka_assignors._groups.finding import GROUPS_TOPIC, partition_for_group
+
+if TYPE_CHECKING:
+    from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors._cluster.handle import Cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCoordinator:
+    """A group's coordinator, and why it is that broker.
+
+    Attributes:
+        partition: The partition of `__consumer_offsets` that the group's id leads to.
+        partitions: How many that topic has.
+        broker: The id of the broker that leads the partition; None if none does at the moment.
+        address: Its "host:port"; None if there is none, or it is not up.
+    """
+
+    partition: int
+    partitions: int
+    broker: int | None
+    address: str | None
+
+    def __str__(self) -> str:
+        """What it is and why."""
+        if self.broker is None:
+            return f"none: {GROUPS_TOPIC}-{self.partition} has no leader"
+        at = "down" if self.address is None else f"at {self.address}"
+        return f"broker {self.broker} ({at}), which leads {GROUPS_TOPIC}-{self.partition}"
+
+
+def find_coordinator(cluster: Cluster, group_id: str) -> GroupCoordinator:
+    """Find the broker that coordinates a group, whether there is such a group or not.
+
+    Raises:
+        ClusterError: The cluster has no `__consumer_offsets`, or does not say.
+    """
+    with connect(cluster) as admin:
+        return coordinator_of(admin, group_id)
+
+
+def coordinator_of(admin: Admin, group_id: str) -> GroupCoordinator:
+    """See `find_coordinator`."""
+    try:
+        (described,) = admin.ask(lambda client: client.describe_topics([GROUPS_TOPIC]))
+    except KafkaError as error:
+        raise ClusterError(f"the cluster does not describe {GROUPS_TOPIC}: {error}") from error
+    leaders = {one["partition_index"]: one["leader_id"] for one in described["partitions"]}
+    if not leaders:
+        raise ClusterError(f"the cluster has no {GROUPS_TOPIC}: it makes it when the first group is sought")
+    partition = partition_for_group(group_id, len(leaders))
+    leader = leaders.get(partition, -1)
+    addresses = {
+        broker["broker_id"]: f"{broker['host']}:{broker['port']}"
+        for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]
+    }
+    return GroupCoordinator(
+        partition=partition,
+        partitions=len(leaders),
+        broker=None if leader < 0 else leader,
+        address=addresses.get(leader),
+    )

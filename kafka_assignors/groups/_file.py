@@ -1,0 +1,200 @@
+"""A group as a file describes it: topics, members, and who owned what."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kafka_assignors._common.words import first_of
+from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors.groups._tree import Node, read
+
+MAX_PARTITIONS: Final = 1_000_000
+"""The most partitions of a topic: a zero too many should not fill the memory."""
+
+_IDS_SHOWN: Final = 10
+_HIGHEST: Final = 2**31 - 1  # Kafka's partition ids and generations have 32 bits
+_MEMBER_FIELDS: Final = ("topics", "rack", "weight", "instance_id", "owns", "generation", "holds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFile:
+    """What stands in a file.
+
+    Attributes:
+        group: The group.
+        notes: What is allowed and yet may not be meant.
+    """
+
+    group: Group
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Topic:
+    ids: tuple[int, ...]
+    racks: tuple[frozenset[str], ...] | None
+
+
+def read_group(file: str | Path, *, cooperative: bool = False) -> GroupFile:
+    """Read a file that describes a group; docs/plan-file.md says how.
+
+    Args:
+        file: The file, in JSON or YAML; `-` for the standard input.
+        cooperative: Whether members hold what they own where the file does not say.
+
+    Raises:
+        FileError: It cannot be read, or something in it is not allowed.
+    """
+    root = read(str(file))
+    fields = root.fields("a mapping with topics and members", ("topics", "members"))
+    for field in ("topics", "members"):
+        if field not in fields:
+            root.fail(f"{field} is missing: a mapping of {field} by name")
+    topics = {
+        topic: _topic(node) for topic, node in fields["topics"].mapping("a mapping of topics by name").items()
+    }
+    nodes = fields["members"].mapping("a mapping of members by name")
+    if not nodes:
+        fields["members"].expected("a mapping of at least one member")
+    members = [_member(name, node, topics, holds=cooperative) for name, node in nodes.items()]
+    _check_instances(nodes, members)
+    racks = {
+        (name, partition): at
+        for name, topic in topics.items()
+        if topic.racks is not None
+        for partition, at in zip(topic.ids, topic.racks, strict=True)
+    }
+    group = Group.of({name: topic.ids for name, topic in topics.items()}, members, racks or None)
+    return GroupFile(group=group, notes=tuple(_notes(group, topics, members)))
+
+
+def _topic(node: Node) -> _Topic:
+    """A topic: a number of partitions, or a mapping with that or their ids, and maybe racks."""
+    what = "a mapping with partitions and racks, or a number of partitions"
+    if not isinstance(node.value, list):
+        return _Topic(ids=_first(node, what), racks=None)
+    fields = node.fields(what, ("partitions", "racks"))
+    if "partitions" not in fields:
+        node.fail("partitions is missing: their number, or a list of their ids")
+    ids = _ids(fields["partitions"])
+    return _Topic(ids=ids, racks=_racks(fields["racks"], len(ids)) if "racks" in fields else None)
+
+
+def _ids(node: Node) -> tuple[int, ...]:
+    if type(node.value) is not list:  # a mapping is a list of its own kind
+        return _first(node, "a list of partition ids, or a number of partitions")
+    ids = node.numbers("a list of partition ids", "a partition id", 0, _HIGHEST)
+    if not ids:
+        node.expected("a list of at least one partition id")
+    return tuple(ids)
+
+
+def _first(node: Node, what: str) -> tuple[int, ...]:
+    return tuple(range(node.number(what, 1, MAX_PARTITIONS)))
+
+
+def _racks(node: Node, partitions: int) -> tuple[frozenset[str], ...]:
+    """The racks of each partition's replicas."""
+    items = node.items(f"a list of {partitions} lists of racks, one for each partition")
+    if len(items) != partitions:
+        node.expected(f"a list of {partitions} lists of racks, one for each partition")
+    return tuple(
+        frozenset(rack.text("the name of a rack") for rack in item.items("a list of the racks of replicas"))
+        for item in items
+    )
+
+
+def _member(name: str, node: Node, topics: Mapping[str, _Topic], *, holds: bool) -> Member:
+    """A member. One of which there is nothing to say may be null, as YAML reads `c1:`."""
+    what = "a mapping of what there is to say about the member"
+    fields = {} if node.value is None else node.fields(what, _MEMBER_FIELDS)
+    owns = fields["owns"].mapping("a mapping of partition ids by topic") if "owns" in fields else {}
+    claims = {
+        topic: tuple(ids.numbers("a list of partition ids", "a partition id", 0, _HIGHEST))
+        for topic, ids in owns.items()
+    }
+    subscription = frozenset(topics)
+    if "topics" in fields:
+        subscription = frozenset(
+            topic.text("the name of a topic") for topic in fields["topics"].items("a list of topics")
+        )
+    return Member(
+        member_id=name,
+        topics=subscription,
+        instance_id=fields["instance_id"].text("an instance id") if "instance_id" in fields else None,
+        rack=fields["rack"].text("the name of a rack") if "rack" in fields else None,
+        claims=claims,
+        generation=(
+            fields["generation"].number("a whole number", 0, _HIGHEST)
+            if "generation" in fields
+            else NO_GENERATION
+        ),
+        holds=fields["holds"].flag() if "holds" in fields else holds and bool(claims),
+        weight=fields["weight"].number("a whole number", 1, MAX_WEIGHT) if "weight" in fields else 1,
+    )
+
+
+def _check_instances(nodes: Mapping[str, Node], members: list[Member]) -> None:
+    seen: dict[str, str] = {}
+    for member in members:
+        if member.instance_id is None:
+            continue
+        if member.instance_id in seen:
+            nodes[member.member_id].fail(
+                f"instance_id must differ from the others', but {member.instance_id} is "
+                f"{seen[member.instance_id]}'s already"
+            )
+        seen[member.instance_id] = member.member_id
+
+
+def _notes(group: Group, topics: Mapping[str, _Topic], members: list[Member]) -> Iterator[str]:
+    """Whatever Kafka allows as well, but may be a slip in a file."""
+    for topic in topics:
+        if topic not in group.topics:
+            yield f"no member subscribes to topic {topic}: it is not planned"
+    ids = {name: frozenset(topic.ids) for name, topic in topics.items()}
+    for member in members:
+        yield from _notes_on_member(member, ids)
+    yield from _disputes(group, members)
+    has_racks = any(topic.racks is not None for topic in topics.values())
+    if has_racks != any(member.rack for member in members):
+        missing = "member" if has_racks else "topic"
+        yield f"no {missing} has racks: the others' are not looked at"
+
+
+def _notes_on_member(member: Member, topics: Mapping[str, frozenset[int]]) -> Iterator[str]:
+    name = member.member_id
+    for topic in sorted(member.topics - topics.keys()):
+        yield f"{name} subscribes to topic {topic}, which is not in the file"
+    for topic, claimed in member.claims.items():
+        if topic not in topics:
+            yield f"{name} owned partitions of topic {topic}, which is not in the file: not counted"
+        elif topic not in member.topics:
+            yield f"{name} owned partitions of topic {topic}, which it does not subscribe to: not counted"
+        elif gone := sorted(set(claimed) - topics[topic]):
+            yield f"{name} owned partitions of topic {topic} that are gone: {_listed(gone)}; not counted"
+
+
+def _disputes(group: Group, members: list[Member]) -> Iterator[str]:
+    """Partitions that several members say they owned, and whose they are taken to be."""
+    claimants: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for member in members:
+        for topic in member.claims.keys() & member.topics:
+            for partition in member.claims[topic]:
+                claimants[topic, partition].append(member.member_id)
+    if all(len(names) == 1 for names in claimants.values()):
+        return
+    disputed: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+    for flat, owner in enumerate(group.owner.tolist()):
+        topic, partition = group.name_of(flat)
+        if len(claimed_by := claimants.get((topic, partition), [])) > 1:
+            disputed[topic, ", ".join(claimed_by), owner].append(partition)
+    for (topic, names, owner), partitions in disputed.items():
+        whose = "nobody" if owner == NOBODY else group.members[owner].member_id
+        yield f"topic {topic} {_listed(partitions)}: owned by {names}; taken to belong to {whose}"
+
+
+def _listed(ids: list[int]) -> str:
+    return first_of(ids, _IDS_SHOWN)

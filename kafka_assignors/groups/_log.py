@@ -1,0 +1,87 @@
+"""A partition of `__consumer_offsets`, read from its end backwards by a consumer in no group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafka import KafkaConsumer, TopicPartition
+
+from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._groups.finding import GROUPS_TOPIC
+from kafka_assignors._groups.snapshots import ArchivedRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_FIRST_STRETCH: Final = 2_000  # records, from the end of the log; then twice as many, and so on
+_POLL_MS: Final = 1_000
+_IDLE_POLLS: Final = 20
+
+Found = TypeVar("Found")
+"""What is looked for in the log."""
+
+
+def open_log(settings: Mapping[str, Any], partition: int) -> KafkaConsumer:
+    """A consumer of one partition, with the settings of `Admin`; close it after use."""
+    own = {"auto_offset_reset": "earliest", "exclude_internal_topics": False}
+    consumer = KafkaConsumer(**{**settings, **own}, group_id=None, enable_auto_commit=False)
+    consumer.assign([TopicPartition(GROUPS_TOPIC, partition)])
+    return consumer
+
+
+def archived(message: Any) -> ArchivedRecord:
+    """A message of kafka-python's consumer as what it was in the log."""
+    return ArchivedRecord(
+        key=message.key,
+        value=message.value,
+        partition=message.partition,
+        offset=message.offset,
+        time_us=message.timestamp * 1000,
+        leader_epoch=message.leader_epoch,
+    )
+
+
+def read_backwards(
+    consumer: KafkaConsumer,
+    partition: int,
+    stretch: Callable[[int, int], list[Found]],
+    wanted: int,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[Found]:
+    """Read the log from its end backwards, in ever longer stretches, until as many as wanted were found.
+
+    `stretch` finds in the log from one offset to before another. `watch` gets how many records were read, and
+    how many there are.
+    """
+    log = TopicPartition(GROUPS_TOPIC, partition)
+    first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
+    length, begin, found = _FIRST_STRETCH, end, list[Found]()
+    while begin > first and len(found) < wanted:
+        until, begin = begin, max(first, begin - length)
+        found = [*stretch(begin, until), *found]
+        length *= 2
+        if watch is not None:
+            watch(end - begin, end - first)
+    return found
+
+
+def read_log(consumer: KafkaConsumer, partition: int, begin: int, until: int) -> Iterator[Any]:
+    """The messages from one offset to before another.
+
+    Raises:
+        ClusterError: It does not continue.
+    """
+    log = TopicPartition(GROUPS_TOPIC, partition)
+    consumer.seek(log, begin)
+    idle = 0
+    while consumer.position(log) < until:
+        polled = consumer.poll(timeout_ms=_POLL_MS).get(log, ())
+        idle = 0 if polled else idle + 1
+        if idle > _IDLE_POLLS:
+            raise ClusterError(
+                f"{log.topic}-{log.partition} returned no records from offset {consumer.position(log)}"
+            )
+        for message in polled:
+            if message.offset >= until:
+                break
+            yield message

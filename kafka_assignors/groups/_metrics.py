@@ -1,0 +1,179 @@
+"""What `list_groups` knows, as Prometheus reads it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, generate_latest, start_http_server, write_to_textfile
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._cluster.handle import connect
+from kafka_assignors._groups.problems import ORDER
+from kafka_assignors.groups._status import list_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from prometheus_client.core import Metric
+
+    from kafka_assignors._cluster.handle import Cluster
+    from kafka_assignors.groups._status import GroupStatus
+
+
+def export_metrics(
+    cluster: Cluster,
+    groups: Collection[str] = (),
+    *,
+    observe: float = 0.0,
+    max_lag: int | None = None,
+    output: str | Path | None = None,
+) -> str:
+    """The metrics of a cluster's groups in the text format that Prometheus reads.
+
+    Args:
+        cluster: The cluster.
+        groups: See `list_groups`, as `observe` and `max_lag`.
+        observe: See there.
+        max_lag: See there.
+        output: A file to write them to, all at once: for the textfile collector of node_exporter.
+
+    Raises:
+        ClusterError: The cluster does not say.
+        OSError: The file cannot be written.
+    """
+    found = list_groups(cluster, groups, observe=observe, max_lag=max_lag)
+    registry = CollectorRegistry()
+    registry.register(_Groups(lambda: found))
+    if output is not None:
+        write_to_textfile(str(output), registry)
+    return generate_latest(registry).decode()
+
+
+@contextmanager
+def serve_metrics(
+    cluster: Cluster,
+    groups: Collection[str] = (),
+    *,
+    port: int = 0,
+    address: str = "127.0.0.1",
+    observe: float = 0.0,
+    max_lag: int | None = None,
+    failed: Callable[[ClusterError], object] = lambda _: None,
+) -> Iterator[int]:
+    """Serve the same to Prometheus for the time of the context, read from the cluster at each request.
+
+    Args:
+        cluster: The cluster.
+        groups: See `list_groups`, as `observe` and `max_lag`.
+        port: The port; 0 for any free one.
+        address: The address, "0.0.0.0" for all.
+        observe: See `list_groups`.
+        max_lag: See there.
+        failed: Gets why the groups could not be read at a request. Its answer has `kafka_groups_up` 0.
+
+    Yields:
+        The port.
+
+    Raises:
+        ClusterError: No broker answers.
+        OSError: The address cannot be served.
+    """
+    registry = CollectorRegistry()
+    with cluster:
+        with connect(cluster):
+            pass  # a server that can read nothing is not started
+
+        def read() -> tuple[GroupStatus, ...]:
+            return list_groups(cluster, groups, observe=observe, max_lag=max_lag)
+
+        registry.register(_Groups(read, failed))
+        server, thread = start_http_server(port, addr=address, registry=registry)
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+
+class _Groups(Collector):
+    """Reads the groups whenever their metrics are asked for."""
+
+    def __init__(
+        self,
+        read: Callable[[], tuple[GroupStatus, ...]],
+        failed: Callable[[ClusterError], object] = lambda _: None,
+    ) -> None:
+        self._read = read
+        self._failed = failed
+        self._one_at_a_time = threading.Lock()
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: with it the registry need not read the groups to learn the names."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics; if the groups cannot be read, that they cannot."""
+        began = time.monotonic()
+        found: tuple[GroupStatus, ...] = ()
+        up = True
+        with self._one_at_a_time:
+            try:
+                found = self._read()
+            except ClusterError as error:
+                up = False
+                self._failed(error)
+        yield GaugeMetricFamily("kafka_groups_up", "Whether the groups could be read", float(up))
+        yield GaugeMetricFamily(
+            "kafka_groups_read_seconds", "How long it took to read them", time.monotonic() - began
+        )
+        if up:
+            yield from metrics_of(found)
+
+
+_METRICS: Final[Mapping[str, tuple[str, ...]]] = {
+    "state": ("The group's state: 1", "type", "state"),
+    "described": ("Whether its coordinator describes it: 1, else 0",),
+    "members": ("How many members it has",),
+    "epoch": ("The epoch of a group of KIP-848",),
+    "problems": ("How many problems it has of a severity", "severity"),
+    "lag_records": ("The end of a partition less the committed offset", "topic", "partition"),
+    "lag_known": ("Whether the lag of each partition with a commit is known: 1, else 0",),
+    "uncommitted_partitions": ("Partitions with records and no commit",),
+    "unowned_partitions": ("Partitions of subscribed topics that nobody has",),
+}
+"""What each metric of a group is, and its labels beside the group."""
+
+
+def metrics_of(groups: Iterable[GroupStatus]) -> Iterator[Metric]:
+    """The metrics of groups; what is not known of a group is left out."""
+    families = {
+        name: GaugeMetricFamily(f"kafka_group_{name}", text, labels=["group", *labels])
+        for name, (text, *labels) in _METRICS.items()
+    }
+    for group in groups:
+
+        def add(name: str, value: float | None, *labels: object, group_id: str = group.group_id) -> None:
+            if value is not None:
+                families[name].add_metric([group_id, *map(str, labels)], float(value))
+
+        add("state", 1, group.kind, group.state)
+        add("described", group.members is not None)
+        add("members", group.members)
+        add("epoch", group.epoch)
+        counts = Counter[str](problem.severity for problem in group.problems)
+        for severity in ORDER:
+            add("problems", counts[severity], severity)
+        for one in () if group.lag is None else group.lag.partitions:
+            add("lag_records", one.lag, one.topic, one.partition)
+        add("lag_known", group.lag_known)
+        add("uncommitted_partitions", None if group.lag is None else len(group.lag.uncommitted))
+        add("unowned_partitions", None if group.unowned is None else len(group.unowned))
+    yield from families.values()

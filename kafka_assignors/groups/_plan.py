@@ -1,0 +1,260 @@
+"""A group planned by itself: the plan, what each member gets of it, and whether it could be better."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from kafka_assignors import proofs
+from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.plain import fields_of
+from kafka_assignors._common.strategies import PLANNED, STRATEGIES, load
+from kafka_assignors._model.arrays import NOBODY, IntArray
+from kafka_assignors._model.group import Group, Member
+from kafka_assignors._model.plan import Plan, check
+from kafka_assignors.groups._file import GroupFile
+from kafka_assignors.planners._cooperative import first_round
+from kafka_assignors.planners._exact.exact import plan_exact
+
+EXACT: Final = PLANNED[0]
+"""The planner that takes options."""
+
+
+class NoPlannerError(KafkaAssignorsError, ValueError):
+    """There is no planner of this name, or it does not take what it was given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What one member gets.
+
+    Attributes:
+        member: The member.
+        load: How many partitions.
+        kept: How many of them were its own.
+        gained: How many come from each other member; those that nobody owned are left out.
+        free: How many that nobody owned.
+        given_up: How many go to each other member.
+        in_rack: How many have a replica in its rack, None where racks do not matter.
+    """
+
+    member: Member
+    load: int
+    kept: int
+    gained: Mapping[str, int]
+    free: int
+    given_up: Mapping[str, int]
+    in_rack: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """The first round of a cooperative hand-over; the second one gives away what is revoked in it.
+
+    Attributes:
+        loads: The partitions of each member in it.
+        let_go: By member and topic, what it revokes.
+        awaited: By member and topic, what it gets only in the second round.
+    """
+
+    loads: Mapping[str, int]
+    let_go: Mapping[str, Mapping[str, list[int]]]
+    awaited: Mapping[str, Mapping[str, list[int]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedGroup:
+    """A plan for a group, and what there is to say about it.
+
+    Attributes:
+        strategy: The name of the planner.
+        plan: The plan.
+        plan_ms: What it took to make, in milliseconds.
+        certificate: Whether it could be better; None if nobody asked.
+        certificate_ms: What that took to find out; None if nobody asked.
+        least_moves: How many partitions have to move at the least with the same goal; None if not known.
+        cooperative: Whether a cooperative group carries it out, in two rounds.
+        notes: What is allowed in the group's file and yet may not be meant.
+    """
+
+    strategy: str
+    plan: Plan
+    plan_ms: float
+    certificate: proofs.Certificate | None
+    certificate_ms: float | None
+    least_moves: int | None
+    cooperative: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def optimal(self) -> bool:
+        """Whether it is proved that no plan is better."""
+        return self.certificate is not None and self.certificate.optimal
+
+    @cached_property
+    def shares(self) -> tuple[Share, ...]:
+        """What each member gets, in the group's order."""
+        group, owner, prior = self.plan.group, self.plan.owner, self.plan.group.owner
+        ids = [member.member_id for member in group.members]
+        gained: list[Counter[str]] = [Counter() for _ in ids]
+        given_up: list[Counter[str]] = [Counter() for _ in ids]
+        moved = self.plan.moved
+        for source, target in zip(prior[moved].tolist(), owner[moved].tolist(), strict=True):
+            gained[target][ids[source]] += 1
+            given_up[source][ids[target]] += 1
+        kept = np.bincount(owner[owner == prior], minlength=len(ids)).tolist()
+        free = np.bincount(owner[prior == NOBODY], minlength=len(ids)).tolist()
+        in_rack = _in_rack(group, owner)
+        return tuple(
+            Share(
+                member=member,
+                load=load,
+                kept=kept[number],
+                gained=_most_first(gained[number]),
+                free=free[number],
+                given_up=_most_first(given_up[number]),
+                in_rack=in_rack[number],
+            )
+            for number, (member, load) in enumerate(zip(group.members, self.plan.loads.tolist(), strict=True))
+        )
+
+    @property
+    def free(self) -> int:
+        """How many partitions nobody owned before."""
+        return int(np.count_nonzero(self.plan.group.owner == NOBODY))
+
+    @property
+    def imbalance(self) -> float:
+        """How much the highest load is above the lowest one, a unit of weight."""
+        loads = self.plan.loads / self.plan.group.weights
+        return round(float(loads.max() - loads.min()), 3)
+
+    @property
+    def first_round(self) -> Round:
+        """How it would be carried out by a cooperative strategy."""
+        group = self.plan.group
+        given, awaited = first_round(self.plan)
+        ids = [member.member_id for member in group.members]
+        late = np.unique(awaited[:, 0])
+        return Round(
+            loads=dict(zip(ids, given.loads.tolist(), strict=True)),
+            let_go=_by_member(group, awaited[:, 0], awaited[:, 1]),
+            awaited=_by_member(group, late, self.plan.owner[late]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        group, goal, loads = self.plan.group, self.plan.goal, self.plan.loads
+        return {
+            "strategy": self.strategy,
+            "max_skew": goal.max_skew,
+            "max_moves": goal.max_moves,
+            "topics": len(group.topics),
+            "partitions": group.size,
+            "lowest_load": int(loads.min()),
+            "highest_load": int(loads.max()),
+            "imbalance": self.imbalance,
+            "moves": self.plan.moves,
+            "least_moves": self.least_moves,
+            "free": self.free,
+            "plan_ms": round(self.plan_ms, 3),
+            "certificate_ms": None if self.certificate_ms is None else round(self.certificate_ms, 3),
+            "members": {
+                share.member.member_id: {
+                    "weight": share.member.weight,
+                    "rack": share.member.rack,
+                    **fields_of(share, without=("member",)),
+                    "assignment": self.plan.of(number),
+                }
+                for number, share in enumerate(self.shares)
+            },
+            "first_round": self.first_round if self.cooperative else None,
+            "certificate": self.certificate.as_json() if self.certificate else None,
+            "notes": self.notes,
+        }
+
+
+def plan(
+    group: Group | GroupFile,
+    assignor: str = EXACT,
+    *,
+    max_skew: int | None = None,
+    max_moves: int | None = None,
+    cooperative: bool = False,
+    certify: bool = True,
+) -> PlannedGroup:
+    """Plan a group, without a consumer and without Kafka.
+
+    Args:
+        group: The group, also as `read_group` reads it from a file.
+        assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range` or `roundrobin`.
+        max_skew: How many partitions loads may be off the best balance, if fewer move that way; `exact` only.
+        max_moves: How many partitions may move; `exact` only.
+        cooperative: Whether a cooperative group carries it out.
+        certify: Whether to find out if the plan could be better.
+
+    Raises:
+        NoPlannerError: There is no such planner, or it does not take `max_skew` and `max_moves`.
+    """
+    if assignor not in PLANNED:
+        raise NoPlannerError(f"there is no planner {assignor!r}; choose of {', '.join(PLANNED)}")
+    limits = {"max_skew": max_skew, "max_moves": max_moves} if assignor == EXACT else {}
+    if not limits and (max_skew is not None or max_moves is not None):
+        raise NoPlannerError(f"max_skew and max_moves are options of {EXACT}, not of {assignor}")
+    notes: tuple[str, ...] = ()
+    if isinstance(group, GroupFile):
+        notes, group = group.notes, group.group
+    began = time.perf_counter()
+    made: Plan = load(STRATEGIES[assignor].planner or "")(group, **limits)
+    check(made, group)
+    planned = time.perf_counter()
+    certificate = proofs.certify(made) if certify else None
+    certified = time.perf_counter()
+    return PlannedGroup(
+        strategy=assignor,
+        plan=made,
+        plan_ms=1000 * (planned - began),
+        certificate=certificate,
+        certificate_ms=1000 * (certified - planned) if certify else None,
+        least_moves=_least_moves(made, certificate),
+        cooperative=cooperative,
+        notes=notes,
+    )
+
+
+def _least_moves(plan: Plan, certificate: proofs.Certificate | None) -> int | None:
+    """From the certificate if it proves the plan's moves to be the fewest, else those of the exact plan."""
+    if certificate is None:
+        return None
+    proved = {finding.name: finding.proved for finding in certificate.goals}
+    if proved["moves"]:
+        return plan.moves
+    goal = plan.goal
+    return plan_exact(plan.group, max_skew=goal.max_skew, max_moves=goal.max_moves).moves
+
+
+def _most_first(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _in_rack(group: Group, owner: IntArray) -> list[int] | list[None]:
+    """For each member how many of its partitions have a replica in its rack."""
+    if not (racks := group.local_racks):
+        return [None] * len(group.members)
+    counts = [0] * len(group.members)
+    for partition, member in enumerate(owner.tolist()):
+        counts[member] += group.members.racks[member] in racks[partition]
+    return counts
+
+
+def _by_member(group: Group, partitions: IntArray, members: IntArray) -> dict[str, dict[str, list[int]]]:
+    """Partitions by the member beside each, and by topic."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for member, partition in sorted(zip(members.tolist(), partitions.tolist(), strict=True)):
+        topic, number = group.name_of(partition)
+        found.setdefault(group.members[member].member_id, {}).setdefault(topic, []).append(number)
+    return found

@@ -1,0 +1,305 @@
+"""All groups of a running cluster at once: a few requests for each broker, however many groups there are."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.errors import IncompatibleBrokerVersion, KafkaError
+
+from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors._cluster.groups import (
+    ClassicGroup,
+    EpochGroup,
+    Refused,
+    committed_offsets,
+    describe_classic,
+    describe_consumer,
+    end_offsets,
+    list_groups as list_all,
+    read_topics,
+)
+from kafka_assignors._cluster.handle import connect
+from kafka_assignors._common.plain import fields_of
+from kafka_assignors._common.waiting import Deadline
+from kafka_assignors._groups.described import described_value
+from kafka_assignors._groups.epochs import SETTLED, EpochLook, explain_epochs
+from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.joining import REBALANCING
+from kafka_assignors._groups.lag import find_lag, lag_partitions
+from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors._cluster.groups import ListedGroup, Partition
+    from kafka_assignors._cluster.handle import Cluster
+    from kafka_assignors._groups.account import GroupAccount
+    from kafka_assignors._groups.lag import GroupLag
+
+    Described = ClassicGroup | EpochGroup | Refused | None
+
+_UNKNOWN: Final = "Unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStatus:
+    """What a group among all of a cluster is like.
+
+    Attributes:
+        group_id: Its id.
+        kind: Its type: "classic", "consumer" (KIP-848), "share", "streams" or "unknown".
+        state: Its state; "Unknown" if the broker does not say.
+        protocol_type: "consumer", "connect" and so on.
+        strategy: What it is assigned by; None while it rebalances, and of an empty group.
+        epoch: The group's epoch; None of a classic group, whose generation is not described.
+        account: What is known of its members; None of a type that brokers do not describe to us.
+        lag: How far it is behind; None of a share group, and if its coordinator does not say what it has
+            committed.
+        problems: What is wrong, the worst first.
+    """
+
+    group_id: str
+    kind: str
+    state: str
+    protocol_type: str
+    strategy: str | None
+    epoch: int | None
+    account: GroupAccount | None
+    lag: GroupLag | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def members(self) -> int | None:
+        """How many there are; None if its coordinator does not describe it."""
+        return None if self.account is None else len(self.account.members)
+
+    @property
+    def lag_known(self) -> bool | None:
+        """Whether the lag of each partition with a commit is known; None of a share group, which has none."""
+        if self.kind == "share":
+            return None
+        return self.lag is not None and not self.lag.unknown
+
+    @property
+    def unowned(self) -> tuple[Partition, ...] | None:
+        """Partitions of subscribed topics that nobody has; None if that is not known, as in a rebalance."""
+        if self.account is None or self.strategy is None or self.lag is None:
+            return None
+        wanted = self.account.subscribed
+        return tuple(
+            (one.topic, one.partition)
+            for one in self.lag.partitions
+            if one.owner is None and one.topic in wanted
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines: how many members there are, and lags without the partitions."""
+        lag = self.lag
+        return {
+            "group": self.group_id,
+            "type": self.kind,
+            **fields_of(self, without=("group_id", "kind", "account")),
+            "members": self.members,
+            "lag": None if lag is None else lag.counts(),
+        }
+
+    @property
+    def badness(self) -> tuple[int, int, str]:
+        """Sorts the worst first: by the worst problem, then by lag."""
+        worst = min((ORDER[problem.severity] for problem in self.problems), default=len(ORDER))
+        return worst, -(0 if self.lag is None else self.lag.total), self.group_id
+
+
+def list_groups(
+    cluster: Cluster, groups: Collection[str] = (), *, observe: float = 5.0, max_lag: int | None = None
+) -> tuple[GroupStatus, ...]:
+    """The groups of a cluster, the worst first: states, lags and what is wrong.
+
+    Each coordinator is asked for all of its groups at once; no log is read.
+
+    Args:
+        cluster: The cluster.
+        groups: Ids, or patterns as for `fnmatch`; all groups if there are none.
+        observe: For how many seconds to look at groups that are in a rebalance; if it is not over by then,
+            that is an error. With 0 it is none: such a look cannot know how long it will take.
+        max_lag: The lag from which on it is an error; None for none.
+
+    Raises:
+        ClusterError: The cluster does not say.
+    """
+    with connect(cluster) as admin:
+        return read_groups(admin, groups, observe=observe, max_lag=max_lag)
+
+
+def read_groups(
+    admin: Admin, groups: Collection[str], *, observe: float = 0.0, max_lag: int | None = None
+) -> tuple[GroupStatus, ...]:
+    """See `list_groups`."""
+    try:
+        everything = list_all(admin)
+        listed = [one for one in everything if not groups or _matches(one.group_id, groups)]
+        described, seconds = _describe(admin, listed, observe)
+        topics = read_topics(admin)
+        committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])
+        ids = {name: topic.ids for name, topic in topics.items()}
+        found = [
+            _Found(group, described.get(group.group_id), committed.get(group.group_id, {}), ids)
+            for group in listed
+        ]
+        ends = end_offsets(admin, {one for group in found for one in group.partitions}, topics)
+    except KafkaError as error:
+        raise ClusterError(f"cannot read the cluster's groups: {error}") from error
+    read = (group.status(ends, seconds.get(group.listed.group_id), max_lag) for group in found)
+    return tuple(sorted((one for one in read if one is not None), key=lambda one: one.badness))
+
+
+def read_status(admin: Admin, group_id: str) -> GroupStatus | None:
+    """One group as among all of a cluster; None if there is none of this id.
+
+    Raises:
+        ClusterError: The cluster does not say.
+    """
+    escaped = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in group_id)
+    return next(iter(read_groups(admin, [escaped])), None)
+
+
+def _matches(group_id: str, patterns: Collection[str]) -> bool:
+    return any(fnmatchcase(group_id, pattern) for pattern in patterns)
+
+
+def _describe(
+    admin: Admin, listed: Iterable[ListedGroup], observe: float
+) -> tuple[dict[str, Described], dict[str, float]]:
+    """Groups as they are described, and for how long those were seen in a rebalance that still are."""
+    ways: dict[str, Callable[[Admin, Sequence[str]], Mapping[str, Described]]] = {
+        "classic": describe_classic,
+        "consumer": describe_consumer,
+    }
+    described: dict[str, Described] = {}
+    began, deadline = time.monotonic(), Deadline(observe)
+    ids = {kind: [group.group_id for group in listed if group.kind == kind] for kind in ways}
+    while True:
+        for kind, describe in ways.items():
+            try:
+                described |= describe(admin, ids[kind])
+            except IncompatibleBrokerVersion:
+                described |= dict.fromkeys(ids[kind])
+            ids[kind] = [group_id for group_id in ids[kind] if _rebalances(described[group_id])]
+        if deadline.passed or not any(ids.values()):
+            seconds = time.monotonic() - began
+            lasting = [group_id for some in ids.values() for group_id in some] if observe > 0 else []
+            return described, dict.fromkeys(lasting, seconds)
+        time.sleep(LOOK_SECONDS)
+
+
+def _rebalances(group: Described) -> bool:
+    if isinstance(group, EpochGroup):
+        return group.state not in SETTLED
+    return isinstance(group, ClassicGroup) and group.state in REBALANCING
+
+
+class _Found:
+    """A group before it is known where partitions end."""
+
+    def __init__(
+        self,
+        listed: ListedGroup,
+        described: Described,
+        committed: Mapping[Partition, int] | Refused,
+        topics: Mapping[str, Sequence[int]],
+    ) -> None:
+        self.listed, self.described = listed, described
+        # A group without commits may be unknown to who keeps them.
+        self._untold = committed.why if isinstance(committed, Refused) and not committed.unknown else ""
+        offsets: Mapping[Partition, int] = {} if isinstance(committed, Refused) else committed
+        account, self._problems = _explained(described, topics, {topic for topic, _ in offsets})
+        self._account = account
+        owned, subscribed = ({}, set()) if account is None else (account.owned, account.subscribed)
+        self._reads = (owned, subscribed, topics, offsets)
+        self.partitions = lag_partitions(*self._reads)
+
+    def status(
+        self, ends: Mapping[Partition, int], seconds: float | None, max_lag: int | None
+    ) -> GroupStatus | None:
+        """The group; None if it went meanwhile."""
+        described, account = self.described, self._account
+        if isinstance(described, Refused) and described.unknown:
+            return None
+        lag = None
+        if self.listed.kind != "share" and not self._untold:
+            lag = find_lag(*self._reads, ends)
+        return GroupStatus(
+            group_id=self.listed.group_id,
+            kind=self.listed.kind,
+            state=described.state
+            if isinstance(described, ClassicGroup | EpochGroup)
+            else self.listed.state or _UNKNOWN,
+            protocol_type=self.listed.protocol_type,
+            strategy=None if account is None else account.strategy,
+            epoch=described.epoch if isinstance(described, EpochGroup) else None,
+            account=account,
+            lag=lag,
+            problems=in_order([*self._problems, *self._more_problems(lag, seconds, max_lag)]),
+        )
+
+    def _more_problems(
+        self, lag: GroupLag | None, seconds: float | None, max_lag: int | None
+    ) -> Iterator[Problem]:
+        if isinstance(self.described, Refused):
+            yield Problem(
+                kind="not described",
+                severity="warning",
+                text=f"its coordinator does not describe it: {self.described.why}",
+                advice="the client needs the right to describe the group",
+            )
+        elif self.described is None:
+            yield Problem(
+                kind="not described",
+                # Its lag is known all the same, and so is its state, if it is listed with one.
+                severity="note" if self.listed.state else "warning",
+                text=f"its members are not known: groups of type {self.listed.kind} cannot be described here",
+                advice="see its members with Kafka's own tools",
+            )
+        if self._untold:
+            yield Problem(
+                kind="lag unknown",
+                severity="warning",
+                text=f"its coordinator does not say what it has committed: {self._untold}",
+                advice="the lag is not known: the client needs the right to describe the group",
+            )
+        if seconds is not None:
+            yield Problem(
+                kind="rebalancing",
+                severity="error",
+                text=f"a rebalance has been on for {seconds:.0f} s at least",
+                advice="kafka-assignors group explain says of the group who holds it up",
+            )
+        if lag is None:
+            return
+        yield from find_lag_problems(lag, members=bool(self._account and self._account.members))
+        if max_lag is not None and lag.total > max_lag:
+            yield Problem(
+                kind="lag",
+                severity="error",
+                text=f"it is {lag.total:,} records behind, more than {max_lag:,}",
+                advice="see which partitions, and whose, with kafka-assignors group explain",
+            )
+
+
+def _explained(
+    described: Described, topics: Mapping[str, Sequence[int]], committed: Collection[str]
+) -> tuple[GroupAccount | None, Collection[Problem]]:
+    """What is known of a group's members, and wrong with them."""
+    if isinstance(described, ClassicGroup):
+        value = described_value(described)
+        explained = explain(described.group_id, value, topics, committed=committed)
+        return explained.account, explained.problems
+    if isinstance(described, EpochGroup):
+        epochs = explain_epochs([EpochLook(0, described)], topics, committed=committed)
+        # Whether it is only on its way is known from several looks.
+        return epochs.account, [one for one in epochs.problems if one.kind != "behind"]
+    return None, ()

@@ -1,0 +1,256 @@
+"""Files of JSON or YAML, read with care: every value knows where it stands, for errors that say so."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from kafka_assignors._common.errors import KafkaAssignorsError
+
+if TYPE_CHECKING:
+    import yaml
+
+STDIN: Final = "-"
+"""The name that stands for the standard input."""
+
+_YAML_NAMES: Final = (".yaml", ".yml")
+_STANDS_BEFORE: Final = {"map": "MappingNode", "seq": "SequenceNode"}
+"""What these tags of YAML may stand before, as PyYAML's classes; all others stand before scalars."""
+
+_SIMPLE_NAME: Final = re.compile(r"[\w-]+")
+_DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+_FLAGS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_SHOWN: Final = 60
+
+
+class FileError(KafkaAssignorsError, ValueError):
+    """A file that cannot be used, in words: the file, the place in it, what is there, what is allowed."""
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A mapping as it is written: a name may come twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """What YAML without quotes takes for something else than text: `no`, `12`, `2024-01-01`.
+
+    Only the reader of the value knows whether it should be text, so it is kept as it is written.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value in a file, and where it stands.
+
+    Attributes:
+        file: The file's name, for errors.
+        path: Where the value stands, as `members.c1.weight`.
+        value: The value.
+    """
+
+    file: str
+    path: str
+    value: Any
+
+    def fail(self, what: str) -> NoReturn:
+        """Give up because of this value."""
+        raise FileError(f"{self.file}: {self.path}: {what}" if self.path else f"{self.file}: {what}")
+
+    def expected(self, what: str) -> NoReturn:
+        """Give up as the value is something else than what is allowed."""
+        self.fail(f"must be {what}, not {describe(self.value)}")
+
+    def child(self, name: str, value: Any) -> "Node":
+        """A value in this mapping."""
+        step = name if _SIMPLE_NAME.fullmatch(name) else json.dumps(name)
+        return Node(self.file, f"{self.path}.{step}" if self.path else step, value)
+
+    def mapping(self, what: str) -> dict[str, "Node"]:
+        """The values by name; the names are what the file's author chose."""
+        if not isinstance(self.value, Pairs):
+            self.expected(what)
+        found: dict[str, Node] = {}
+        for name, value in self.value:
+            node = self.child(name, value)
+            if name in found:
+                node.fail("stands there more than once")
+            if not name or not name.isprintable():
+                self.fail(f"a name must be text of printable characters, not {json.dumps(name)}")
+            found[name] = node
+        return found
+
+    def fields(self, what: str, allowed: tuple[str, ...]) -> dict[str, "Node"]:
+        """The values by name where only certain names mean something; null is as good as not there."""
+        found = self.mapping(what)
+        for name, node in found.items():
+            if name not in allowed:
+                node.fail(
+                    f"unknown field, with the value {describe(node.value)}; allowed: {', '.join(allowed)}"
+                )
+        return {name: node for name, node in found.items() if node.value is not None}
+
+    def items(self, what: str) -> list["Node"]:
+        """The values of a list."""
+        if not isinstance(self.value, list) or isinstance(self.value, Pairs):
+            self.expected(what)
+        return [Node(self.file, f"{self.path}[{place}]", value) for place, value in enumerate(self.value)]
+
+    def text(self, what: str) -> str:
+        """A text. What YAML takes for something else is text here, as it is written."""
+        text = self.value.text if isinstance(self.value, Plain) else self.value
+        if not isinstance(text, str) or not text or not text.isprintable():
+            self.expected(what)
+        return text
+
+    def number(self, what: str, lowest: int, highest: int) -> int:
+        """A whole number, in YAML too only as decimal digits: 010 is ten to some and eight to YAML."""
+        what = f"{what} from {lowest} to {highest}"
+        number = self.value
+        if isinstance(number, Plain) and _DECIMAL.fullmatch(number.text):
+            number = int(number.text)
+        if not isinstance(number, int) or isinstance(number, bool) or not lowest <= number <= highest:
+            self.expected(what)
+        return number
+
+    def flag(self) -> bool:
+        """True or false, in YAML also as yes, no, on, off."""
+        flag = _FLAGS.get(self.value.text.lower()) if isinstance(self.value, Plain) else self.value
+        if not isinstance(flag, bool):
+            self.expected("true or false")
+        return flag
+
+    def numbers(self, what: str, each: str, lowest: int, highest: int) -> list[int]:
+        """A list of different whole numbers."""
+        numbers: list[int] = []
+        seen: set[int] = set()
+        for item in self.items(what):
+            numbers.append(number := item.number(each, lowest, highest))
+            if number in seen:
+                item.fail(f"{number} stands in the list more than once")
+            seen.add(number)
+        return numbers
+
+
+def describe(value: object) -> str:
+    """A value in an error, short."""
+    match value:
+        case Pairs():
+            return "a mapping" if value else "an empty mapping"
+        case list():
+            return f"a list of {len(value)}" if value else "an empty list"
+        case Plain():
+            text = f"{value.text} (as YAML reads it without quotes)"
+        case _:
+            text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def read(name: str) -> Node:
+    """Read a file.
+
+    A name that ends in .json, .yaml or .yml says what it is; anything else is JSON if it begins with `{`.
+
+    Args:
+        name: The file's name, or `-` for the standard input.
+
+    Raises:
+        FileError: It cannot be read, or is no JSON or YAML.
+    """
+    file = "standard input" if name == STDIN else name
+    try:
+        content = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise FileError(f"{file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{file}: byte {error.start} is no UTF-8") from error
+    suffix = Path(name).suffix.lower()
+    is_yaml = suffix in _YAML_NAMES or (suffix != ".json" and not text.lstrip().startswith("{"))
+    try:
+        return _parse_yaml(file, text) if is_yaml else _parse_json(file, text)
+    except RecursionError:
+        raise FileError(f"{file}: nested too deeply") from None
+
+
+def _parse_json(file: str, text: str) -> Node:
+    try:
+        return Node(file, "", json.loads(text, object_pairs_hook=Pairs))
+    except json.JSONDecodeError as error:
+        raise FileError(f"{file}: no JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise FileError(f"{file}: no JSON: {error}") from error
+
+
+def _parse_yaml(file: str, text: str) -> Node:
+    try:
+        import yaml  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError:
+        raise FileError(
+            f"{file}: YAML needs PyYAML: pip install 'kafka-assignors[cli]'; JSON needs nothing"
+        ) from None
+    try:
+        node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise FileError(f"{file}: no YAML: {where}{error.problem}") from error
+    except yaml.YAMLError as error:
+        raise FileError(f"{file}: no YAML: {' '.join(str(error).split())}") from error
+    root = Node(file, "", None)
+    return root if node is None else Node(file, "", _Yaml().value(node, root))
+
+
+class _Yaml:
+    """From YAML's nodes to values. They are not constructed by PyYAML: it would drop what comes twice."""
+
+    _PREFIX = "tag:yaml.org,2002:"
+
+    def __init__(self) -> None:
+        self._done: dict[int, Any] = {}
+        self._open: set[int] = set()
+
+    def value(self, node: "yaml.Node", at: Node) -> Any:
+        """The value of a node, which several aliases may stand for."""
+        number = id(node)
+        if number in self._open:
+            at.fail("an alias that contains itself")
+        if number not in self._done:
+            self._open.add(number)
+            self._done[number] = self._convert(node, at)
+            self._open.remove(number)
+        return self._done[number]
+
+    def _convert(self, node: "yaml.Node", at: Node) -> Any:
+        tag = node.tag.removeprefix(self._PREFIX)
+        if type(node).__name__ != _STANDS_BEFORE.get(tag, "ScalarNode"):  # as in `!!seq text`
+            at.fail(f"YAML of the kind {node.tag} is not allowed here")
+        if tag == "map":
+            return Pairs(self._pairs(node, at))
+        if tag == "seq":
+            return [
+                self.value(item, Node(at.file, f"{at.path}[{place}]", None))
+                for place, item in enumerate(node.value)
+            ]
+        if tag == "null":
+            return None
+        if tag == "str":
+            return node.value
+        if tag not in {"bool", "int", "float", "timestamp", "value"}:
+            at.fail(f"YAML of the kind {node.tag} is not allowed")
+        return Plain(node.value)
+
+    def _pairs(self, node: "yaml.Node", at: Node) -> Iterator[tuple[str, Any]]:
+        for key, value in node.value:
+            if not isinstance(key.value, str):
+                at.fail("a name must be text, not a list or a mapping")
+            here = at.child(key.value, None)
+            if key.tag == f"{self._PREFIX}merge":
+                here.fail("YAML's merging of mappings is not allowed")
+            # A name is text, also if YAML takes it for something else: a topic may be called 2024, or no.
+            yield key.value, self.value(value, here)

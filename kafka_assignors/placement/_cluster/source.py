@@ -1,0 +1,86 @@
+"""Where placements are read: a running cluster, or a file."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_assignors._cluster.handle import Cluster, connect
+from kafka_assignors.placement._cluster import topics as live
+from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._reassignment_file import read_reassignment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors.placement._placement import Racks
+
+Topics = dict[str, dict[int, list[int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementFile:
+    """Placements in a file of Kafka's reassignment JSON, in place of a running cluster.
+
+    Attributes:
+        path: The file.
+        racks: The brokers and their racks; None for those that the file names, without racks.
+    """
+
+    path: Path
+    racks: Racks | None = None
+
+
+class Opened(NamedTuple):
+    """A running cluster, or what a file says.
+
+    Attributes:
+        racks: Its brokers that are up, and their racks.
+        topics: The topics that were asked for, or all.
+        admin: A client of a running one.
+        down: Its brokers that are not up, and their racks.
+        states: What a running one says of each partition.
+    """
+
+    racks: Racks
+    topics: Topics
+    admin: Admin | None
+    down: Racks
+    states: Mapping[str, Mapping[int, live.PartitionState]]
+
+    @property
+    def all_racks(self) -> Racks:
+        """All its brokers: what is where does not change when one goes down."""
+        return {**self.racks, **self.down}
+
+
+@contextmanager
+def opened(source: Cluster | PlacementFile, wanted: Sequence[str] = ()) -> Iterator[Opened]:
+    """The cluster that is meant, with the topics that are asked for; with all if there are none.
+
+    Raises:
+        PlacementError: A file cannot be read, or has no such topic.
+        ClusterError: No broker answers, or the cluster has no such topic.
+    """
+    if isinstance(source, Cluster):
+        with connect(source) as admin:
+            up, down = live.read_brokers(admin)
+            states = live.read_states(admin, wanted or None)
+            topics = {topic: live.replicas_of(partitions) for topic, partitions in states.items()}
+            yield Opened(up, topics, admin, down, states)
+        return
+    topics = read_reassignment(source.path)
+    for topic in wanted:
+        if topic not in topics:
+            raise PlacementError(f"{source.path} has no topic {topic!r}: it has {', '.join(topics)}")
+    racks = source.racks or dict.fromkeys(sorted({b for one in topics.values() for b in holders(one)}))
+    chosen = {topic: topics[topic] for topic in wanted or sorted(topics)}
+    yield Opened(racks, chosen, None, {}, {})
+
+
+def holders(placement: Mapping[int, Sequence[int]]) -> set[int]:
+    """The brokers that have replicas."""
+    return {broker for replicas in placement.values() for broker in replicas}

@@ -1,0 +1,249 @@
+"""Topics of a cluster described, created and expanded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+
+from kafka_assignors._cluster.handle import Cluster, connect
+from kafka_assignors._common.words import are
+from kafka_assignors.placement._cluster import topics as live
+from kafka_assignors.placement._cluster.health import Health, read_health
+from kafka_assignors.placement._cluster.logs import read_logs
+from kafka_assignors.placement._cluster.source import PlacementFile, Topics, opened
+from kafka_assignors.placement._expansion import expand
+from kafka_assignors.placement._explicit import check_placement
+from kafka_assignors.placement._generators import place_rack_aware, place_rack_unaware
+from kafka_assignors.placement._inference.infer import Inference, infer
+from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._quality import Quality, measure
+from kafka_assignors.placement._striped import place_striped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafka_assignors.placement._placement import Placement
+
+Generator = Literal["rack-aware", "rack-unaware", "striped"]
+"""What can place a new topic's replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Where replicas are, and what is wrong.
+
+    Attributes:
+        placements: Topic -> partition -> brokers, the preferred leader first.
+        quality: How good that is.
+        health: How brokers and partitions are, internal topics' as well unless topics were named. None of a
+            file.
+    """
+
+    placements: Topics
+    quality: Quality
+    health: Health | None
+
+    def to_json(self) -> dict[str, Any]:
+        """In types that JSON has; a file's without `health`."""
+        judged = {} if self.health is None else {"health": self.health}
+        return {"placements": self.placements, "quality": self.quality, **judged}
+
+
+def describe(
+    source: Cluster | PlacementFile, topics: Sequence[str] = (), *, min_insync: int = 1
+) -> Description:
+    """Where replicas are, how good that is and, on a running cluster, how brokers and partitions are.
+
+    Args:
+        source: The cluster, or a file.
+        topics: The topics' names; empty for all but internal ones.
+        min_insync: With fewer replicas left, a partition counts as read-only when a rack is lost.
+
+    Raises:
+        PlacementError: There is no such topic, or a file cannot be read.
+        ClusterError: No broker answers.
+    """
+    health = sizes = None
+    with opened(source, topics) as cluster:
+        if cluster.admin is not None:
+            logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
+            sizes = logs.largest(cluster.topics)
+            brokers = live.Brokers({**cluster.racks}, {**cluster.down})
+            states = live.read_states(cluster.admin, topics or None, internal="with")
+            health = read_health(cluster.admin, states, brokers, logs)
+    quality = measure(
+        cluster.topics, cluster.all_racks, sizes=sizes, min_insync=min_insync, down=cluster.down
+    )
+    return Description(cluster.topics, quality, health)
+
+
+class _Draws(TypedDict):
+    start_index: int | None
+    shift: int | None
+    seed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """A new topic.
+
+    Attributes:
+        created: Whether it was created, and not only placed.
+        placements: Its name -> partition -> brokers.
+    """
+
+    created: bool
+    placements: Topics
+
+
+def create(
+    cluster: Cluster,
+    topic: str,
+    partitions: int | None = None,
+    replication_factor: int | None = None,
+    *,
+    placement: Placement | None = None,
+    generator: Generator | None = None,
+    start_index: int | None = None,
+    shift: int | None = None,
+    seed: int | None = None,
+    configs: Mapping[str, str] | None = None,
+    allow_fenced: bool = False,
+    dry_run: bool = False,
+) -> CreatedTopic:
+    """Create a topic, its replicas placed by a generator or as `placement` says.
+
+    Args:
+        cluster: The cluster.
+        topic: The topic's name.
+        partitions: How many partitions a generator is to place.
+        replication_factor: How many replicas each of them gets.
+        placement: The brokers of each partition, in place of a generator.
+        generator: None for `rack-aware` if brokers have racks, else for `rack-unaware`.
+        start_index: Where leaders begin; drawn if None. Not of `striped`, as `shift`.
+        shift: How far followers are; the start index if that is given, else drawn.
+        seed: What is drawn is drawn from this.
+        configs: Settings of the topic.
+        allow_fenced: Let fenced brokers have replicas, if the others are too few or `placement` says so.
+        dry_run: Create nothing.
+
+    Raises:
+        PlacementError: No such placement can be, or a fenced broker is needed and not allowed.
+        ClusterError: The cluster does not create it.
+    """
+    if placement is None and (partitions is None or replication_factor is None):
+        raise PlacementError(f"{topic}: give partitions and replication_factor, or a placement")
+    with connect(cluster) as admin:
+        brokers = live.read_brokers(admin)
+        if placement is not None:
+            placed = {partition: [*replicas] for partition, replicas in placement.items()}
+            check_placement(placed, [*brokers.up, *brokers.down])
+            live.check_up({topic: placed}, brokers, allow_fenced=allow_fenced)
+        else:
+            assert partitions is not None and replication_factor is not None  # noqa: S101, PT018 - for the type checker
+            usable = _usable(topic, replication_factor, brokers, allow_fenced=allow_fenced)
+            drawn = _Draws(start_index=start_index, shift=shift, seed=seed)
+            placed = _generate(generator, partitions, replication_factor, usable, drawn)
+        if not dry_run:
+            live.create_topic(admin, topic, placed, configs)
+    return CreatedTopic(not dry_run, {topic: placed})
+
+
+def _generate(
+    generator: Generator | None,
+    partitions: int,
+    replication_factor: int,
+    brokers: live.Brokers,
+    drawn: _Draws,
+) -> dict[int, list[int]]:
+    racks = dict(sorted({**brokers.up, **brokers.down}.items()))
+    chosen = generator or ("rack-aware" if any(racks.values()) else "rack-unaware")
+    if chosen == "striped":
+        if drawn["start_index"] is not None or drawn["shift"] is not None:
+            raise PlacementError("striped draws, from a seed if given: it has no start index and shift")
+        fenced = [*brokers.down]
+        return place_striped(partitions, replication_factor, racks, fenced=fenced, seed=drawn["seed"])
+    if chosen == "rack-aware":
+        return place_rack_aware(partitions, replication_factor, racks, **drawn)
+    if chosen == "rack-unaware":
+        return place_rack_unaware(partitions, replication_factor, sorted(racks), **drawn)
+    raise PlacementError(f"no generator is named {chosen!r}: {', '.join(get_args(Generator))}")
+
+
+def _usable(
+    topic: str, replication_factor: int, brokers: live.Brokers, *, allow_fenced: bool
+) -> live.Brokers:
+    """The brokers that are to get replicas: fenced ones only if there are too few others."""
+    if not brokers.down or replication_factor <= len(brokers.up):
+        return live.Brokers(brokers.up, {})
+    if not allow_fenced:
+        up = len(brokers.up)
+        raise PlacementError(
+            f"{topic} is to have {replication_factor} replicas of each partition, but only"
+            f" {up} broker{'' if up == 1 else 's'} of {up + len(brokers.down)} can take them:"
+            f" {are(brokers.down)} fenced. Start what is fenced, ask for fewer replicas,"
+            " or say --allow-fenced"
+        )
+    return brokers
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedTopic:
+    """New partitions of a topic.
+
+    Attributes:
+        executed: Whether they were added, and not only placed.
+        how: What placed them; see `Expansion`.
+        why: Why.
+        added: Partition -> brokers.
+    """
+
+    executed: bool
+    how: str
+    why: str
+    added: dict[int, list[int]]
+
+
+def expand_topic(
+    source: Cluster | PlacementFile,
+    topic: str,
+    partitions: int,
+    *,
+    balanced: bool = False,
+    execute: bool = False,
+) -> ExpandedTopic:
+    """Place further partitions of a topic as its own are, or balanced; on a cluster also add them.
+
+    Args:
+        source: The cluster, or a file.
+        topic: The topic's name.
+        partitions: How many there are to be in all.
+        balanced: Balance the brokers, and do not continue the topic's pattern.
+        execute: Add them to the running cluster.
+
+    Raises:
+        PlacementError: There is no such topic, or it has as many partitions.
+        ClusterError: The cluster does not add them.
+    """
+    with opened(source) as cluster:
+        if topic not in cluster.topics:
+            raise PlacementError(f"there is no topic {topic!r}")
+        present = cluster.topics[topic]
+        if partitions <= len(present):
+            raise PlacementError(
+                f"{topic} has {len(present)} partitions already, and cannot have fewer than it has:"
+                f" --partitions is {partitions}"
+            )
+        others = {name: placed for name, placed in cluster.topics.items() if name != topic}
+        missing = partitions - len(present)
+        more = expand(present, missing, cluster.racks, others=others, keep_pattern=not balanced)
+        done = execute and cluster.admin is not None
+        if done and cluster.admin is not None:
+            live.add_partitions(cluster.admin, topic, present, more.partitions)
+    return ExpandedTopic(done, more.how, more.why, more.partitions)
+
+
+def infer_topics(source: Cluster | PlacementFile, topics: Sequence[str] = ()) -> dict[str, Inference]:
+    """What made the placement of each topic, as `infer` finds it; arguments and errors as of `describe`."""
+    with opened(source, topics) as cluster:
+        return {topic: infer(placed, racks=cluster.all_racks) for topic, placed in cluster.topics.items()}

@@ -1,0 +1,472 @@
+"""Scripts of chaos done to a real group, and what has to hold all the time."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._timelines.events import NO_GENERATION, name_of
+from kafka_assignors._timelines.lines import MANY
+from kafka_assignors.assignors import Assignor, StickyAssignor
+from kafka_assignors.testing._groups.group import ConsumerGroup
+from kafka_assignors.testing._groups.imports import imported
+from kafka_assignors.testing._groups.logs import summary
+from kafka_assignors.testing._load import Load
+from kafka_assignors.testing._topics import create_topic, delete_topic, grow_topic
+from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, Promise, keep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kafka_assignors._timelines.timeline import Timeline
+    from kafka_assignors.testing._brokers.cluster import Cluster
+    from kafka_assignors.testing._groups.member import Member
+    from kafka_assignors.testing._groups.specs import AssignorSpec
+    from tests.lab.chaos._model import ScriptStep
+    from tests.lab.chaos._script import Script
+
+__tracebackhide__ = True
+
+SETTINGS: Final[Mapping[str, Any]] = {
+    "session_timeout_ms": 3000,
+    "max_poll_interval_ms": 6000,
+}
+"""Settings of consumers that make crashes and hangs come to light quickly."""
+
+BROKER_SETTINGS: Final[Mapping[str, str | int]] = {"min.insync.replicas": 2}
+"""Settings of brokers with which an acknowledged record survives each broker that breaks down."""
+
+RATE: Final = 40.0
+"""Records a second that `unleash` produces to each topic."""
+
+REPLICAS: Final = 3
+
+Client = Literal["kafka-python", "aiokafka"]
+"""The libraries whose consumers take the assignors of this one."""
+
+_PLANNING: Final = 20.0  # seconds that a plan may take
+
+_SLOW_POLLS: Final = 10  # of a slow member, until a rebalance of two rounds is over for it
+
+_ANSWER_MS: Final = 10_000  # for brokers that say where records are, after a failure
+
+_MARGIN: Final = 3, 60.0  # times as long and so many seconds more, for a laden machine
+
+
+class ChaosError(KafkaAssignorsError, AssertionError):
+    """A group did not get over what a script did to it, or a promise was broken meanwhile.
+
+    The message has the seed, the steps so far, what was wrong and the timeline.
+    """
+
+    def __init__(self, message: str, outcome: Outcome) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What a script did to a group.
+
+    Attributes:
+        seed: The script's.
+        assignor: The name of the group's strategy.
+        events: How often each kind of step was done.
+        stable: Seconds from the last step until the group was stable, by that step's kind if it came alone,
+            else under "burst".
+        rebalances: How many generations there were.
+        produced: Records that the brokers acknowledged.
+        consumed: Those of them that members reported.
+        duplicates: Records that were reported again.
+        overlaps: How often two applications had a partition at once, one of them out of the group.
+        seconds: How long it took.
+        failure: What went wrong; empty if nothing did.
+    """
+
+    seed: int
+    assignor: str = ""
+    events: Counter[str] = field(default_factory=Counter)
+    stable: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    rebalances: int = 0
+    produced: int = 0
+    consumed: int = 0
+    duplicates: int = 0
+    overlaps: int = 0
+    seconds: float = 0.0
+    failure: str = ""
+
+
+def bound(settings: Mapping[str, Any], slowest_ms: int = 0) -> float:
+    """How long a group may take until it is stable, in seconds.
+
+    A member that is lost is missed after the session timeout. One that does not poll is missed after the
+    longest interval of polls, for which a rebalance waits, too. The others learn of it by a heartbeat, and of
+    topics by metadata. A slow member joins by a poll, and may have to poll again and again until nobody
+    overtakes it. Three times all that and a minute more, as machines that run tests are laden.
+
+    `slowest_ms` is the longest time from the begin of a poll to the next, where members work between.
+    """
+    names = "session_timeout_ms", "max_poll_interval_ms", "heartbeat_interval_ms", "metadata_max_age_ms"
+    usual = 10_000, 300_000, 3_000, 300_000  # the consumer's own defaults
+    parts = [float(settings.get(name, default)) for name, default in zip(names, usual, strict=True)]
+    factor, more = _MARGIN
+    return factor * (sum(parts) + _SLOW_POLLS * slowest_ms) / 1000 + more
+
+
+def run(
+    script: Script,
+    group: ConsumerGroup,
+    cluster: Cluster,
+    loads: Sequence[Load],
+    *,
+    promise: Promise = EXCLUSIVE,
+    join: Callable[[int], Mapping[str, Any]] | None = None,
+    watch: Callable[[int, ScriptStep], None] | None = None,
+    within: float | None = None,
+    repeat: str = "",
+) -> Outcome:
+    """Do a script to a group, and hold the group to its promises whenever it has settled.
+
+    The script is the same each time; what it meets is not, as real processes take their time.
+
+    A load runs on each of the script's topics, in their order. If brokers are to break down, the cluster has
+    three nodes, each partition three replicas, and `min.insync.replicas` is 2. If the group does not recall
+    joins, members of kafka-python that change their topics may be lost for good. `join` has the arguments of
+    `ConsumerGroup.join` for the member of a number, from 1; `watch` is called before each step with its
+    number.
+
+    Raises:
+        ChaosError: A promise was broken, the group did not become stable in time, or a record was
+            lost.
+        ValueError: The script makes no sense.
+    """
+    script.check()
+    began = time.monotonic()
+    chaos = _ScriptRun(
+        script, group, cluster, loads, promise=promise, join=join or (lambda _: {}), within=within
+    )
+    number = 0
+    try:
+        for number, step in enumerate(script.steps, 1):
+            if watch is not None:
+                watch(number, step)
+            chaos.prepare(script.steps[number - 1 :])
+            chaos.take(step)
+        chaos.finish()
+    except Exception as error:
+        chaos.count(time.monotonic() - began)
+        chaos.outcome.failure = f"step {number} ({script.steps[number - 1]}): {error}"
+        told = _told(script, number, error, group, repeat)
+        raise ChaosError("\n".join([*told, *chaos.post_mortem()]), chaos.outcome) from error
+    chaos.count(time.monotonic() - began)
+    return chaos.outcome
+
+
+def unleash(
+    script: Script,
+    assignor: AssignorSpec,
+    cluster: Cluster,
+    *,
+    client: Client = "kafka-python",
+    promise: Promise | None = None,
+    settings: Mapping[str, Any] | None = None,
+    watch: Callable[[int, ScriptStep], None] | None = None,
+    within: float | None = None,
+    repeat: str = "",
+) -> Outcome:
+    """Do a script to a new group on new topics under load, and clear up.
+
+    Members are in the racks of the cluster's nodes in turn; an assignor with arguments keeps its own.
+
+    The cluster was started with `BROKER_SETTINGS`. Members of aiokafka are `CooperativeConsumer`s.
+
+    Raises:
+        ChaosError: As for `run`.
+    """
+    if promise is None:
+        promise = PROMISES.get(name_of_assignor(assignor), EXCLUSIVE)
+    replication = min(REPLICAS, cluster.nodes)
+    topics = [create_topic(cluster, count, replication=replication) for count in script.limits.partitions]
+
+    def join(number: int) -> dict[str, Any]:
+        rack = f"rack-{(number - 1) % cluster.nodes + 1}"
+        if isinstance(assignor, type) and issubclass(assignor, Assignor):
+            options: dict[str, Any] = {"rack": rack}
+            if issubclass(assignor, StickyAssignor):
+                # By itself a third of the session: on a laden machine plans would not be the best ones.
+                options["time_limit"] = _PLANNING
+            return {"assignors": [(assignor, options)], "settings": {"client_rack": rack}}
+        return {"settings": {"client_rack": rack}}
+
+    with contextlib.ExitStack() as stack:
+        stack.callback(_clear_up, cluster, topics)
+        group = stack.enter_context(
+            ConsumerGroup(
+                cluster,
+                topics,
+                [assignor],
+                client=client,
+                settings={**SETTINGS, **(settings or {})},
+                recalls_joins=True,
+            )
+        )
+        loads = [Load(cluster, topic, rate=RATE) for topic in topics]
+        for load in loads:
+            stack.callback(_end, load)
+            load.__enter__()
+        return run(
+            script,
+            group,
+            cluster,
+            loads,
+            promise=promise,
+            join=join,
+            watch=watch,
+            within=within,
+            repeat=repeat,
+        )
+
+
+class _ScriptRun:
+    """A script under way."""
+
+    def __init__(
+        self,
+        script: Script,
+        group: ConsumerGroup,
+        cluster: Cluster,
+        loads: Sequence[Load],
+        *,
+        promise: Promise,
+        join: Callable[[int], Mapping[str, Any]],
+        within: float | None,
+    ) -> None:
+        self.outcome = Outcome(seed=script.seed)
+        self._group = group
+        self._cluster = cluster
+        self._loads = loads
+        self._promise = promise
+        self._join = join
+        self._topics = dict(zip(script.limits.topics, (load.topic for load in loads), strict=True))
+        self._sizes = dict(zip(self._topics.values(), script.limits.partitions, strict=True))
+        self._members: dict[str, Member] = {}  # by their names in the script, under which they restart
+        slowest = max(step.poll_ms + step.work_ms for step in script.steps)
+        self._bound = bound(group.settings, slowest) if within is None else within
+        self._checked = NO_GENERATION
+        self._in_burst = 0
+
+    def prepare(self, steps: Sequence[ScriptStep]) -> None:
+        """Have all who are to join in a burst that begins started, so that they join when they should."""
+        if self._in_burst > 0:
+            return
+        for step in steps:
+            if step.kind == "join":
+                self._start(step)
+            if step.settle:
+                break
+        held = [member for member in self._members.values() if member.held]
+        self._group.wait_for(
+            lambda: all(member.last_event is not None for member in held),
+            timeout=self._bound,
+            what="processes to start",
+        )
+
+    def _start(self, step: ScriptStep) -> None:
+        """Start a member that waits until it is to join."""
+        how = self._join(len(self._group.members) + 1)
+        if step.poll_ms:
+            pace = {"poll_ms": step.poll_ms, "work_ms": step.work_ms}
+            # It sends no heartbeat from its join until it has looked at the answer (kafka-python 3.0).
+            session = self._group.settings["session_timeout_ms"] + step.poll_ms + step.work_ms
+            how = {**how, **pace, "settings": {**how.get("settings", {}), "session_timeout_ms": session}}
+        self._members[step.target] = self._group.join(
+            step.target,
+            topics=[self._topics[topic] for topic in step.topics],
+            instance_id=f"instance-{step.target}" if step.static else None,
+            held=True,
+            **how,
+        )
+
+    def take(self, step: ScriptStep) -> None:
+        """Do a step, and wait if it says so."""
+        time.sleep(step.gap)
+        began = time.monotonic()
+        self._do(step)
+        self.outcome.events[step.kind] += 1
+        self._in_burst += 1
+        if step.settle:
+            kind = step.kind if self._in_burst == 1 else "burst"
+            self._settle(began, kind)
+            self._in_burst = 0
+
+    def finish(self) -> None:
+        """Make sure that in the end every record was consumed."""
+        for load in self._loads:
+            load.stop()
+            self._group.wait_consumed(load, self._bound)
+        self._group.timeline.assert_all_consumed(self._produced())
+
+    def count(self, seconds: float) -> None:
+        """Add up what happened."""
+        timeline, produced = self._group.timeline, self._produced()
+        self.outcome.seconds = seconds
+        self.outcome.rebalances = len(timeline.rebalances)
+        self.outcome.produced = sum(produced.values())
+        self.outcome.consumed = self.outcome.produced - sum(map(len, timeline.missing(produced).values()))
+        self.outcome.duplicates = sum(timeline.duplicates().values())
+        self.outcome.overlaps = len(timeline.overlaps("callback"))
+
+    def post_mortem(self) -> list[str]:
+        """What else there is to know of a failure: what members logged, and where missing records are."""
+        lines = []
+        for member in self._group.members.values():
+            if log := summary(member.log()):
+                lines += [f"log of {member.name}:", log]
+        try:
+            lines += self._whereabouts()
+        except KafkaError as error:
+            lines.append(f"the brokers do not say where records are: {error}")
+        return lines
+
+    def _whereabouts(self) -> list[str]:
+        """What brokers say of the partitions of which records are missing."""
+        produced = self._produced()
+        missing = self._group.timeline.missing(produced)
+        if not missing:
+            return []
+        client: Any = KafkaConsumer(**self._cluster.access.kafka_python(), group_id=self._group.group_id)
+        with contextlib.closing(client) as consumer:
+            ends = consumer.end_offsets([*missing], timeout_ms=_ANSWER_MS)
+            return [
+                f"{name_of(partition)}: {produced[partition]} records acknowledged, {len(offsets)} not"
+                f" consumed, the first at {offsets[0]}; it ends at {ends[partition]}, and"
+                f" {consumer.committed(partition, timeout_ms=_ANSWER_MS)} is committed"
+                for partition, offsets in sorted(missing.items())
+            ]
+
+    def _produced(self) -> dict[TopicPartition, int]:
+        return {partition: count for load in self._loads for partition, count in load.produced.items()}
+
+    def _do(self, step: ScriptStep) -> None:
+        topics = [self._topics[topic] for topic in step.topics]
+        match step.kind:
+            case "join":
+                self._members[step.target].release()
+            case "leave":
+                self._members.pop(step.target).leave(wait=False)
+            case "crash":
+                self._members.pop(step.target).crash()
+            case "freeze":
+                member = self._members[step.target]
+                # One that is frozen before it has found its brokers gives up on them when it goes on.
+                self._group.wait_for(lambda: member.begun, what=f"{member.name} to subscribe")
+                member.freeze()
+            case "thaw":
+                self._members[step.target].thaw()
+            case "pause":
+                self._members[step.target].pause_polling()
+            case "resume":
+                self._members[step.target].resume_polling()
+            case "restart" | "crash and restart":
+                crash = step.kind != "restart"
+                self._members[step.target] = self._members[step.target].restart(crash=crash)
+            case "subscribe":
+                self._members[step.target].subscribe(topics, wait=False)
+            case _:
+                self._disturb(step)
+
+    def _disturb(self, step: ScriptStep) -> None:
+        """Do a step to the brokers, or by them."""
+        match step.kind:
+            case "grow":
+                topic = self._topics[step.target]
+                self._cluster.wait_complete()  # new partitions get replicas on brokers that are in
+                grow_topic(self._cluster, topic, step.partitions)
+                self._sizes[topic] = step.partitions
+            case "kill broker":
+                self._cluster.broker(int(step.target)).kill()
+            case "stop broker":
+                self._cluster.broker(int(step.target)).stop()
+            case "start broker":
+                self._cluster.broker(int(step.target)).start()
+                # Before another one may go: two of three replicas have to be there.
+                self._cluster.wait_complete()
+            case "move coordinator":
+                self._cluster.wait_complete()
+                self._cluster.move_coordinator(self._group.group_id)
+
+    def _settle(self, began: float, kind: str) -> None:
+        self._cluster.wait_complete()
+        partitions = self._partitions()
+        stable = self._group.wait_stable(
+            partitions=partitions, ownership=self._promise.sharing, timeout=self._bound
+        )
+        self.outcome.stable[kind].append(time.monotonic() - began)
+        self.outcome.assignor = stable.protocol
+        keep(self._promise, self._group.timeline, stable.generation, partitions, self._checked)
+        self._checked = stable.generation
+        for load in self._loads:
+            self._group.wait_consumed(load, self._bound)
+
+    def _partitions(self) -> list[TopicPartition]:
+        return [
+            TopicPartition(topic, number) for topic, count in self._sizes.items() for number in range(count)
+        ]
+
+
+def _told(script: Script, number: int, error: Exception, group: ConsumerGroup, repeat: str) -> list[str]:
+    return [
+        f"chaos of seed {script.seed}: {error}",
+        f"at step {number} of {len(script.steps)}: {script.steps[number - 1]}",
+        *([f"to repeat: {repeat}"] if repeat else []),
+        "the script is the same each time; what it meets in time is not",
+        "steps until then:",
+        str(script.first(number)),
+        "timeline:",
+        *quiet_lines(group.timeline),
+    ]
+
+
+def quiet_lines(timeline: Timeline) -> list[str]:
+    """A timeline as text without what records say."""
+    return [timeline.line(event) for event in timeline.events if not isinstance(event, MANY)]
+
+
+def name_of_assignor(assignor: AssignorSpec) -> str:
+    """The name of the strategy that an assignor brings to a group.
+
+    Raises:
+        ValueError: It is no path, and `ImportError` or `AttributeError`: nothing is there.
+    """
+    target: Any = assignor
+    if isinstance(target, Mapping):
+        target = target["class"]
+    elif isinstance(target, tuple):
+        target = target[0]
+    if isinstance(target, str) and ":" in target:
+        target = imported(target)
+    return target if isinstance(target, str) else str(getattr(target, "name", target.__name__))
+
+
+def _end(load: Load) -> None:
+    """Have a load ended; what is wrong with it, `run` has told."""
+    with contextlib.suppress(RuntimeError):
+        load.stop()
+
+
+def _clear_up(cluster: Cluster, topics: Sequence[str]) -> None:
+    for broker in cluster.brokers:
+        if not broker.running:
+            broker.kill()
+            broker.start()
+    cluster.wait_complete()
+    for topic in topics:
+        delete_topic(cluster, topic)

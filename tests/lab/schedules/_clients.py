@@ -1,0 +1,94 @@
+"""What members of a schedule are: which client, with which assignors."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+from kafka_assignors import leader
+from kafka_assignors.assignors import CooperativeStickyAssignor
+from tests.lab.clients.flowing_member import kafka_python_member
+from tests.lab.clients.other_clients import (
+    JavaCooperativeSticky,
+    JavaMember,
+    LibrdkafkaCooperativeSticky,
+    LibrdkafkaMember,
+    UnaidedMember,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+
+    from kafka_assignors.assignors import Assignor
+    from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
+
+__tracebackhide__ = True
+
+_KINDS: Final[Mapping[str, Callable[..., ClassicConsumer]]] = {
+    "ours": kafka_python_member,
+    "waits": kafka_python_member,
+    "unaided": UnaidedMember,
+    "kafka-python": UnaidedMember,
+    "java": JavaMember,
+    "librdkafka": LibrdkafkaMember,
+}
+
+CLIENTS: Final = (*_KINDS, "aio", "aiokafka")
+"""What a member can be. The first four are kafka-python's consumer. It has our assignors, with records in
+rebalances or without; or ours where they cannot complete its joins; or its own assignors. Then come Java's
+consumer and librdkafka's. The last two are our `CooperativeConsumer`, and aiokafka's own consumer with our
+assignors.
+"""
+
+OURS: Final = ("ours", "waits", "unaided", "aio", "aiokafka")
+"""Those whose leaders plan by our assignors."""
+
+STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
+    name: assignor for name, assignor in leader.STRATEGIES.items() if not assignor.shared
+}
+"""Strategies under which a partition has one owner."""
+
+_THEIRS: Final[Mapping[tuple[str, str], Callable[[], AbstractPartitionAssignor]]] = {
+    ("waits", "cooperative-sticky"): partial(CooperativeStickyAssignor, records_in_rebalances=False),
+    ("kafka-python", "cooperative-sticky"): StockCooperativeSticky,
+    ("kafka-python", "range"): RangePartitionAssignor,
+    ("kafka-python", "roundrobin"): RoundRobinPartitionAssignor,
+    ("kafka-python", "sticky"): StickyPartitionAssignor,
+    ("java", "cooperative-sticky"): JavaCooperativeSticky,
+    ("librdkafka", "cooperative-sticky"): LibrdkafkaCooperativeSticky,
+}
+"""Assignors other than ours as they are; the rest plan as ours do."""
+
+
+def make_client(
+    client: str, strategy: str
+) -> tuple[Callable[..., ClassicConsumer], Sequence[Callable[[], AbstractPartitionAssignor]]]:
+    """The behaviour of a member, and what makes its assignors.
+
+    Raises:
+        ValueError: There is no such client or strategy.
+    """
+    if client not in CLIENTS:
+        raise ValueError(f"there is no client {client!r}; choose one of {', '.join(CLIENTS)}")
+    if strategy not in STRATEGIES:
+        raise ValueError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
+    return _kind(client), [_THEIRS.get((client, strategy), STRATEGIES[strategy])]
+
+
+def _kind(client: str) -> Callable[..., ClassicConsumer]:
+    if client not in _KINDS:
+        # aiokafka is an extra, and only these need it.
+        from tests.lab.clients.aiokafka_members import (  # noqa: PLC0415
+            AiokafkaMember,
+            CooperativeAioMember,
+        )
+
+        return CooperativeAioMember if client == "aio" else AiokafkaMember
+    return _KINDS[client]

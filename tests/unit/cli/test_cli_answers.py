@@ -1,0 +1,103 @@
+"""What a command prints with `--json` is the JSON of what its function returns."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_assignors._cli.main import main
+from kafka_assignors._common.plain import to_json
+from kafka_assignors.groups import (
+    Cluster,
+    OtherProtocolError,
+    _coordinator,
+    _explain,
+    _status,
+    _what_if,
+    elect_strategy,
+    explain,
+    find_coordinator,
+    list_groups,
+    plan,
+    read_group,
+    what_if,
+    what_if_described,
+)
+from tests.support.group_files import GROUP_AS_YAML
+from website import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CLUSTER = Cluster("kafka-1:9092")
+SERVER = ("--bootstrap-server", "kafka-1:9092")
+TIMES = {"plan_ms", "certificate_ms"}
+RESTART = ("--assignor", "range", "--down", "2")
+
+
+@pytest.fixture(autouse=True)
+def _running_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster of made-up groups: "billing" of the classic protocol, "shipping" of KIP-848."""
+
+    def read_group(_: Any, group_id: str, **__: Any) -> Any:
+        if group_id == "shipping":
+            raise OtherProtocolError
+        return examples.live_group()
+
+    for module in (_coordinator, _explain, _status, _what_if):
+        monkeypatch.setattr(module, "connect", nullcontext)
+    monkeypatch.setattr(_coordinator, "coordinator_of", lambda *_: examples.COORDINATOR)
+    monkeypatch.setattr(_status, "read_groups", lambda *_, **__: examples.listed())
+    monkeypatch.setattr(_explain, "end_offsets", lambda _, partitions, __: examples.ends(partitions))
+    monkeypatch.setattr(_explain, "read_epoch_group", lambda *_, **__: examples.live_epoch_group())
+    for module in (_explain, _what_if):
+        monkeypatch.setattr(module, "read_group", read_group)
+
+
+CASES: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
+    "explain": (("explain", "billing", *SERVER), lambda: explain(CLUSTER, "billing")),
+    "explain, of KIP-848": (("explain", "shipping", *SERVER), lambda: explain(CLUSTER, "shipping")),
+    "list": (("list", *SERVER), lambda: list_groups(CLUSTER)),
+    "find": (("find", "billing", *SERVER), lambda: find_coordinator(CLUSTER, "billing")),
+    "elect": (
+        ("elect", "a=range,sticky", "b=sticky,range"),
+        lambda: elect_strategy({"a": ["range", "sticky"], "b": ["sticky", "range"]}),
+    ),
+    "what-if": (
+        ("what-if", "billing", *SERVER, *RESTART),
+        lambda: what_if(CLUSTER, "billing", ["range"], down_seconds=2),
+    ),
+    "what-if, described": (
+        ("what-if", "--members", "2", "--topic", "orders=4", *RESTART),
+        lambda: what_if_described({"orders": 4}, 2, ["range"], down_seconds=2),
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "function"), CASES.values(), ids=[*CASES])
+def test_a_group_command_prints_the_json_of_its_function(
+    arguments: tuple[str, ...], function: Callable[[], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["group", *arguments, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(json.dumps(to_json(function())))
+    assert printed
+
+
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_plan_prints_the_json_of_its_function(
+    cooperative: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "group.yaml"
+    file.write_text(GROUP_AS_YAML, encoding="utf-8")
+    assert main(["plan", str(file), "--json", *(["--cooperative"] if cooperative else [])]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    made = json.loads(
+        json.dumps(to_json(plan(read_group(file, cooperative=cooperative), cooperative=cooperative)))
+    )
+    assert {**printed, **dict.fromkeys(TIMES)} == {**made, **dict.fromkeys(TIMES)}
+    assert (printed["first_round"] is not None) == cooperative

@@ -1,0 +1,75 @@
+"""The tables of docs/performance.md are those of the stored runs."""
+
+import re
+
+import pytest
+
+from tests.support.pages import read
+
+PERFORMANCE = "docs/performance.md"
+LEADER = "benchmarks/results/leader.md"
+
+CASES = {
+    "1,000,000, 2,000, equal subscriptions": "K2",
+    "1,000,000, 2,000, one member's differs": "K4",
+    "500,000, 10,000, in 50 services": "X1, join",
+    "50,000, 5,000, two topics each": "J8",
+    "10,000, 1,000, 20 topics of its own each": "D3, join",
+    "10,000, 100, equal subscriptions": "P4, reassign",
+    "5,000, 50, two topics each": "P7",
+    "1,000, 20, equal subscriptions": "P1, reassign",
+}
+"""A row of the page on performance -> its case in the stored results, and its event if there are several."""
+
+
+def rows() -> list[list[str]]:
+    """The rows of the table of performance."""
+    lines = read(PERFORMANCE).split("| partitions, members | event |")[1].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+SCENARIOS = {
+    "a member joins": "A member joins",
+    "one is slow to join by 5 s": "A member is slow to join",
+    "a member leaves": "A member leaves",
+    "the coordinator moves": "The coordinator moves",
+}
+"""The columns of the table of pauses, and the stored run's sections."""
+
+
+def pauses() -> list[list[str]]:
+    lines = read(PERFORMANCE).split("| members | a member joins |")[1].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+@pytest.mark.parametrize("row", pauses(), ids=lambda row: row[0])
+def test_a_row_of_pauses_is_the_worst_of_the_stored_runs(row: list[str]) -> None:
+    client = row[0].replace("`CooperativeStickyAssignor`", "our cooperative-sticky")
+    client = client.replace("`CooperativeConsumer`", "our CooperativeConsumer")
+    for cell, section in zip(row[1:], SCENARIOS.values(), strict=True):
+        stored = read("benchmarks/results/pauses.md").split(f"## {section}\n")[1].split("##")[0]
+        (line,) = [line for line in stored.splitlines() if line.startswith(f"| {client} |")]
+        waits = [float(wait) for wait in line.split("|")[2].split(",")]
+        assert float(cell) == max(waits)
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+def test_a_row_of_performance_is_that_of_the_stored_run(row: list[str]) -> None:
+    case, _, *shown = row
+    stored = read(LEADER)
+    name, _, event = CASES[case].partition(", ")
+    (line,) = re.findall(rf"^\| {name}: .*{event} \| sticky \| .*$", stored, re.MULTILINE)
+    _, _, ours, _, stock, _, java, franz, *_ = [cell.strip() for cell in line.strip("|").split(" | ")]
+    for cell, measured in zip(shown, (ours, franz, java, stock), strict=True):
+        number = re.match(r"[\d.]+", measured)
+        if cell == "not tried":
+            assert measured.startswith("not tried")
+        elif cell == "> 20,000":
+            assert measured == "> 20 s" or measured.startswith("not tried")
+        else:
+            assert number is not None
+            assert float(cell.replace(",", "")) == pytest.approx(float(number[0]), rel=0.05)
+
+
+def test_every_case_is_in_the_table() -> None:
+    assert [row[0] for row in rows()] == [*CASES]
