@@ -411,11 +411,7 @@ def write_days(
 ) -> list[Any]:
     """Write each day's rows to a file of its own; a task's work.
 
-    Args:
-        files: Where to.
-        batches: What the task gets.
-        read: Makes rows of it in schema ARCHIVE, or ARCHIVED if there is no `source`.
-        source: Where they are from.
+    Rows are in schema ARCHIVE, or ARCHIVED if there is no `source`.
 
     Returns:
         What they are; see `counts_of`.

@@ -51,11 +51,7 @@ class ArchiveBusyError(KafkaAssignorsError, RuntimeError):
 class Description:
     """What an archive is of.
 
-    Attributes:
-        cluster_id: The cluster; None as long as there are only dumps.
-        topic: The topic.
-        partitions: How many partitions it had; None as long as there are only dumps.
-        topic_id: Its id; None if that is not known, as of brokers before 2.8.
+    As long as there are only dumps, cluster and partitions are None. Brokers before 2.8 give topics no ids.
     """
 
     cluster_id: str | None = None
