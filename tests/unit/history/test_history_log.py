@@ -165,6 +165,23 @@ def test_commits_of_other_names_do_not_disturb_each_other(log: Log, where: Place
     assert (late.transaction("x"), late.transaction("y")) == (1, 5)
 
 
+def test_numbers_are_known_that_others_give_right_after_a_commit(
+    log: Log, where: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a capture would read again from where it was itself, and commit it without a conflict."""
+    refresh = Log.refresh
+
+    def after_another(late: Log) -> None:
+        with monkeypatch.context() as real:
+            real.setattr(Log, "refresh", refresh)
+            Log(where).commit(add=[file("b")], transactions={"x": 2})
+        refresh(late)
+
+    monkeypatch.setattr(Log, "refresh", after_another)
+    log.commit(add=[file("a")], transactions={"x": 1})
+    assert (log.version, names(log), log.transaction("x")) == (2, ["a", "b"], 2)
+
+
 def test_a_commit_that_finds_itself_there_is_done(
     log: Log, where: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
