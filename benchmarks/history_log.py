@@ -1,9 +1,9 @@
-"""What the archive's log costs: beside the format before it, by the number of commits, and over a year.
+"""What the archive's log costs: beside an earlier revision, by the number of commits, and over a year.
 
     python -m benchmarks.history_log --before REVISION
 
-REVISION is one that wrote archives of format 1. Its sources and these run the same jobs in turn, each job in
-a process of its own with a new JVM, and who is first changes. CPU seconds are those of all its processes.
+The sources of REVISION and these run the same jobs in turn, each job in a process of its own with a new JVM,
+and who is first changes. CPU seconds are those of all its processes.
 
 What was measured is kept in the folder --work, with the archives, until the page is whole: a run that was
 ended goes on there. The status is 1 if the tables take too much of the CPU of before.
@@ -47,7 +47,7 @@ MODERN_HOURS: Final = 24
 SETTINGS: Final = {"spark.driver.memory": "4g"}
 """As large an archive does not fit into Spark's default, in either tree."""
 LARGEST_RATIO: Final = 1.2
-"""Of the tables' CPU to that of the format before."""
+"""Of the tables' CPU to that of before."""
 
 JOBS: Final = {
     "start": "start, and open the archive",
@@ -109,10 +109,7 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
         [pa.array(column, field.type) for column, field in zip(columns, ARCHIVE, strict=True)], schema=ARCHIVE
     )
     frame = spark.createDataFrame(table, spark_schema(ARCHIVE))
-    if hasattr(archive, "append"):
-        archive.append(frame, "topic", archive.read_to({0: (number + 1) * count}))
-    else:
-        archive.write(frame, "topic", f"{number:08d}")
+    archive.append(frame, "topic", archive.read_to({0: (number + 1) * count}))
 
 
 def _sum(rows: Any) -> None:
@@ -166,7 +163,7 @@ def beside(before: str, records: int, times: int, state: State) -> tuple[list[st
     archives = {tree: state.folder / tree / "archive" for tree in trees}
     found: dict[tuple[str, str], list[dict[str, float]]] = {}
     with progress_bar() as bar:
-        task = bar.add_task("beside the format before", total=len(trees) * (1 + times * len(JOBS)))
+        task = bar.add_task("beside the revision before", total=len(trees) * (1 + times * len(JOBS)))
         for tree, root in trees.items():
             state.once(f"make {tree}", partial(_make, root, archives[tree], records))
             bar.advance(task)
@@ -382,7 +379,7 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
 
 _PAGE: Final = """# The archive's log
 
-## Beside the format before
+## Beside the revision before
 
 {records:,} records of 7 kB over {days} days in {batches} batches; the median of {times} runs in turn, of
 `{before}` and of these sources. Spark runs with `local[2]`.
@@ -416,7 +413,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--before", default="d51904f", help="a revision of format 1 (%(default)s)")
+    parser.add_argument("--before", required=True, help="the revision")
     parser.add_argument("--records", type=int, default=240_000, help="how many (%(default)s)")
     parser.add_argument("--times", type=int, default=3, help="runs of each job (%(default)s)")
     parser.add_argument("--commits", type=int, default=COMMITS[-1], help="how many at most (%(default)s)")

@@ -45,6 +45,8 @@ from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchi
 from kafka_assignors.history._capture import Captured, capture
 from kafka_assignors.history._counts import name_of_type
 from kafka_assignors.history._dump import Imported, import_dump
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._info import info
 from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import KEPT_TYPES, TABLES
@@ -142,7 +144,7 @@ def by_name(records: list[Plain], *, kept: bool) -> Counter[str]:
 def assert_is_the_log(spark: SparkSession, archive: Archive, log: list[Plain]) -> None:
     """The archive has each record of the log once, and has counted each of the others once."""
     assert read_archive(spark, archive) == [one for one in log if one.kept]
-    (counts,) = archive.counts(spark).values()
+    (counts,) = info(archive, engine=Engine.local()).sources.values()
     assert counts.kept == by_name(log, kept=True)
     assert counts.counted == by_name(log, kept=False)
 
@@ -519,7 +521,7 @@ def test_who_may_not_see_or_read_the_topic_is_told(
         allow(inner, ACLOperation.DESCRIBE)
         with pytest.raises(ClusterError, match=r"__consumer_offsets-\d cannot be read.*authorization failed"):
             capture(spark, servers, archive, settings=access)
-        assert archive.counts(spark) == {}
+        assert info(archive, engine=Engine.local()).sources == {}
         allow(inner, ACLOperation.READ)
         assert capture(spark, servers, archive, settings=access).counts.kept["GroupMetadata"] >= 3
 

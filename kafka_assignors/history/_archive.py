@@ -33,7 +33,6 @@ from kafka_assignors.history._archive_format import (
     WrongArchiveError,
     check_format,
     describe,
-    frontier_of,
     log_of,
     make_empty,
 )
@@ -234,7 +233,7 @@ class Archive:
     def batches(self, files: Sequence[DataFile], columns: Sequence[str]) -> Iterator[Any]:
         """Rows of some of `files`, in this process; see `rows`."""
         where = self._records.where
-        parts = [*chain.from_iterable(parts_of(where, files, 1))]
+        parts = chain.from_iterable(parts_of(files, 1))
         return read_parts(where, parts, _columns(columns), skip_bad=self.skip_bad)
 
     def places(self, spark: SparkSession, sources: Sequence[str] | None = None) -> DataFrame:
@@ -275,26 +274,15 @@ class Archive:
             return []
         return [file for file in self.files(until=since) if may_be_modern(file)]
 
-    def counts(self, spark: SparkSession) -> dict[str, Counts]:
-        """How many records there are, by source.
-
-        A record that a dump and the topic both had is kept once, but counted in both if it is not kept.
-        """
-        source = self.source(spark, ("source", "type", "count", "key"))
-        count = partial(_count, read=source.read)
-        told = source.rows.mapInArrow(count, "source string, type int, kept boolean, count bigint").collect()
-        return {
-            name: counts_of(tuple(row[1:]) for row in told if row[0] == name)
-            for name in sorted({row[0] for row in told})
-        }
-
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""
         return any(file.may_have("type", kind) for file in self._records.files())
 
     def frontier(self) -> dict[int, int]:
         """By partition, the offset up to which the topic was read."""
-        return frontier_of(self._records.transactions())
+        logs = range(self.description.partitions or 0)
+        found = {number: self._records.transaction(log_of(number)) for number in logs}
+        return {number: end for number, end in found.items() if end is not None}
 
     def dumps(self) -> list[str]:
         """The sources that are dumps."""
@@ -307,9 +295,8 @@ class Archive:
 
     def topics(self) -> list[SeenTopic]:
         """The cluster's topics, in the order in which they were seen; see `SeenTopic`."""
-        batches = read_parts(
-            self._topics.where, [whole(file) for file in self._topics.files()], TOPICS, skip_bad=self.skip_bad
-        )
+        files = map(whole, self._topics.files())
+        batches = read_parts(self._topics.where, files, TOPICS, skip_bad=self.skip_bad)
         rows = chain.from_iterable(map(rows_of, batches))
         return sorted((SeenTopic(**row) for row in rows), key=lambda topic: (topic.seen, topic.topic))
 
@@ -424,11 +411,7 @@ def write_days(
 ) -> list[Any]:
     """Write each day's rows to a file of its own; a task's work.
 
-    Args:
-        files: Where to.
-        batches: What the task gets.
-        read: Makes rows of it in schema ARCHIVE, or ARCHIVED if there is no `source`.
-        source: Where they are from.
+    Rows are in schema ARCHIVE, or ARCHIVED if there is no `source`.
 
     Returns:
         What they are; see `counts_of`.
@@ -456,18 +439,6 @@ def placed(files: Mapping[str, Iterable[DataFile]]) -> list[DataFile]:
         for folder, some in files.items()
         for file in some
     ]
-
-
-def _count(batches: Iterator[Any], *, read: Any) -> Iterator[Any]:
-    for batch in read(batches):
-        if batch.num_rows:
-            told = tally(batch)
-            columns = [[batch["source"][0].as_py()] * len(told), *map(list, zip(*told, strict=True))]
-            kinds = [pa.string(), pa.int32(), pa.bool_(), pa.int64()]
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)],
-                names=["source", "type", "kept", "count"],
-            )
 
 
 def _changed(listed: Mapping[str, LogTopic], known: Mapping[str, tuple[str, int]]) -> list[LogTopic]:

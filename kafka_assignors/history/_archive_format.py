@@ -51,11 +51,7 @@ class ArchiveBusyError(KafkaAssignorsError, RuntimeError):
 class Description:
     """What an archive is of.
 
-    Attributes:
-        cluster_id: The cluster; None as long as there are only dumps.
-        topic: The topic.
-        partitions: How many partitions it had; None as long as there are only dumps.
-        topic_id: Its id; None if that is not known, as of brokers before 2.8.
+    As long as there are only dumps, cluster and partitions are None. Brokers before 2.8 give topics no ids.
     """
 
     cluster_id: str | None = None
@@ -143,9 +139,3 @@ def describe(where: Place) -> None:
 def log_of(partition: int) -> str:
     """The transaction that says up to which offset a partition of the topic was read."""
     return f"{_LOG}{partition}"
-
-
-def frontier_of(transactions: Mapping[str, int]) -> dict[int, int]:
-    """By partition, the offset up to which the topic was read, by what commits have said."""
-    found = {int(name.removeprefix(_LOG)): end for name, end in transactions.items() if name.startswith(_LOG)}
-    return dict(sorted(found.items()))

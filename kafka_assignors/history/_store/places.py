@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -33,7 +32,6 @@ _ONE_SLASH: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _SCHEMES: Final = {
     "s3": "s3",
     "s3a": "s3",  # Hadoop's names of it
-    "s3n": "s3",
     "gs": "gs",
     "abfss": "abfss",
     "abfs": "abfss",
@@ -44,7 +42,6 @@ _ENVIRONMENT: Final = {"s3": "AWS_", "gs": "GOOGLE_", "abfss": "AZURE_"}
 _ENDPOINTS: Final = {
     "AWS_ENDPOINT_URL": "AWS_ALLOW_HTTP",
     "AZURE_STORAGE_ENDPOINT": "AZURE_ALLOW_HTTP",
-    "AZURE_ENDPOINT": "AZURE_ALLOW_HTTP",
 }
 """Where a store is that is not the provider's, and what lets it be one without TLS."""
 
@@ -72,11 +69,10 @@ class StoreError(KafkaAssignorsError, OSError):
 
 @dataclass(frozen=True)
 class Place:
-    """A folder, here or in an object store. It can be pickled, and used by tasks elsewhere.
+    """A folder, here or in an object store, which tasks elsewhere use, too.
 
-    Attributes:
-        uri: An absolute path, or a URI of one of the schemes s3, gs and abfss.
-        options: Of the store, in the spelling of its environment variables: credentials, endpoint, region.
+    Its URI is an absolute path or of the schemes s3, gs and abfss. Its options are the store's, in the
+    spelling of environment variables: credentials, endpoint, region.
     """
 
     uri: str
@@ -173,24 +169,11 @@ class Place:
             except (OSError, DeltaError):
                 return  # a store that does not answer is not asked for each file
 
-    def remove_folders(self, names: list[str]) -> None:
-        """Remove folders with all that is in them, as far as they can be."""
-        for name in names:
-            if self.local is not None:
-                shutil.rmtree(self.local / name, ignore_errors=True)
-                continue
-            with suppress(StoreError), asking(f"list {self / name}"):
-                chosen = fs.FileSelector(name, recursive=True, allow_not_found=True)
-                self.remove([info.path for info in self.files().get_file_info(chosen) if info.is_file])
-
 
 def place(text: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Place:
-    """The place that a path or URI names.
+    """The place that a path or URI names: file://, s3:// or s3a://, gs://, abfss://.
 
-    Args:
-        text: A path, or a URI: file://, s3:// or s3a://, gs://, abfss://.
-        options: Of the store, in the spelling of its environment variables, such as AWS_ENDPOINT_URL; they
-            come before those of the environment.
+    Options come before those of the environment.
 
     Raises:
         WrongPlaceError: The scheme is another, the URI names no bucket or has one slash, or delta-rs takes
@@ -297,7 +280,7 @@ def _file_system(uri: str, options: tuple[tuple[str, str], ...]) -> Any:
 class _StoreFiles(DeltaStorageHandler):
     """delta-rs's file system of a store, whose files say in words what the store refuses.
 
-    Nobody is to take that for a damaged file, which Arrow's readers tell by the same kind of error.
+    Arrow raises the same error for a damaged file; so store errors are wrapped.
     """
 
     def __init__(self, uri: str, options: dict[str, str]) -> None:
@@ -347,13 +330,10 @@ def _asked(ask: Callable[..., Any], *arguments: Any, doing: str) -> Any:
 
 @contextmanager
 def asking(what: str) -> Iterator[None]:
-    """Say what was tried, if a store does not do it.
-
-    Args:
-        what: In words: "read s3://bucket/archive/records".
+    """Say what was tried, in words, if a store does not do it. A log's own errors come as they are.
 
     Raises:
-        StoreError: It did not. What a table's log says by its own errors comes as it is.
+        StoreError: It did not.
     """
     try:
         yield

@@ -11,7 +11,6 @@ import json
 import re
 import zlib
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -52,12 +51,7 @@ class CleanedUpError(StoreError):
 
 
 class Source(NamedTuple):
-    """Rows for tasks.
-
-    Attributes:
-        rows: What Spark hands to the tasks.
-        read: Makes batches of the rows of these.
-    """
+    """Rows for tasks: what Spark hands to them, and what makes batches of it."""
 
     rows: DataFrame
     read: Read
@@ -68,19 +62,12 @@ class Source(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Row groups of a file.
-
-    Attributes:
-        path: The file, relative to its table.
-        values: Of the columns that are not in the file.
-        first: The first row group.
-        after: The one after the last; None for all that there are.
-    """
+    """A share of a file's row groups, and the values of the columns that are not in the file."""
 
     path: str
     values: Mapping[str, str] = {}
-    first: int = 0
-    after: int | None = None
+    share: int = 0
+    shares: int = 1
 
 
 def whole(file: DataFile) -> Part:
@@ -96,28 +83,15 @@ def source_of_rows(rows: DataFrame, schema: pa.Schema) -> Source:
 def source_of_files(
     spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema, *, skip_bad: bool = False
 ) -> Source:
-    """Rows of files, which the tasks read.
-
-    Args:
-        spark: The session.
-        where: The table's place.
-        files: Some of its files.
-        schema: The columns to read.
-        skip_bad: Whether files that cannot be read are passed over.
-
-    Raises:
-        CleanedUpError: A large file was deleted meanwhile; of others the tasks say so.
-    """
-    numbers, packed = _shared_out(spark, where, files)
+    """Rows of files, which the tasks read; see `read_parts`."""
+    numbers, packed = _shared_out(spark, files)
     read = partial(_read_numbered, where=where, packed=packed, schema=schema, skip_bad=skip_bad)
     return Source(numbers, read)
 
 
-def _shared_out(
-    spark: SparkSession, where: Place, files: Sequence[DataFile]
-) -> tuple[DataFrame, list[bytes]]:
+def _shared_out(spark: SparkSession, files: Sequence[DataFile]) -> tuple[DataFrame, list[bytes]]:
     """Numbers for tasks, and what each number stands for."""
-    parts = parts_of(where, files, spark.sparkContext.defaultParallelism)
+    parts = parts_of(files, spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, len(parts), 1, max(1, len(parts)))
     # Each task gets all of them, and unpacks its own: of 100,000 files together they are 1.4 MB.
     return numbers, [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
@@ -133,15 +107,8 @@ def frame_of_files(
 def find_damaged(
     spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema
 ) -> dict[str, str]:
-    """Read files to their end.
-
-    Returns:
-        By the path of each file that cannot be read, why.
-
-    Raises:
-        CleanedUpError: A large file was deleted meanwhile; of others the tasks say so.
-    """
-    numbers, packed = _shared_out(spark, where, files)
+    """Read files to their end: by the path of each that cannot be read, why."""
+    numbers, packed = _shared_out(spark, files)
     find = partial(_find_damaged, where=where, packed=packed, schema=schema)
     return {row["path"]: row["why"] for row in numbers.mapInArrow(find, "path string, why string").collect()}
 
@@ -149,7 +116,7 @@ def find_damaged(
 def _find_damaged(
     batches: Iterator[Any], *, where: Place, packed: Sequence[bytes], schema: pa.Schema
 ) -> Iterator[Any]:
-    for part in chain.from_iterable(_unpacked(batches, packed)):
+    for part in _unpacked(batches, packed):
         try:
             for _ in _read_part(where, part, schema):
                 pass
@@ -170,30 +137,21 @@ def in_schema(batch: Any, schema: pa.Schema) -> Any:
 def _read_numbered(
     batches: Iterator[Any], *, where: Place, packed: Sequence[bytes], schema: pa.Schema, skip_bad: bool
 ) -> Iterator[Any]:
-    for parts in _unpacked(batches, packed):
-        yield from read_parts(where, parts, schema, skip_bad=skip_bad)
+    return read_parts(where, _unpacked(batches, packed), schema, skip_bad=skip_bad)
 
 
-def _unpacked(batches: Iterator[Any], packed: Sequence[bytes]) -> Iterator[list[Part]]:
+def _unpacked(batches: Iterator[Any], packed: Sequence[bytes]) -> Iterator[Part]:
     for batch in batches:
         for number in batch["id"].to_pylist():
-            yield [Part(*part) for part in json.loads(zlib.decompress(packed[number]))]
+            yield from (Part(*part) for part in json.loads(zlib.decompress(packed[number])))
 
 
-def parts_of(where: Place, files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
-    """Share out files.
+def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
+    """What each task reads, if so many run at the same time.
 
-    Args:
-        where: The table's place.
-        files: Some of its files.
-        tasks: How many run at the same time.
-
-    Returns:
-        What each task reads. Files come in the order of their names, numbers in them as numbers. So the
-        batches of a capture follow one another as the records did.
-
-    Raises:
-        CleanedUpError: A large file was deleted meanwhile.
+    Files come in the order of their names, numbers in them as numbers. So the batches of a capture follow one
+    another as the records did. A large file is shared out by its row groups: a day of an archive that was
+    maintained is one file.
     """
     ordered = sorted(files, key=lambda file: _natural(file.path))
     share = sum(file.size + _OPENING for file in ordered) // max(1, _TASKS_EACH * tasks)
@@ -201,12 +159,14 @@ def parts_of(where: Place, files: Iterable[DataFile], tasks: int) -> list[list[P
     parts: list[list[Part]] = []
     taken = largest + 1
     for file in ordered:
-        for part, size in _pieces(where, file, largest):
-            if taken + size + _OPENING > largest:
+        shares = max(1, -(-file.size // largest))
+        for number in range(shares):
+            cost = file.size // shares + _OPENING
+            if taken + cost > largest:
                 parts.append([])
                 taken = 0
-            parts[-1].append(part)
-            taken += size + _OPENING
+            parts[-1].append(Part(file.path, file.values, number, shares))
+            taken += cost
     return parts
 
 
@@ -215,29 +175,14 @@ def _natural(path: str) -> list[tuple[int, str]]:
     return [(int(digits), "") if digits else (-1, text) for text, digits in re.findall(r"(\D+)|(\d+)", path)]
 
 
-def _pieces(where: Place, file: DataFile, largest: int) -> Iterable[tuple[Part, int]]:
-    """A file, or its row groups if it is too large for one task."""
-    undivided = [(whole(file), file.size)]
-    if file.size <= largest:
-        return undivided
-    try:
-        with _opened(where, file.path) as opened:
-            groups = opened.num_row_groups
-    except DamagedFileError:  # its task says so, or passes over it
-        return undivided
-    return [
-        (Part(file.path, file.values, number, number + 1), file.size // groups) for number in range(groups)
-    ]
-
-
 def read_parts(
-    where: Place, parts: Sequence[Part], schema: pa.Schema, *, skip_bad: bool = False
+    where: Place, parts: Iterable[Part], schema: pa.Schema, *, skip_bad: bool = False
 ) -> Iterator[Any]:
-    """The rows of some parts, in batches.
+    """The rows of some parts of a table's files, in batches.
 
     Args:
         where: The table's place.
-        parts: Some of what `parts_of` returned.
+        parts: See `parts_of`.
         schema: The columns to read.
         skip_bad: Whether files that cannot be read are passed over, from the first row that cannot.
 
@@ -255,21 +200,21 @@ def read_parts(
 
 def _read_part(where: Place, part: Part, schema: pa.Schema) -> Iterator[Any]:
     inside = [name for name in schema.names if name not in part.values]
-    with _opened(where, part.path) as file:
-        groups = range(part.first, file.num_row_groups if part.after is None else part.after)
-        there = [name for name in inside if name in file.schema_arrow.names]
-        if lacks := [name for name in inside if name not in there and not schema.field(name).nullable]:
-            raise _wrong(where, part.path, pa.ArrowInvalid(f"it has no column {', '.join(lacks)}"))
-        batches = file.iter_batches(_ROWS_AT_ONCE, row_groups=[*groups], columns=there, use_threads=False)
-        while True:
-            try:
-                batch = next(batches, None)
-                completed = None if batch is None else _completed(batch, part.values, schema)
-            except (OSError, pa.ArrowException) as error:
-                raise _wrong(where, part.path, error) from error
-            if completed is None:
-                return
-            yield completed
+    try:
+        opened = where.files().open_input_file(part.path)
+        with pq.ParquetFile(opened, coerce_int96_timestamp_unit="us") as file:
+            there = [name for name in inside if name in file.schema_arrow.names]
+            if lacks := [name for name in inside if name not in there and not schema.field(name).nullable]:
+                raise pa.ArrowInvalid(f"it has no column {', '.join(lacks)}")
+            first, after = (
+                file.num_row_groups * share // part.shares for share in (part.share, part.share + 1)
+            )
+            groups = [*range(first, after)]
+            batches = file.iter_batches(_ROWS_AT_ONCE, row_groups=groups, columns=there, use_threads=False)
+            for batch in batches:
+                yield _completed(batch, part.values, schema)
+    except (OSError, pa.ArrowException) as error:
+        raise _wrong(where, part.path, error) from error
 
 
 def _completed(batch: Any, values: Mapping[str, str], schema: pa.Schema) -> Any:
@@ -284,15 +229,6 @@ def _completed(batch: Any, values: Mapping[str, str], schema: pa.Schema) -> Any:
             array = pa.nulls(batch.num_rows)
         arrays.append(array.cast(field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _opened(where: Place, path: str) -> Any:
-    """A Parquet file, to be closed."""
-    try:
-        file = where.files().open_input_file(path)
-        return pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
-    except (OSError, pa.ArrowException) as error:
-        raise _wrong(where, path, error) from error
 
 
 def _wrong(where: Place, path: str, error: Exception) -> StoreError:

@@ -1,7 +1,7 @@
 """Delta tables that belong together: which version of each, in one small file.
 
 A log is one table's. Readers that go by the file see the tables of one run, whole. To others the newest
-versions are the same but for the moments in which a run commits.
+versions are the same, but while a run commits, and after one that failed then until the next.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._store.places import StoreError, WrongPlaceError
+from kafka_assignors.history._store.places import WrongPlaceError
 from kafka_assignors.history._store.writing import TASK_FILE
 
 if TYPE_CHECKING:
@@ -61,9 +61,10 @@ class TableSet:
         self._number = max(seen, default=0) + 1
 
     def replace(self, files: Mapping[str, list[DataFile]], told: Any) -> None:
-        """Have these files be the tables. If that fails, the tables are the old ones again.
+        """Have these files be the tables, once the manifest says so.
 
-        Then files that no log has named are removed. Others stay, as somebody may be reading them.
+        If that fails, the manifest names the versions of before, whose files stay. Then files that no log has
+        named are removed.
 
         Args:
             files: By table, its files, relative to the place of all; tables that are not named are empty.
@@ -74,41 +75,31 @@ class TableSet:
             StoreError: The store does not let it be done.
         """
         unnamed = dict(files)
-        new: list[DataFile] = []
-        replaced: list[tuple[Log, list[DataFile]]] = []
         versions: dict[str, int] = {}
         try:
             for name, schema in self._schemas.items():
+                # Of a commit that fails nobody knows whether it was done, but for conflicts: its files stay.
                 new = unnamed.pop(name, [])
-                log = self._logs[name] or Log.create(self.where / name, schema, description=_described(name))
-                self._logs[name] = log
-                old = log.files()
-                log.commit(
-                    add=[file._replace(path=file.path.removeprefix(f"{name}/")) for file in new],
-                    remove=old,
-                    transactions={_SET: self._number},
-                )
-                replaced.append((log, old))
-                versions[name] = log.version
+                try:
+                    versions[name] = self._replace(name, schema, new)
+                except ConflictError as error:
+                    unnamed[name] = new
+                    raise TablesBusyError(
+                        f"another run has put its tables into {self.where} meanwhile: run one at a time"
+                    ) from error
             text = json.dumps({"format": _FORMAT, "versions": versions, "told": told})
             self.where.write_text(self._manifest, f"{text}\n")
-        except ConflictError as error:
-            self._undo(replaced, [*unnamed.values(), new])
-            raise TablesBusyError(
-                f"another run has put its tables into {self.where} meanwhile: run one at a time"
-            ) from error
-        except BaseException:  # what was committed last may be there for all that: its files stay
-            self._undo(replaced, [*unnamed.values()])
+        except BaseException:
+            self.where.remove([file.path for some in unnamed.values() for file in some])
             raise
 
-    def _undo(self, replaced: list[tuple[Log, list[DataFile]]], unnamed: list[list[DataFile]]) -> None:
-        """Put the old tables back, and remove files that no log has named."""
-        for log, old in replaced:
-            try:
-                log.commit(add=old, remove=log.files(), transactions={_SET: self._number})
-            except (ConflictError, StoreError):
-                continue  # it is another run's by now, or the manifest alone says which version holds
-        self.where.remove([file.path for some in unnamed for file in some])
+    def _replace(self, name: str, schema: pa.Schema, new: list[DataFile]) -> int:
+        """Replace one table; its version then."""
+        log = self._logs[name] or Log.create(self.where / name, schema, description=_described(name))
+        self._logs[name] = log
+        added = [file._replace(path=file.path.removeprefix(f"{name}/")) for file in new]
+        log.commit(add=added, remove=log.files(), transactions={_SET: self._number})
+        return log.version
 
     def clean_up(self) -> None:
         """Delete files that were replaced long enough ago, and what runs have left that were ended."""

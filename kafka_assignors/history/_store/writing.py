@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from uuid import uuid4
@@ -20,7 +19,6 @@ import pyarrow.parquet as pq
 
 from kafka_assignors.history._store.log import DataFile, moment_text
 from kafka_assignors.history._store.places import StoreError, asking
-from kafka_assignors.history._store.reading import in_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -85,7 +83,6 @@ class TaskFiles:
             are not too small.
         compression: Of the files. zstd takes a third more CPU for all the writing than snappy, and half the
             room.
-        folders: Where tables go whose folder has another name.
     """
 
     def __init__(
@@ -95,14 +92,11 @@ class TaskFiles:
         *,
         wide: frozenset[str] = frozenset(),
         compression: str = "snappy",
-        folders: Mapping[str, str] | None = None,
     ) -> None:
         self._where = where
-        self._files = where.files()
         self._name = name
         self._wide = wide
         self._compression = compression
-        self._folders = folders or {}
         self._open: dict[str, _Open] = {}
         self._waiting: dict[str, list[Any]] = {}
         self._rows: Counter[str] = Counter()
@@ -173,12 +167,11 @@ class TaskFiles:
             one.writer.write_batch(batch, row_group_size=batch.num_rows)
 
     def _begun(self, table: str, schema: Any) -> _Open:
-        folder = self._folders.get(table, table)
-        path = f"{folder}/{self._name}.parquet".removeprefix("/")
+        path = f"{table}/{self._name}.parquet".removeprefix("/")
         with asking(f"write {self._where / path}"):
             if self._where.local is not None:
-                (self._where.local / folder).mkdir(parents=True, exist_ok=True)
-            sink = self._files.open_output_stream(path)
+                (self._where.local / table).mkdir(parents=True, exist_ok=True)
+            sink = self._where.files().open_output_stream(path)
             metadata: list[Any] = []
             try:
                 writer = self._writer(sink, schema, metadata)  # writes the file's first bytes
@@ -224,14 +217,8 @@ def _described(one: _Open, rows: int) -> DataFile:
     return DataFile(path=one.path, size=one.sink.tell(), rows=rows, least=least, greatest=greatest)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenFiles:
-    """What tasks wrote.
-
-    Attributes:
-        told: What each task returned.
-        files: By table, what of it the tasks wrote that count; paths are relative to the place of all.
-    """
+class WrittenFiles(NamedTuple):
+    """What each task returned, and by table the files of tasks that count; paths are relative to all."""
 
     told: list[Any]
     files: Mapping[str, list[DataFile]]
@@ -256,31 +243,18 @@ def rows_of(files: Iterable[DataFile]) -> int:
     return sum(file.rows or 0 for file in files)
 
 
-def copy_rows(files: TaskFiles, batches: Iterator[Any], *, table: str, schema: pa.Schema) -> int:
-    """Write the rows of one table; a task's work.
-
-    Returns:
-        How many there were.
-    """
-    count = 0
-    for batch in batches:
-        files.write(table, schema, in_schema(batch, schema))
-        count += batch.num_rows
-    return count
-
-
 _RETURNED: Final = "returned string, files string"
 
 
 def write_files(
     rows: DataFrame, files: Callable[[str], TaskFiles], write: Callable[[TaskFiles, Iterator[Any]], Any]
 ) -> WrittenFiles:
-    """Have tasks write files.
+    """Have tasks write files; what a task returns must be fit for JSON.
 
     Args:
         rows: What the tasks get.
         files: Makes the writer of a task, of the name that its files get.
-        write: What a task does; what it returns must be fit for JSON.
+        write: What a task does.
     """
     told: list[Any] = []
     found: dict[str, list[DataFile]] = {}

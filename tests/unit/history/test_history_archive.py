@@ -105,7 +105,7 @@ def test_an_archive_is_of_one_cluster_and_its_topic_does_not_shrink(tmp_path: Pa
 
 def test_the_frontier_is_of_all_partitions_that_were_read(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
-    archive.belongs_to("c1", 2)
+    archive.belongs_to("c1", 11)
     told = {**archive.imported("dump-1"), "appends": 1}
     archive.logs[0].commit(transactions={**archive.read_to({10: 7, 0: 5}), **told})
     assert archive.frontier() == Archive(tmp_path).frontier() == {0: 5, 10: 7}

@@ -33,7 +33,6 @@ def _no_store_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("s3://bucket/", "s3://bucket"),
         ("s3://bucket/a/b/", "s3://bucket/a/b"),
         ("s3a://bucket/a", "s3://bucket/a"),
-        ("s3n://bucket/a", "s3://bucket/a"),
         ("S3A://bucket/a", "s3://bucket/a"),
         ("gs://bucket/a", "gs://bucket/a"),
         ("abfss://box@account.dfs.core.windows.net/a", "abfss://box@account.dfs.core.windows.net/a"),

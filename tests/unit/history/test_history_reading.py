@@ -41,18 +41,20 @@ def test_files_come_in_the_order_of_the_batches_numbers(tmp_path: Path) -> None:
         write(tmp_path, f"day=2026-01-01/{number}-a.parquet", range(number, number + 1))
         for number in range(12)
     ]
-    found = parts_of(place(tmp_path), reversed(files), 2)
+    found = parts_of(reversed(files), 2)
     assert [offset for some in found for offset in offsets_in(tmp_path, some)] == [*range(12)]
     assert [len(some) for some in found] == [3, 3, 3, 3]
 
 
 def test_a_large_file_is_shared_out_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path, "a.parquet", range(100), row_group=30)
-    assert parts_of(place(tmp_path), [file], 1000) == [[Part("a.parquet", VALUES)]]
-    monkeypatch.setattr(reading, "_OPENING", 0)
-    monkeypatch.setattr(reading, "_SMALLEST", file.size // 2)
-    found = parts_of(place(tmp_path), [file], 1000)
+    assert parts_of([file], 1000) == [[Part("a.parquet", VALUES)]]
+    monkeypatch.setattr(reading, "_SMALLEST", -(-file.size // 2))
+    found = parts_of([file], 1000)
     assert [offsets_in(tmp_path, some) for some in found] == [[*range(60)], [*range(60, 100)]]
+    monkeypatch.setattr(reading, "_SMALLEST", file.size // 6)
+    read = [offsets_in(tmp_path, some) for some in parts_of([file], 1000)]
+    assert [some for some in read if some] == [[*range(at, min(at + 30, 100))] for at in range(0, 100, 30)]
 
 
 def test_batches_have_the_columns_that_are_asked_for_and_those_of_the_partition(
@@ -70,8 +72,8 @@ def test_batches_have_the_columns_that_are_asked_for_and_those_of_the_partition(
     assert str(read["day"][0]) == "2026-01-01"
 
 
-def test_nothing_is_shared_out_of_no_files(tmp_path: Path) -> None:
-    assert parts_of(place(tmp_path), [], 2) == []
+def test_nothing_is_shared_out_of_no_files() -> None:
+    assert parts_of([], 2) == []
 
 
 @pytest.mark.parametrize("damage", ["gone", "torn", "foreign"])
@@ -81,10 +83,10 @@ def test_a_damaged_file_is_named_and_can_be_passed_over(tmp_path: Path, damage: 
         (tmp_path / "1.parquet").unlink()
     else:
         (tmp_path / "1.parquet").write_bytes(b"PAR1" if damage == "torn" else b"a letter, no Parquet file")
-    some = [part for some in parts_of(place(tmp_path), files, 1) for part in some]
+    some = [part for some in parts_of(files, 1) for part in some]
     with pytest.raises(DamagedFileError, match=r"cannot read .*/1\.parquet \(.*put it back from a backup"):
         offsets_in(tmp_path, some)
     assert offsets_in(tmp_path, some, skip_bad=True) == [0, 2]
-    large = [file._replace(size=2**30) for file in files]  # which is looked into before it is shared out
-    some = [part for some in parts_of(place(tmp_path), large, 1) for part in some]
+    large = [file._replace(size=2**30) for file in files]
+    some = [part for some in parts_of(large, 1) for part in some]
     assert offsets_in(tmp_path, some, skip_bad=True) == [0, 2]
