@@ -11,11 +11,7 @@ if TYPE_CHECKING:
 
 
 def check_topic(partitions: int, replication_factor: int, first_partition: int) -> None:
-    """Check what is asked for.
-
-    Raises:
-        PlacementError: No partition, no replica, or a negative partition id is asked for.
-    """
+    """Check what is asked for."""
     if partitions < 1:
         raise PlacementError(f"partitions is {partitions}: there is nothing to place; ask for 1 or more")
     if replication_factor < 1:
@@ -26,11 +22,7 @@ def check_topic(partitions: int, replication_factor: int, first_partition: int) 
 
 
 def check_brokers(brokers: Collection[int], replication_factor: int) -> None:
-    """Check the brokers to place on.
-
-    Raises:
-        PlacementError: There are none, or fewer than replicas, or an id is negative or there twice.
-    """
+    """Check the brokers to place on."""
     if not brokers:
         raise PlacementError("no brokers are given: name at least one")
     seen: set[int] = set()
@@ -47,11 +39,7 @@ def check_brokers(brokers: Collection[int], replication_factor: int) -> None:
 
 
 def check_broker(broker: int) -> None:
-    """Check one broker id.
-
-    Raises:
-        PlacementError: It is negative.
-    """
+    """Check one broker id."""
     if broker < 0:
         raise PlacementError(
             f"broker {broker} cannot be: ids are 0 or more; take them from the cluster's metadata"
@@ -59,10 +47,6 @@ def check_broker(broker: int) -> None:
 
 
 def check_not_negative(name: str, value: int | None) -> None:
-    """Check a setting that may be left out.
-
-    Raises:
-        PlacementError: It is negative.
-    """
+    """Check a setting that may be left out."""
     if value is not None and value < 0:
         raise PlacementError(f"{name} is {value}: give 0 or more, or leave it out")

@@ -152,16 +152,6 @@ class AlternatedBrokers:
     Kafka walks round the list from where the shift points. Until all racks have a replica it takes the first
     broker of each rack that has none; then the next one that has no replica. So that no walk is long, however
     lopsided the racks, the first brokers of the racks after each place are looked up, not walked to.
-
-    Args:
-        racks: Each broker's rack.
-        replication_factor: How many replicas each partition is to have; at most the number of brokers.
-
-    Raises:
-        PlacementError: Some brokers have no rack.
-
-    Attributes:
-        brokers: The list, as `alternate` gives it.
     """
 
     def __init__(self, racks: Racks, replication_factor: int) -> None:
@@ -208,16 +198,9 @@ class AlternatedBrokers:
 
 
 def shift_at(partition: int, first_partition: int, shift: int, brokers: int) -> int:
-    """The shift at a partition.
+    """The shift at a partition: one more at each multiple of the number of brokers but 0.
 
-    Args:
-        partition: Its id.
-        first_partition: The first partition of the same call, at or before it.
-        shift: The shift that the call began with.
-        brokers: How many there are.
-
-    Returns:
-        One more than at the partition before, at each multiple of the number of brokers but 0.
+    `shift` is that of the first partition of the same call.
     """
     return shift + partition // brokers - (max(first_partition, 1) - 1) // brokers
 

@@ -69,12 +69,7 @@ def place_striped(
 
 
 class BrokerList:
-    """Brokers of one rack that are handed out in turn, each at most once in an epoch.
-
-    Args:
-        brokers: Their ids, in the order in which they are handed out.
-        offset: The index of the first.
-    """
+    """Brokers of one rack that are handed out in turn, each at most once in an epoch."""
 
     def __init__(self, brokers: Iterable[int], offset: int = 0) -> None:
         self._brokers = list(brokers)
@@ -103,10 +98,7 @@ class BrokerList:
 class Rack:
     """A rack: its unfenced brokers and its fenced ones, by id, each list from an offset that is drawn.
 
-    Args:
-        brokers: The ids of all its brokers.
-        fenced: Those that are fenced, and perhaps some of other racks.
-        random: Draws first the fenced list's offset, then that of the unfenced.
+    The fenced list's offset is drawn first.
     """
 
     def __init__(self, brokers: Iterable[int], fenced: Collection[int], random: JavaRandom) -> None:
@@ -130,13 +122,7 @@ class Rack:
 
 
 class RackList:
-    """The racks of a cluster, from which one partition after another takes its replicas.
-
-    Args:
-        racks: Every broker's rack; at least one broker.
-        fenced: Brokers among them that are fenced; not all.
-        random: What all is drawn from, now and at each shuffle.
-    """
+    """The racks of a cluster, from which one partition after another takes its replicas."""
 
     def __init__(self, racks: Racks, fenced: Collection[int], random: JavaRandom) -> None:
         fenced = frozenset(fenced)
@@ -156,14 +142,7 @@ class RackList:
         self._epoch = 0
 
     def place(self, replication_factor: int) -> list[int]:
-        """The next partition's replicas.
-
-        Args:
-            replication_factor: How many; at most the number of brokers.
-
-        Returns:
-            Broker ids, the preferred leader first.
-        """
+        """The next partition's replicas."""
         # With a single unfenced broker an epoch of 0 again would find it handed out already.
         if self._epoch == self._unfenced > 1:
             self._shuffle()

@@ -28,46 +28,26 @@ _BY_ALL_BROKERS: Final = 3  # numbers of sources in an answer; others are files 
 
 
 class Setting(NamedTuple):
-    """A setting that was made at run time.
-
-    Attributes:
-        value: What it is.
-        own: Whether it was made for this resource, and not for all brokers.
-    """
+    """A setting that was made at run time."""
 
     value: str
-    own: bool
+    own: bool  # made for this resource, and not for all brokers
 
 
 class Configs(NamedTuple):
-    """What resources say.
+    """What resources say."""
 
-    Attributes:
-        settings: Resource -> name -> what is set; nothing of a topic that does not exist.
-        refused: Those that do not say, and why.
-    """
-
-    settings: dict[str, dict[str, Setting]]
-    refused: dict[str, str]
+    settings: dict[str, dict[str, Setting]]  # resource -> name; nothing of a topic that does not exist
+    refused: dict[str, str]  # resource -> why it does not say
 
 
 def describe_broker(admin: Admin, broker: int, names: Sequence[str]) -> Configs:
-    """The named settings of a broker, by its own word.
-
-    Raises:
-        ClusterError: No broker answers.
-        KafkaError: This one does not.
-    """
+    """The named settings of a broker, by its own word."""
     return _describe(admin, ConfigResourceType.BROKER, [str(broker)], names, node=broker)
 
 
 def describe_topics(admin: Admin, topics: Sequence[str], names: Sequence[str]) -> Configs:
-    """The named settings of topics.
-
-    Raises:
-        ClusterError: No broker answers.
-        KafkaError: The cluster does not say.
-    """
+    """The named settings of topics."""
     return _describe(admin, ConfigResourceType.TOPIC, topics, names) if topics else Configs({}, {})
 
 

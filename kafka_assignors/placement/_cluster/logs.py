@@ -17,17 +17,11 @@ _PATIENCE_SECONDS: Final = 3.0
 
 
 class Logs(NamedTuple):
-    """What brokers say of their logs.
+    """What brokers say of their logs."""
 
-    Attributes:
-        sizes: (topic, partition, broker) -> bytes of that replica.
-        silent: The brokers that do not answer, and why.
-        untold: Those that answer, but do not say all of it, and why: a disk failed, a permission is missing.
-    """
-
-    sizes: dict[tuple[str, int, int], int]
-    silent: dict[int, str]
-    untold: dict[int, str]
+    sizes: dict[tuple[str, int, int], int]  # (topic, partition, broker) -> bytes
+    silent: dict[int, str]  # broker -> why it does not answer
+    untold: dict[int, str]  # broker that answers -> why it does not say all
 
     @property
     def known(self) -> set[tuple[str, int]]:

@@ -75,14 +75,6 @@ def reassign(
 
     A throttle is removed in the end, and nothing continues without it: on Ctrl-C or an error, what is under
     way is broken off. Without a throttle it continues in the cluster.
-
-    Returns:
-        How many partitions were reassigned.
-
-    Raises:
-        PlacementError: A topic, a partition or a broker does not exist, a broker is fenced, or another
-            reassignment of a partition is under way. Nothing was begun.
-        ClusterError: The cluster refused a partition. No more were begun; those under way are done by it.
     """
     wanted = {
         TopicPartition(topic, partition): list(replicas)
@@ -201,15 +193,9 @@ class _Work:
 
 
 class Reassignment(NamedTuple):
-    """What is under way of a partition.
+    """What is under way of a partition."""
 
-    Attributes:
-        before: The brokers that it would stay on if that were cancelled.
-        target: The brokers that it is to be on.
-        adding: Those of them that get a replica.
-    """
-
-    before: list[int]
+    before: list[int]  # the brokers that it would stay on if that were cancelled
     target: list[int]
     adding: list[int]
 
@@ -277,11 +263,7 @@ def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) ->
 def cancel(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
     """Break off what is under way of some partitions; they stay where they were.
 
-    Returns:
-        Those that were broken off; not what has ended, or was deleted, meanwhile.
-
-    Raises:
-        ClusterError: The cluster refused one of them.
+    Returns those that were broken off; not what has ended, or was deleted, meanwhile.
     """
     running = sorted(under_way(admin, dict.fromkeys(partitions)))
     if not running:
@@ -345,11 +327,7 @@ def _alter(
 ) -> list[TopicPartition]:
     """Begin reassignments, or break off those of partitions that are to have None.
 
-    Returns:
-        The partitions that the cluster answered with one of the errors `ended`.
-
-    Raises:
-        ClusterError: The cluster refused a partition for another reason.
+    Returns those that the cluster answered with one of the errors `ended`.
     """
     try:
         answers = admin.ask(lambda client: client.alter_partition_reassignments(replicas))

@@ -35,20 +35,12 @@ class PlacementFile:
 
 
 class Opened(NamedTuple):
-    """A running cluster, or what a file says.
+    """A running cluster, or what a file says."""
 
-    Attributes:
-        racks: Its brokers that are up, and their racks.
-        topics: The topics that were asked for, or all.
-        admin: A client of a running one.
-        down: Its brokers that are not up, and their racks.
-        states: What a running one says of each partition.
-    """
-
-    racks: Racks
+    racks: Racks  # of brokers that are up
     topics: Topics
-    admin: Admin | None
-    down: Racks
+    admin: Admin | None  # of a running cluster
+    down: Racks  # brokers that are not up -> their racks
     states: Mapping[str, Mapping[int, live.PartitionState]]
 
     @property
@@ -59,12 +51,7 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened(source: Cluster | PlacementFile, wanted: Sequence[str] = ()) -> Iterator[Opened]:
-    """The cluster that is meant, with the topics that are asked for; with all if there are none.
-
-    Raises:
-        PlacementError: A file cannot be read, or has no such topic.
-        ClusterError: No broker answers, or the cluster has no such topic.
-    """
+    """The cluster that is meant, with the topics that are asked for; with all if there are none."""
     if isinstance(source, Cluster):
         with connect(source) as admin:
             up, down = live.read_brokers(admin)

@@ -35,17 +35,9 @@ class Reason(NamedTuple):
 
 
 class StallSituation(NamedTuple):
-    """What there is to know of a reassignment that is under way.
+    """What there is to know of a reassignment that is under way."""
 
-    Attributes:
-        adding: Of each partition, the brokers that get a replica.
-        states: What the cluster says of these partitions.
-        brokers: The cluster's brokers.
-        logs: How much each replica has.
-        throttles: The replication quotas.
-    """
-
-    adding: Mapping[TopicPartition, Sequence[int]]
+    adding: Mapping[TopicPartition, Sequence[int]]  # the brokers that get a replica
     states: Mapping[TopicPartition, PartitionState]
     brokers: Brokers
     logs: Logs
@@ -71,11 +63,7 @@ class StallSituation(NamedTuple):
 
 
 class Pace:
-    """Whether a reassignment gets on.
-
-    Attributes:
-        since: When it got on last, by `time.monotonic()`.
-    """
+    """Whether a reassignment gets on."""
 
     def __init__(self) -> None:
         self.since = time.monotonic()

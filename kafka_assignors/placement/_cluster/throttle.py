@@ -80,16 +80,10 @@ class Throttles(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """What a reassignment copies, as the quotas name it.
+    """What a reassignment copies, as the quotas name it."""
 
-    Attributes:
-        replicas: Topic -> name of the list -> "partition:broker" each.
-        brokers: The brokers that send or get something.
-        partitions: The partitions that are copied.
-    """
-
-    replicas: Lists
-    brokers: frozenset[int]
+    replicas: Lists  # "partition:broker" each
+    brokers: frozenset[int]  # those that send or get something
     partitions: frozenset[TopicPartition]
 
     @classmethod
@@ -130,30 +124,18 @@ def read_throttles(admin: Admin, brokers: Collection[int], topics: Collection[st
 
 
 class Throttle(NamedTuple):
-    """How fast a reassignment may copy.
+    """How fast a reassignment may copy, and who gets what is taken over, left or broken off."""
 
-    Attributes:
-        rate: Bytes per second that a broker may send, and as many that it may get.
-        warn: Gets what is taken over from an earlier run, and what could not be put back. After an error or
-            Ctrl-C it gets what has become of the run.
-    """
-
-    rate: int
+    rate: int  # bytes per second that a broker may send, and as many that it may get
     warn: Callable[[str], None]
 
 
 class _Set(NamedTuple):
-    """Quotas that are to go.
-
-    Attributes:
-        replicas: Topic -> name of the list -> "partition:broker" each.
-        before: Broker -> name -> the rate to put back, if there was one.
-        rate: The one that was set; None for any.
-    """
+    """Quotas that are to go."""
 
     replicas: Lists
-    before: Mapping[int, Mapping[str, int]]
-    rate: int | None
+    before: Mapping[int, Mapping[str, int]]  # broker -> name -> the rate to put back
+    rate: int | None  # the one that was set; None for any
 
 
 @contextmanager
@@ -162,16 +144,8 @@ def throttled(
 ) -> Iterator[None]:
     """Hold copies to so many bytes per second, for each broker and each way; put back what was in the end.
 
-    Args:
-        admin: The cluster.
-        throttle: The rate.
-        copies: What is copied; brokers that do not answer are left out.
-        give_up: Breaks the copies off, after an error or Ctrl-C: they would continue without a throttle.
-            Returns what it broke off.
-
-    Raises:
-        PlacementError: Other copies are under way under a throttle.
-        ClusterError: The cluster does not take it.
+    Brokers that do not answer are left out. After an error or Ctrl-C `give_up` breaks the copies off, which
+    would continue without a throttle, and returns what it broke off.
     """
     if others := [tp for tp in _copied(admin) if tp not in copies.partitions]:
         raise PlacementError(
@@ -240,11 +214,7 @@ def remove_left(
 
 
 def remove_all(admin: Admin, throttles: Throttles) -> None:
-    """Remove these quotas, set by any run or admin.
-
-    Raises:
-        ClusterError: The cluster does not do it.
-    """
+    """Remove these quotas, set by any run or admin."""
     for broker, rates in throttles.own.items():
         if rates:
             _alter(admin, ConfigResourceType.BROKER, str(broker), dict.fromkeys(rates, ("DELETE", None)))
@@ -313,8 +283,7 @@ def _lift(admin: Admin, done: _Set, own: Collection[TopicPartition] = ()) -> tup
 
     Nothing is put back while a copy is under way under a throttle: that would go on without it.
 
-    Returns:
-        The brokers without it, and what is left, in words.
+    Returns the brokers without it, and what is left, in words.
     """
     try:
         held = [tp for tp in _copied(admin) if tp not in own]
@@ -377,12 +346,7 @@ def _brokers_in(replicas: Lists) -> list[int]:
 
 
 def _copied(admin: Admin) -> list[TopicPartition]:
-    """The partitions that are copied under a throttle.
-
-    Raises:
-        ClusterError: The cluster does not say.
-        KafkaError: The same.
-    """
+    """The partitions that are copied under a throttle."""
     moving = admin.ask(lambda client: client.list_partition_reassignments())
     listed = read_throttles(admin, (), {tp.topic for tp in moving}).replicas
     return [

@@ -23,12 +23,9 @@ _UNKNOWN_TOPIC: Final = 3
 
 
 class Brokers(NamedTuple):
-    """The brokers of a cluster, and the rack of each.
+    """The racks of the brokers that can hold new replicas, and of fenced brokers (KIP-631).
 
-    Attributes:
-        up: Those that can hold new replicas.
-        down: Those that the cluster knows and has fenced (KIP-631): they have died, are shutting down, or are
-            not yet through with starting. Clusters without KIP-1073 do not name them.
+    Clusters without KIP-1073 do not name these.
     """
 
     up: dict[int, str | None]
@@ -36,18 +33,11 @@ class Brokers(NamedTuple):
 
 
 class PartitionState(NamedTuple):
-    """What a cluster says of a partition now.
+    """What a cluster says of a partition now."""
 
-    Attributes:
-        replicas: Its brokers, the preferred leader first; during a reassignment also those that it adds and
-            removes.
-        in_sync: The brokers of its in-sync replicas (ISR).
-        leader: The broker that leads it; None if it is offline.
-    """
-
-    replicas: tuple[int, ...]
+    replicas: tuple[int, ...]  # during a reassignment with those that it adds and removes
     in_sync: frozenset[int]
-    leader: int | None
+    leader: int | None  # None if it is offline
 
 
 def read_brokers(admin: Admin) -> Brokers:
@@ -59,11 +49,7 @@ def read_brokers(admin: Admin) -> Brokers:
 
 
 def check_up(topics: Mapping[str, Placement], brokers: Brokers, *, allow_fenced: bool) -> None:
-    """Check that replicas can be put on these brokers.
-
-    Raises:
-        PlacementError: A broker is fenced, or none of the cluster's.
-    """
+    """Check that replicas can be put on these brokers."""
     for topic, placement in sorted(topics.items()):
         for partition, replicas in sorted(placement.items()):
             for broker in replicas:
@@ -76,15 +62,10 @@ def check_up(topics: Mapping[str, Placement], brokers: Brokers, *, allow_fenced:
 
 
 def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:
-    """The placements of topics as the cluster describes them.
-
-    Args:
-        admin: The cluster.
-        topics: Their names; all but internal ones by default.
+    """The placements of topics as the cluster describes them; None for all but internal ones.
 
     Raises:
         PlacementError: There is no such topic.
-        ClusterError: A topic cannot be described.
     """
     return {topic: replicas_of(states) for topic, states in read_states(admin, topics).items()}
 
@@ -133,12 +114,7 @@ def read_states(
 def create_topic(
     admin: Admin, topic: str, placement: Placement, configs: Mapping[str, str] | None = None
 ) -> None:
-    """Create a topic with this placement; on return the cluster describes it so.
-
-    Raises:
-        PlacementError: Its partitions are not 0, 1, 2, ...
-        ClusterError: The cluster does not create it.
-    """
+    """Create a topic with this placement; on return the cluster describes it so."""
     if [*sorted(placement)] != [*range(len(placement))]:
         raise PlacementError(
             f"{topic} is to have partitions {sorted(placement)}: a cluster makes 0, 1, 2, ... only"
@@ -154,12 +130,7 @@ def create_topic(
 
 
 def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement) -> None:
-    """Add partitions to a topic; on return the cluster describes all of them so.
-
-    Raises:
-        PlacementError: They do not.
-        ClusterError: The cluster does not add them.
-    """
+    """Add partitions to a topic; on return the cluster describes all of them so."""
     whole = {**present, **more}
     if [*sorted(whole)] != [*range(len(present) + len(more))]:
         raise PlacementError(
@@ -190,11 +161,7 @@ def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str,
 
 
 def wait_described(wrong: Callable[[], Sequence[str]]) -> None:
-    """Wait until a broker describes what was done: the one that is asked may hear of it later than others.
-
-    Raises:
-        ClusterError: Something is wrong for too long.
-    """
+    """Wait until a broker describes what was done: the one that is asked may hear of it later than others."""
     what = "the cluster to describe what was done"
     wait_until(wrong, _VISIBLE_SECONDS, what, error=ClusterError, every=LOOK_SECONDS)
 

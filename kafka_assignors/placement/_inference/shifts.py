@@ -28,17 +28,11 @@ Row = tuple[int, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class ShiftGenerator:
-    """One of the two generators of `AdminUtils`, for given brokers and one replication factor.
+    """One of the two generators of `AdminUtils`, for given brokers and one replication factor."""
 
-    Attributes:
-        brokers: The brokers in the order in which leaders go round.
-        modulus: Shifts that differ by a multiple of this give the same.
-        replicas: (partition, start index, shift at that partition) -> replicas.
-    """
-
-    brokers: Sequence[int]
-    modulus: int
-    replicas: Callable[[int, int, int], list[int]]
+    brokers: Sequence[int]  # in the order in which leaders go round
+    modulus: int  # shifts that differ by a multiple of this give the same
+    replicas: Callable[[int, int, int], list[int]]  # partition, start index, shift there
 
     @classmethod
     def rack_unaware(cls, brokers: Collection[int], replication_factor: int) -> ShiftGenerator:
@@ -62,15 +56,9 @@ class ShiftGenerator:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a run of partitions shows of its step.
+    """What a run of partitions shows of its step."""
 
-    Attributes:
-        end: Where the run ends among the rows: the first that does not fit.
-        start: The start index.
-        shifts: The shifts that fit.
-    """
-
-    end: int
+    end: int  # the first row that does not fit
     start: int
     shifts: tuple[int, ...]
 

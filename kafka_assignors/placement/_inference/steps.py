@@ -22,11 +22,7 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 def fewest(
     first: AnyRun, read_from: Callable[[int], AnyRun], rows: int
 ) -> tuple[list[tuple[int, AnyRun]], int]:
-    """The first step and the fewest others that explain the rows, or as many of them as can be.
-
-    Returns:
-        The steps with their beginnings among the rows, and how many rows they explain.
-    """
+    """The fewest steps that explain the rows, with their beginnings, and how many rows they explain."""
     steps = [(0, first)]
     reach, tried = first.end, 1
     while 0 < reach < rows:

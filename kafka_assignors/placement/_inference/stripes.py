@@ -24,36 +24,22 @@ Rack = str | None
 
 @dataclass(frozen=True, slots=True)
 class Stripes:
-    """What a run of partitions shows of what was drawn.
+    """What a run of partitions shows of what was drawn."""
 
-    Attributes:
-        end: Where the run ends among the rows: the first that does not fit.
-        start: The rack of the first leader, by its position among the racks by name.
-        offsets: Rack -> the position, among its brokers by id, of the one that it began with.
-    """
-
-    end: int
-    start: int
-    offsets: Mapping[Rack, int]
+    end: int  # the first row that does not fit
+    start: int  # position of the first leader's rack among the racks by name
+    offsets: Mapping[Rack, int]  # rack -> position of its first broker by id
 
 
 @dataclass(slots=True)
 class _Brokers:
-    """The brokers of one rack, as far as their order is known.
+    """The brokers of one rack, as far as their order is known."""
 
-    Attributes:
-        ids: The brokers, by id.
-        places: Place in the rack's order -> its broker; of this round.
-        epoch: That of the last look, which is the partition's number in its round.
-        looks: How many brokers were taken in that epoch.
-        offset: The place of the epoch's first broker.
-    """
-
-    ids: Sequence[int]
-    places: dict[int, int] = field(default_factory=dict)
-    epoch: int = 0
-    looks: int = 0
-    offset: int = 0
+    ids: Sequence[int]  # ascending
+    places: dict[int, int] = field(default_factory=dict)  # place in the rack's order of this round -> broker
+    epoch: int = 0  # of the last look: the partition's number in its round
+    looks: int = 0  # brokers taken in that epoch
+    offset: int = 0  # the place of the epoch's first broker
 
     def copy(self) -> _Brokers:
         return _Brokers(self.ids, dict(self.places), self.epoch, self.looks, self.offset)
@@ -83,21 +69,13 @@ class _Brokers:
 
 @dataclass(slots=True)
 class _Hypothesis:
-    """What may have been drawn, as far as it was looked at.
-
-    Attributes:
-        racks: Each rack's brokers.
-        at: Place among the racks -> its rack; of this round.
-        offset: The place that the next partition begins with.
-        epoch: The partition's number in its round.
-        in_order: Whether this is the first round.
-    """
+    """What may have been drawn, as far as it was looked at."""
 
     racks: dict[Rack, _Brokers]
-    at: dict[int, Rack]
-    offset: int
-    epoch: int = 0
-    in_order: bool = True
+    at: dict[int, Rack]  # place among the racks in this round -> rack
+    offset: int  # the place that the next partition begins with
+    epoch: int = 0  # the partition's number in its round
+    in_order: bool = True  # in the first round
 
     def copy(self) -> _Hypothesis:
         racks = {rack: brokers.copy() for rack, brokers in self.racks.items()}
@@ -170,13 +148,7 @@ class _Hypothesis:
 
 
 def read_stripes(rows: Sequence[Row], begin: int, racks: Racks) -> Stripes:
-    """Follow the rows from `begin` as far as one run of the placer can have made them.
-
-    Args:
-        rows: Partitions in order.
-        begin: The first partition of the run, among the rows.
-        racks: The brokers that there were, none of them fenced, and their racks.
-    """
+    """Follow the rows from `begin` as far as one run of the placer can have made them."""
     names = sorted({*racks.values()}, key=lambda rack: (rack is not None, string_order(rack or "")))
     members: dict[Rack, list[int]] = {rack: [] for rack in names}
     for broker, rack in sorted(racks.items()):

@@ -26,16 +26,9 @@ def best_replicas(
 ) -> BoolArray:
     """Which brokers hold each partition: best balanced, then with the fewest moves.
 
-    Args:
-        factor: (P,) the replication factor of each partition.
-        rack: (n,) the number of each broker's rack.
-        held: (n,) the replicas that each broker has beside these partitions.
-        has: (P, n) where the replicas are now.
-        leader: (P,) the present leader, or `NOWHERE`.
-        sizes: (P,) the bytes of each partition, if bytes are to count.
-
-    Returns:
-        (P, n) where they should be.
+    Arrays of P partitions and n brokers by number: factor, leader (or `NOWHERE`) and sizes in bytes are (P,).
+    The brokers' racks, and what they hold beside these partitions, are (n,). Where replicas are now and where
+    they should be are (P, n).
 
     Raises:
         CostRangeError: The sizes are too high to be exact.
@@ -62,13 +55,8 @@ def best_replicas(
 def best_leaders(chosen: BoolArray, leader: IntArray, held: IntArray) -> IntArray:
     """Which of its brokers leads each partition: best balanced, then with the fewest changes.
 
-    Args:
-        chosen: (P, n) where the replicas should be.
-        leader: (P,) the present leader, or `NOWHERE`.
-        held: (n,) how many other partitions each broker leads.
-
-    Returns:
-        (P,) the number of each leader.
+    Where replicas should be is (P, n), leaders (or `NOWHERE`) are (P,). What brokers lead beside these
+    partitions is (n,).
     """
     partition, broker = np.nonzero(chosen)
     network = PlacementNetwork(

@@ -27,34 +27,19 @@ class CostRangeError(KafkaAssignorsError, ValueError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlacementNetwork:
-    """Arcs with bounds between nodes 0..N - 1.
+    """Arcs with bounds between nodes 0..N - 1."""
 
-    Attributes:
-        tail: (A,) the node that each arc leaves.
-        head: (A,) the node that it enters.
-        lower: (A,) the least flow on it, at least 0.
-        upper: (A,) the most.
-        supply: (N,) how much more leaves each node than enters it; sums up to 0.
-    """
-
-    tail: IntArray
-    head: IntArray
-    lower: IntArray
-    upper: IntArray
-    supply: IntArray
+    tail: IntArray  # (A,) the node that each arc leaves
+    head: IntArray  # (A,) the node that it enters
+    lower: IntArray  # (A,) the least flow on it, at least 0
+    upper: IntArray  # (A,) the most
+    supply: IntArray  # (N,) how much more leaves each node than enters it; sums up to 0
 
     def cheapest(self, cost: IntArray) -> IntArray:
         """A cheapest flow; for the same arcs in the same order always the same one.
 
-        Args:
-            cost: (A,) the cost of a unit on each arc.
-
-        Returns:
-            (A,) the flow on each arc.
-
         Raises:
             CostRangeError: The costs are too high to be exact.
-            ImportError: OR-tools is not installed.
             ValueError: There is no flow within the bounds.
         """
         solver_of = _solver()
@@ -87,12 +72,7 @@ class PlacementNetwork:
         return flow
 
     def as_cheap(self, cost: IntArray, flow: IntArray) -> "PlacementNetwork":
-        """The network of which every flow is a cheapest one of this.
-
-        Args:
-            cost: (A,) the cost of a unit on each arc.
-            flow: (A,) a cheapest flow.
-        """
+        """The network of which every flow is a cheapest one of this."""
         potential = self._potentials(cost, flow)
         reduced = cost + potential[self.tail] - potential[self.head]
         return replace(

@@ -61,23 +61,14 @@ class ReplicaMove:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Moves:
-    """What lies between two placements.
-
-    Attributes:
-        before: Topic -> partition -> brokers, as they are; fixed topics as well.
-        after: The same as it should be.
-        moves: The replicas to copy, by topic, partition and target.
-        replica_loads: Broker -> replicas after, of the brokers that may hold some.
-        leader_loads: Broker -> partitions after of which it is the preferred leader.
-        leaders_changed: Partitions whose preferred leader is another one after.
-    """
+    """What lies between two placements."""
 
     before: dict[str, dict[int, list[int]]]
     after: dict[str, dict[int, list[int]]]
     moves: tuple[ReplicaMove, ...]
-    replica_loads: dict[int, int]
-    leader_loads: dict[int, int]
-    leaders_changed: int
+    replica_loads: dict[int, int]  # after, of the brokers that may hold some
+    leader_loads: dict[int, int]  # of preferred leaders
+    leaders_changed: int  # partitions
 
     @property
     def replicas_moved(self) -> int:
@@ -188,15 +179,7 @@ def moves_between(
     brokers: Collection[int],
     sizes: Mapping[tuple[str, int], int] | None = None,
 ) -> Moves:
-    """What has to move to get from one placement to another of the same partitions.
-
-    Args:
-        before: Where the replicas are.
-        after: Where they are to be.
-        racks: Each broker of the cluster and its rack.
-        brokers: Whose loads to count.
-        sizes: (topic, partition) -> bytes of the partition's log.
-    """
+    """What has to move between two placements of the same partitions; loads are counted for `brokers`."""
     moves: list[ReplicaMove] = []
     replicas: Counter[int] = Counter()
     leaders: Counter[int] = Counter()

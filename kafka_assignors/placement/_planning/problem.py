@@ -20,21 +20,13 @@ _SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """A partition to be placed.
+    """A partition to be placed."""
 
-    Attributes:
-        topic: Its topic, empty if it is not known.
-        partition: Its id.
-        present: The brokers that it is on, the preferred leader first; none if it is new.
-        factor: How many replicas it is to have.
-        size: Its bytes, if bytes are to count.
-    """
-
-    topic: str
+    topic: str  # empty if it is not known
     partition: int
-    present: tuple[int, ...]
+    present: tuple[int, ...]  # none if it is new
     factor: int
-    size: int | None
+    size: int | None  # bytes, if they count
 
     @property
     def name(self) -> str:
@@ -54,11 +46,7 @@ def wanted_partitions(
     replication_factor: int | Mapping[str, int] | None,
     sizes: Mapping[tuple[str, int], int] | None,
 ) -> list[Wanted]:
-    """All partitions to be placed, by topic and id; arguments as of `plan_moves`.
-
-    Raises:
-        PlacementError: An argument cannot be.
-    """
+    """All partitions to be placed, by topic and id; arguments as of `plan_moves`."""
     factors = replication_factor if isinstance(replication_factor, Mapping) else {}
     for argument, names in (("fixed", fixed), ("replication_factor", factors)):
         unknown = sorted(set(names) - set(topics))
@@ -124,25 +112,15 @@ class BrokerTotals:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BrokerSet:
-    """The brokers that may hold replicas.
+    """The brokers that may hold replicas."""
 
-    Attributes:
-        brokers: Their n ids, ascending.
-        rack: (n,) the numbers of their racks; all 0 without racks.
-        racks: The racks of all brokers by name.
-    """
-
-    brokers: list[int]
-    rack: IntArray
-    racks: Racks
+    brokers: list[int]  # n ids, ascending
+    rack: IntArray  # (n,) the numbers of their racks; all 0 without racks
+    racks: Racks  # the racks of all brokers by name
 
     @classmethod
     def of(cls, racks: Racks, brokers: Collection[int] | None) -> "BrokerSet":
-        """The cluster; arguments as of `plan_moves`.
-
-        Raises:
-            PlacementError: Only some brokers have a rack, or `brokers` has one that `racks` has not.
-        """
+        """The cluster; arguments as of `plan_moves`."""
         without = sorted(broker for broker, rack in racks.items() if rack is None)
         if without and len(without) < len(racks):
             raise PlacementError(

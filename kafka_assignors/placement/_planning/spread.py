@@ -22,12 +22,7 @@ def rack_bounds(sizes: IntArray, factor: int) -> tuple[IntArray, IntArray]:
     Racks fill like vessels under water: to the least height h at which all replicas have a place. Each rack
     holds `min(size, h)` of them, or one fewer if it could hold more than h - 1.
 
-    Args:
-        sizes: (R,) how many brokers each rack has.
-        factor: How many replicas there are, 1 to as many as brokers.
-
-    Returns:
-        Two arrays (R,), which differ by at most 1.
+    For R racks of these sizes: two arrays (R,), which differ by at most 1.
     """
     height = next(h for h in range(1, factor + 1) if np.minimum(sizes, h).sum() >= factor)
     return np.minimum(sizes, height - 1), np.minimum(sizes, height)
@@ -41,26 +36,17 @@ class Layers:
     capacities of the group are g times those of each, and the matrix of a flow is totally unimodular. So
     integral points of g times its polytope are sums of g integral points (Baum and Trotter 1978).
 
-    Attributes:
-        network: The flow; arcs of each group stand together, first one into each broker, then one into
-            each rack of more than one broker.
-        brokers: n, how many brokers there are.
-        size: (G,) how many partitions each group has.
+    In the network the arcs of each group stand together: one into each broker, then one into each rack of
+    more than one broker.
     """
 
     network: PlacementNetwork
     brokers: int
-    size: IntArray
+    size: IntArray  # (G,) how many partitions each group has
 
     @classmethod
     def of(cls, racks: IntArray, factor: IntArray, size: IntArray) -> "Layers":
-        """The layers of groups of partitions.
-
-        Args:
-            racks: (n,) the number of each broker's rack, 0..R - 1, none of which is empty.
-            factor: (G,) the replication factor of each group.
-            size: (G,) how many partitions it has.
-        """
+        """The layers of G groups; racks of brokers are (n,), factors and sizes of groups (G,)."""
         brokers, groups = racks.size, size.size
         in_rack = np.bincount(racks)
         factors, which = np.unique(factor, return_inverse=True)
@@ -86,10 +72,7 @@ class Layers:
     def within(self, bounds: PlacementNetwork, size: IntArray, group: IntArray) -> PlacementNetwork:
         """The network of these, single partitions, within the bounds of groups of them.
 
-        Args:
-            bounds: The network of the groups; bounds of a group are those of each partition times its size.
-            size: (H,) how many partitions each group has.
-            group: (G,) the group of each of these.
+        Sizes of groups are (H,), the group of each partition here is (G,).
         """
         lower, upper = (
             (side.reshape(size.size, -1) // size[:, None])[group].ravel()
@@ -112,14 +95,7 @@ def _supply(brokers: int, sources: IntArray, amounts: IntArray, others: int) -> 
 def drained(
     network: PlacementNetwork, broker: IntArray, lower: IntArray, upper: IntArray
 ) -> PlacementNetwork:
-    """The network with a sink behind the brokers.
-
-    Args:
-        network: A network without one.
-        broker: (B,) the broker that each new arc leaves; they come behind all others.
-        lower: (B,) their lower bounds.
-        upper: (B,) their upper bounds.
-    """
+    """The network with a sink, and B arcs to it behind all others; their brokers and bounds are (B,)."""
     sink = network.supply.size
     return PlacementNetwork(
         tail=np.concatenate([network.tail, broker]),
@@ -137,13 +113,8 @@ def spread_evenly(network: PlacementNetwork, held: IntArray) -> tuple[PlacementN
     the cheapest flow ends up, until the loads there and one beside are all drawn. Then no change of the flow
     pays by the true squares either, as flows without a cycle that pays are cheapest.
 
-    Args:
-        network: The flows, without a sink.
-        held: (n,) what each broker has beside them.
-
-    Returns:
-        The network of these flows, still without a sink. And the fewest and the most that they bring to each
-        broker: two arrays (n,), which differ by at most 1.
+    What brokers hold beside them is (n,). The result is the network of these flows, still without a sink.
+    With it come the fewest and the most that each broker gets: arrays (n,), which differ by at most 1.
     """
     brokers, arcs = held.size, network.tail.size
     most = sums(network.head, network.upper, network.supply.size)[:brokers].tolist()
@@ -179,12 +150,7 @@ def _finer(points: list[int], load: int) -> list[int]:
 
 
 def least_squares(held: IntArray, amount: int) -> int:
-    """The least sum of squares of loads when an amount of units is added that may go anywhere.
-
-    Args:
-        held: (n,) what each broker has.
-        amount: How many units are added.
-    """
+    """The least sum of squares of loads (n,) when an amount of units is added that may go anywhere."""
     loads = np.sort(held)
     # Fill up the lowest ones to the height of the next one as long as the units last.
     for count in range(1, loads.size + 1):

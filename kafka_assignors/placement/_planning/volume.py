@@ -24,19 +24,12 @@ _FETCH: Final = 10 << 20  # replica.fetch.response.max.bytes
 
 
 class Volume(NamedTuple):
-    """What a reassignment copies.
+    """What a reassignment copies."""
 
-    Attributes:
-        sent: Broker -> bytes that it sends, as the leader of what is copied.
-        got: Broker -> bytes that it gets.
-        sent_at_once: Broker -> bytes of these that pass with one fetch of each follower, by Kafka's defaults.
-        got_at_once: Broker -> bytes of these that pass with one fetch from each leader.
-    """
-
-    sent: dict[int, int]
-    got: dict[int, int]
-    sent_at_once: dict[int, int]
-    got_at_once: dict[int, int]
+    sent: dict[int, int]  # broker -> bytes that it sends as a leader
+    got: dict[int, int]  # broker -> bytes that it gets
+    sent_at_once: dict[int, int]  # bytes of these that pass with one fetch of each follower, by default
+    got_at_once: dict[int, int]  # bytes of these that pass with one fetch from each leader
 
     @classmethod
     def of(
