@@ -23,7 +23,7 @@ from kafka_assignors.placement._cluster.throttle import (
 )
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import PlacementError
-from kafka_assignors.placement._planning.moves import Moves, moves_between, plan_moves
+from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
 from kafka_assignors.placement._planning.volume import Volume
 
 if TYPE_CHECKING:
@@ -162,17 +162,8 @@ def plan_reassignment(
     if wanted is not None:
         plan = _given(cluster, wanted, sizes)
     else:
-        if fenced := cluster.down.keys() & {*(to_brokers or ())}:
-            raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {live.FENCED_WAYS_OUT}")
-        plan = plan_moves(
-            cluster.topics,
-            cluster.racks,
-            replication_factor=replication_factor,
-            sizes=None if count_replicas else sizes,
-            brokers=to_brokers,
-            per_topic=per_topic,
-            under_way=begun,
-        )
+        counted = None if count_replicas else sizes
+        plan = _best(cluster, begun, counted, to_brokers, replication_factor, per_topic=per_topic)
         wanted = plan.after
     there, elsewhere = _compared(begun, wanted)
     return ReassignmentPlan(
@@ -422,6 +413,28 @@ def _given(cluster: Opened, target: Topics, sizes: Mapping[tuple[str, int], int]
             raise PlacementError(f"topic {topic}: {error}") from error
     brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
     return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes)
+
+
+def _best(
+    cluster: Opened,
+    begun: Topics,
+    sizes: Mapping[tuple[str, int], int] | None,
+    to_brokers: Collection[int] | None,
+    replication_factor: int | None,
+    *,
+    per_topic: bool,
+) -> MovePlan:
+    if fenced := cluster.down.keys() & {*(to_brokers or ())}:
+        raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {live.FENCED_WAYS_OUT}")
+    return plan_moves(
+        cluster.topics,
+        cluster.racks,
+        replication_factor=replication_factor,
+        sizes=sizes,
+        brokers=to_brokers,
+        per_topic=per_topic,
+        under_way=begun,
+    )
 
 
 def _internal_left(admin: Admin, to_brokers: Collection[int]) -> dict[str, tuple[int, ...]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_assignors.placement._generators import AlternatedBrokers, rack_unaware_replicas, shift_at
-from kafka_assignors.placement._inference.steps import fewest
+from kafka_assignors.placement._inference.steps import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -54,54 +54,36 @@ class ShiftGenerator:
         return cls(alternated.brokers, modulus, alternated.replicas)
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What a run of partitions shows of its step."""
-
-    end: int  # the first row that does not fit
-    start: int
-    shifts: tuple[int, ...]
-
-
-def read_creation(generator: ShiftGenerator, rows: Sequence[Row]) -> Drawn:
-    """Follow the rows from the first as far as one start index and some shift explain them."""
-    count = len(generator.brokers)
+def read_run(generator: ShiftGenerator, rows: Sequence[Row], begin: int) -> Run:
+    """Follow the rows as far as one step from `begin` explains them: the creation if that is 0."""
+    if begin:
+        # Java's indexWhere says -1 where none is found, and becomes 0.
+        start = bisect.bisect_left(sorted(generator.brokers), rows[0][1][0]) % len(generator.brokers)
+        return _follow(generator, rows, begin, start, (start % generator.modulus,))
     first, replicas = rows[0]
     if replicas[0] not in generator.brokers:
-        return Drawn(0, 0, ())
-    start = (generator.brokers.index(replicas[0]) - first) % count
+        return Run(0, 0)
+    start = (generator.brokers.index(replicas[0]) - first) % len(generator.brokers)
+    return _follow(generator, rows, 0, start, tuple(range(generator.modulus)))
+
+
+def _follow(
+    generator: ShiftGenerator, rows: Sequence[Row], begin: int, start: int, shifts: tuple[int, ...]
+) -> Run:
+    """Follow the rows as far as this start index and any of these shifts explain them."""
     # One replica shows no shift: all fit if one does.
-    shows_shift = len(replicas) > 1
-    shifts = tuple(range(generator.modulus))
-    for end, (partition, found) in enumerate(rows):
+    shows_shift = len(rows[begin][1]) > 1
+    for end, (partition, found) in enumerate(rows[begin:], begin):
         fitting = tuple(
             shift
             for shift in (shifts if shows_shift else shifts[:1])
-            if generator.replicas(partition, start, shift_at(partition, first, shift, count)) == [*found]
+            if generator.replicas(
+                partition, start, shift_at(partition, rows[begin][0], shift, len(generator.brokers))
+            )
+            == [*found]
         )
         if not fitting:
-            return Drawn(end, start, shifts)
+            return Run(end, start, shifts)
         if shows_shift:
             shifts = fitting
-    return Drawn(len(rows), start, shifts)
-
-
-def read_addition(generator: ShiftGenerator, rows: Sequence[Row], begin: int) -> Drawn:
-    """Follow the rows from `begin` as far as they are what an addition would have made there."""
-    count = len(generator.brokers)
-    # Java's indexWhere says -1 where none is found, and becomes 0.
-    start = bisect.bisect_left(sorted(generator.brokers), rows[0][1][0]) % count
-    end = begin
-    for partition, found in rows[begin:]:
-        shift = shift_at(partition, rows[begin][0], start, count)
-        if generator.replicas(partition, start, shift) != [*found]:
-            break
-        end += 1
-    return Drawn(end, start, (start,))
-
-
-def read_steps(generator: ShiftGenerator, rows: Sequence[Row]) -> tuple[list[tuple[int, Drawn]], int]:
-    """The creation and the fewest additions that explain the rows; see `fewest`."""
-    return fewest(
-        read_creation(generator, rows), lambda begin: read_addition(generator, rows, begin), len(rows)
-    )
+    return Run(len(rows), start, shifts)
