@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka_assignors._common.words import first_of, size
+from kafka_assignors._common.words import named, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 STALLED_SECONDS: Final = 30.0
 """After how long without progress a reassignment counts as stalled, unless said otherwise."""
-
-_NAMED: Final = 3
 
 
 class Reason(NamedTuple):
@@ -108,10 +106,7 @@ def reasons(situation: StallSituation, *, stalled: bool) -> list[Reason]:
             continue
         waiting.setdefault(key, []).append(tp)
     return [
-        *(
-            Reason(f"{why}: {_names(tps)} cannot continue", way_out)
-            for (why, way_out), tps in waiting.items()
-        ),
+        *(Reason(f"{why}: {named(tps)} cannot continue", way_out) for (why, way_out), tps in waiting.items()),
         *(_copied(broker, rate, found, stalled=stalled) for (broker, rate), found in copied.items()),
     ]
 
@@ -122,13 +117,9 @@ def _copied(
     """What there is to say of replicas that one broker copies at one rate."""
     missing = sum(one or 0 for _, one in found)
     limit = "" if rate is None else f", throttled to {size(rate)}/s"
-    why = f"broker {broker} is {size(missing)} behind in {_names([tp for tp, _ in found])}{limit}"
+    why = f"broker {broker} is {size(missing)} behind in {named([tp for tp, _ in found])}{limit}"
     if rate is not None:
         remedy = "the throttle is too low: begin again with a higher --throttle"
     else:
         remedy = f"see the logs of broker {broker} and of the leaders, or break off with `placement cancel`"
     return Reason(why, remedy if stalled else f"if that does not shrink, {remedy}")
-
-
-def _names(partitions: Sequence[TopicPartition]) -> str:
-    return first_of([f"{tp.topic}-{tp.partition}" for tp in partitions], _NAMED)

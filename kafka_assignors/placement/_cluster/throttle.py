@@ -15,7 +15,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors._common.words import first_of, size
+from kafka_assignors._common.words import named, size
 from kafka_assignors.placement._cluster.configs import describe_broker, describe_topics
 from kafka_assignors.placement._placement import PlacementError
 
@@ -149,8 +149,8 @@ def throttled(
     """
     if others := [tp for tp in _copied(admin) if tp not in copies.partitions]:
         raise PlacementError(
-            f"{_names(others)} is copied under another throttle: wait for its end, or break it off with"
-            " `placement cancel`"
+            f"{named(others, _NAMED)} is copied under another throttle: wait for its end, or break it off"
+            " with `placement cancel`"
         )
     now = read_throttles(admin, copies.brokers, copies.replicas)
     for resource, why in now.untold.items():
@@ -292,7 +292,7 @@ def _lift(admin: Admin, done: _Set, own: Collection[TopicPartition] = ()) -> tup
             f"the throttle stays, as the cluster does not say what is under way: {error}: {_TRY_AGAIN}"
         ]
     if held:
-        return [], [f"the throttle stays while {_names(held)} is copied: {_TRY_AGAIN} after that"]
+        return [], [f"the throttle stays while {named(held, _NAMED)} is copied: {_TRY_AGAIN} after that"]
     brokers = _brokers_in(done.replicas)
     now = read_throttles(admin, brokers, ())
     left: dict[int, list[str]] = {}
@@ -355,10 +355,6 @@ def _copied(admin: Admin) -> list[TopicPartition]:
         if {f"{tp.partition}:{broker}" for broker in state["adding_replicas"]}
         & {*listed.get(tp.topic, {}).get(FOLLOWER_REPLICAS, [])}
     ]
-
-
-def _names(partitions: Collection[TopicPartition]) -> str:
-    return first_of([f"{tp.topic}-{tp.partition}" for tp in partitions], _NAMED)
 
 
 def _remove_replicas(admin: Admin, topic: str, gone: Mapping[str, Sequence[str]]) -> list[str]:
