@@ -36,9 +36,11 @@ MAY = "a user who may alter configurations has to do that"
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    """One whose topic has one partition, on brokers 1 and 2."""
-    return Cluster({"orders": {0: [1, 2]}})
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """What commands reach: a topic's one partition is on brokers 1 and 2."""
+    cluster = Cluster({"orders": {0: [1, 2]}})
+    open_as(cluster, monkeypatch)
+    return cluster
 
 
 @pytest.fixture
@@ -158,9 +160,8 @@ def test_a_run_that_copies_nothing_has_no_throttle_to_remove_and_its_moves_conti
 
 
 def test_what_is_done_after_ctrl_c_is_what_a_command_says(
-    cluster: Cluster, wanted: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, wanted: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    open_as(cluster, monkeypatch)
 
     def interrupt() -> None:
         raise KeyboardInterrupt
@@ -175,9 +176,9 @@ def test_what_is_done_after_ctrl_c_is_what_a_command_says(
 
 
 def test_a_broker_that_does_not_say_what_it_has_keeps_the_throttle_of_a_killed_run(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
     cluster.finish()
     cluster.untold = {"broker 1", "broker 2", "broker 3"}
 
@@ -211,9 +212,9 @@ def test_a_broker_that_does_not_say_what_it_has_keeps_the_throttle_of_a_killed_r
 
 
 def test_removing_all_throttles_leaves_what_could_not_be_seen_to_the_next_time(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
     cluster.finish()
     cluster.untold = {"broker 3"}
     remove = ("placement", "verify", "orders", "--remove-throttles", *SERVER)
@@ -247,10 +248,7 @@ def test_a_run_takes_over_what_a_killed_one_left_and_removes_it(cluster: Cluster
 
 
 @pytest.mark.parametrize("pace", ["--throttle=2KiB", "--no-throttle"])
-def test_lists_that_others_have_set_before_stay(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, wanted: str, pace: str
-) -> None:
-    open_as(cluster, monkeypatch)
+def test_lists_that_others_have_set_before_stay(cluster: Cluster, wanted: str, pace: str) -> None:
     cluster.configs = {("topic", "orders"): {FOLLOWER_REPLICAS: "0:2"}, ("broker", "2"): {FOLLOWER_RATE: "9"}}
     before = {key: dict(config) for key, config in cluster.configs.items()}
     cluster.after_alter = cluster.finish
@@ -267,7 +265,7 @@ def test_the_same_command_removes_what_a_killed_run_left(
         cluster.finish()
         return {}
 
-    leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
     if ended:
         cluster.finish()
     else:
