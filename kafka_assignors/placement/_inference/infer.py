@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
-from kafka_assignors.placement._inference.shifts import ShiftGenerator, read_run
+from kafka_assignors.placement._generators import AlternatedBrokers, OrderedBrokers
+from kafka_assignors.placement._inference.shifts import read_run
 from kafka_assignors.placement._inference.steps import fewest
 from kafka_assignors.placement._inference.stripes import read_stripes
 from kafka_assignors.placement._placement import PlacementError
@@ -193,9 +194,7 @@ def _read(generator: GeneratorName, rows: list[Row], racks: Racks, by_position: 
         if why:
             return Misfit(generator=generator, partition=rows[0][0], reason=why)
         made = (
-            ShiftGenerator.rack_aware(racks, factor)
-            if generator == "rack-aware"
-            else ShiftGenerator.rack_unaware(racks, factor)
+            AlternatedBrokers(racks, factor) if generator == "rack-aware" else OrderedBrokers(brokers, factor)
         )
         brokers, modulus, read = [*made.brokers], made.modulus, partial(read_run, made, rows)
     runs, reach = fewest(read, len(rows))

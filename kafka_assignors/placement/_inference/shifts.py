@@ -9,49 +9,17 @@ So a step has one unknown less than the creation: nothing is free in it but wher
 from __future__ import annotations
 
 import bisect
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from kafka_assignors.placement._generators import AlternatedBrokers, rack_unaware_replicas, shift_at
+from kafka_assignors.placement._generators import AlternatedBrokers, OrderedBrokers, shift_at
 from kafka_assignors.placement._inference.steps import Run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from kafka_assignors.placement._placement import Racks
 
 Row = tuple[int, Sequence[int]]
 """A partition's number, by id or by position, and its replicas."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShiftGenerator:
-    """One of the two generators of `AdminUtils`, for given brokers and one replication factor."""
-
-    brokers: Sequence[int]  # in the order in which leaders go round
-    modulus: int  # shifts that differ by a multiple of this give the same
-    replicas: Callable[[int, int, int], list[int]]  # partition, start index, shift there
-
-    @classmethod
-    def rack_unaware(cls, brokers: Collection[int], replication_factor: int) -> ShiftGenerator:
-        """The generator that knows no racks."""
-        order = sorted(brokers)
-
-        def replicas(partition: int, start: int, shift: int) -> list[int]:
-            return rack_unaware_replicas(partition, replication_factor, order, start, shift)
-
-        return cls(order, max(1, len(order) - 1), replicas)
-
-    @classmethod
-    def rack_aware(cls, racks: Racks, replication_factor: int) -> ShiftGenerator:
-        """The generator that goes by racks; every broker must have one."""
-        alternated = AlternatedBrokers(racks, replication_factor)
-        others = max(1, len(racks) - 1)
-        # What counts is the shift times the number of racks.
-        modulus = others // math.gcd(len({*racks.values()}), others)
-        return cls(alternated.brokers, modulus, alternated.replicas)
+ShiftGenerator = OrderedBrokers | AlternatedBrokers
+"""One of the two generators of `AdminUtils`, for given brokers and one replication factor."""
 
 
 def read_run(generator: ShiftGenerator, rows: Sequence[Row], begin: int) -> Run:
