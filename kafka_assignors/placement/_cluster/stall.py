@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 STALLED_SECONDS: Final = 30.0
 """After how long without progress a reassignment counts as stalled, unless said otherwise."""
 
+_CANCEL: Final = "or break off with `placement cancel`"
+
 
 class Reason(NamedTuple):
     """Why partitions wait.
@@ -89,17 +91,11 @@ def reasons(situation: StallSituation, *, stalled: bool) -> list[Reason]:
             holders = ", ".join(str(one) for one in state.replicas if one not in situation.adding[tp])
             key = "there is no leader to copy from", f"start a broker that has a replica ({holders})"
         elif broker in situation.brokers.down:
-            key = f"broker {broker} is fenced", "start it, or break off with `placement cancel`"
+            key = f"broker {broker} is fenced", f"start it, {_CANCEL}"
         elif broker not in situation.brokers.up:
-            key = (
-                f"broker {broker} is gone",
-                "start it if it still exists, or break off with `placement cancel`",
-            )
+            key = f"broker {broker} is gone", f"start it if it still exists, {_CANCEL}"
         elif broker in situation.logs.silent:
-            key = (
-                f"broker {broker} does not answer",
-                "see whether it runs, or break off with `placement cancel`",
-            )
+            key = f"broker {broker} does not answer", f"see whether it runs, {_CANCEL}"
         else:
             rate = situation.throttles.rate(tp, state.leader, broker)
             copied.setdefault((broker, rate), []).append((tp, missing))
@@ -121,5 +117,5 @@ def _copied(
     if rate is not None:
         remedy = "the throttle is too low: begin again with a higher --throttle"
     else:
-        remedy = f"see the logs of broker {broker} and of the leaders, or break off with `placement cancel`"
+        remedy = f"see the logs of broker {broker} and of the leaders, {_CANCEL}"
     return Reason(why, remedy if stalled else f"if that does not shrink, {remedy}")
