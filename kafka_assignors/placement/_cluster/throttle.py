@@ -295,31 +295,29 @@ def _lift(admin: Admin, done: _Set, own: Collection[TopicPartition] = ()) -> tup
         return [], [f"the throttle stays while {named(held, _NAMED)} is copied: {_TRY_AGAIN} after that"]
     brokers = _brokers_in(done.replicas)
     now = read_throttles(admin, brokers, ())
-    left: dict[int, list[str]] = {}
+    left: dict[int, str] = {}
     for broker in brokers:
         if broker in now.own:
             changes = _rates_back(now.own[broker], done.before.get(broker, {}), done.rate)
             left[broker] = _try(admin, ConfigResourceType.BROKER, str(broker), changes)
         elif why := now.untold.get(f"broker {broker}"):
-            left[broker] = [
+            left[broker] = (
                 f"broker {broker} does not say whether the throttle is on it: {why}: {_TRY_AGAIN}; {_WHO_MAY}"
-            ]
+            )
         else:
-            left[broker] = [
-                (
-                    f"the throttle is still on broker {broker}, which does not answer: `placement verify`"
-                    " removes it once it is up"
-                )
-            ]
+            left[broker] = (
+                f"the throttle is still on broker {broker}, which does not answer: `placement verify`"
+                " removes it once it is up"
+            )
     cleared = [broker for broker in brokers if not left[broker]]
-    said = [one for words in left.values() for one in words]
+    said = [*left.values()]
     for topic, lists in sorted(done.replicas.items()):
         gone = {
             name: [one for one in entries if int(one.partition(":")[2]) in cleared]
             for name, entries in lists.items()
         }
-        said += _remove_replicas(admin, topic, gone)
-    return cleared, said
+        said.append(_remove_replicas(admin, topic, gone))
+    return cleared, [one for one in said if one]
 
 
 def _rates_back(
@@ -357,17 +355,17 @@ def _copied(admin: Admin) -> list[TopicPartition]:
     ]
 
 
-def _remove_replicas(admin: Admin, topic: str, gone: Mapping[str, Sequence[str]]) -> list[str]:
+def _remove_replicas(admin: Admin, topic: str, gone: Mapping[str, Sequence[str]]) -> str:
     try:
         said = describe_topics(admin, [topic], _REPLICAS)
     except (ClusterError, KafkaError) as error:
-        return [f"topic {topic} does not say what is throttled: {error}: {_TRY_AGAIN}"]
+        return f"topic {topic} does not say what is throttled: {error}: {_TRY_AGAIN}"
     if topic in said.refused:
-        return [
+        return (
             f"topic {topic} does not say what is throttled: {said.refused[topic]}: {_TRY_AGAIN}; {_WHO_MAY}"
-        ]
+        )
     if topic not in said.settings:  # it was deleted, and its lists with it
-        return []
+        return ""
     now = said.settings[topic]
     changes: dict[str, tuple[str, str | None]] = {}
     for name, ours in gone.items():
@@ -382,13 +380,14 @@ def _remove_replicas(admin: Admin, topic: str, gone: Mapping[str, Sequence[str]]
 
 def _try(
     admin: Admin, kind: ConfigResourceType, name: str, changes: Mapping[str, tuple[str, str | None]]
-) -> list[str]:
+) -> str:
+    """Change settings if there is something to change; why it could not be, or nothing."""
     try:
         if changes:
             _alter(admin, kind, name, changes)
     except (ClusterError, KafkaError) as error:
-        return [f"{error}: {_TRY_AGAIN}"]
-    return []
+        return f"{error}: {_TRY_AGAIN}"
+    return ""
 
 
 def _alter(
