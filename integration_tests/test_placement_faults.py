@@ -38,6 +38,14 @@ def without_3(disturbed_brokers: Cluster) -> Iterator[Cluster]:
         yield disturbed_brokers
 
 
+@pytest.fixture
+def topic(disturbed_brokers: Cluster) -> Iterator[str]:
+    """The name of a topic that a test creates."""
+    name = f"placed-{uuid.uuid4().hex[:8]}"
+    yield name
+    delete_topic(disturbed_brokers, name)
+
+
 @contextmanager
 def missed(cluster: Cluster, broker: int) -> Iterator[None]:
     """A broker is dead, and the cluster knows it."""
@@ -63,8 +71,9 @@ def health(cluster: Cluster, topic: str, *, status: int, servers: Sequence[str] 
     return json.loads(shown.stdout)["health"]
 
 
-def test_a_dead_broker_gets_no_replicas_without_consent(without_3: Cluster, tmp_path: Path) -> None:
-    topic = f"placed-{uuid.uuid4().hex[:8]}"
+def test_a_dead_broker_gets_no_replicas_without_consent(
+    without_3: Cluster, topic: str, tmp_path: Path
+) -> None:
     size = ("--partitions", "6", "--replication-factor", "2")
     # Fenced brokers are not taken while the others suffice, allowed or not.
     created = placement(without_3, "create", topic, *size, "--allow-fenced", "--json")
@@ -82,13 +91,11 @@ def test_a_dead_broker_gets_no_replicas_without_consent(without_3: Cluster, tmp_
     assert f"{topic}-0 is to have a replica on broker 3, which is fenced: start it" in refused.stderr
     with Admin(without_3.bootstrap_servers) as admin:
         assert admin.ask(lambda client: client.list_partition_reassignments()) == {}
-    delete_topic(without_3, topic)
 
 
 def test_a_move_that_waits_for_a_fenced_broker_says_so_and_goes_on_with_it(
-    disturbed_brokers: Cluster, tmp_path: Path
+    disturbed_brokers: Cluster, topic: str, tmp_path: Path
 ) -> None:
-    topic = f"placed-{uuid.uuid4().hex[:8]}"
     wanted = tmp_path / "wanted.json"
     wanted.write_text(format_reassignment({topic: {0: [1, 3], 1: [2, 3]}}), encoding="utf-8")
     servers = ",".join(disturbed_brokers.bootstrap_servers)
@@ -119,11 +126,9 @@ def test_a_move_that_waits_for_a_fenced_broker_says_so_and_goes_on_with_it(
     found = json.loads(verified.stdout)
     assert found["under_way"] == [[topic, 0], [topic, 1]]
     assert found["waits_for"] == [{"why": why, "way_out": f"{way_out} `placement cancel`"}]
-    delete_topic(disturbed_brokers, topic)
 
 
-def test_fenced_brokers_are_taken_if_the_others_are_too_few(without_3: Cluster) -> None:
-    topic = f"placed-{uuid.uuid4().hex[:8]}"
+def test_fenced_brokers_are_taken_if_the_others_are_too_few(without_3: Cluster, topic: str) -> None:
     size = ("--partitions", "2", "--replication-factor", "3", "--generator", "striped")
     refused = placement(without_3, "create", topic, *size)
     assert refused.returncode == 2
@@ -133,12 +138,10 @@ def test_fenced_brokers_are_taken_if_the_others_are_too_few(without_3: Cluster) 
     replicas = json.loads(created.stdout)["placements"][topic].values()
     assert [brokers[0] == 3 for brokers in replicas] == [False, False]
     assert [sorted(brokers) for brokers in replicas] == [[1, 2, 3], [1, 2, 3]]
-    delete_topic(without_3, topic)
 
 
-def test_what_is_not_in_order_is_shown_and_is_a_status(disturbed_brokers: Cluster) -> None:
+def test_what_is_not_in_order_is_shown_and_is_a_status(disturbed_brokers: Cluster, topic: str) -> None:
     cluster = disturbed_brokers
-    topic = f"placed-{uuid.uuid4().hex[:8]}"
     with Admin(cluster.bootstrap_servers) as admin:
         placed = {0: [1, 2], 1: [3, 1], 2: [2, 3], 3: [3, 2]}
         topics.create_topic(admin, topic, placed, {"min.insync.replicas": "2"})
@@ -162,8 +165,7 @@ def test_what_is_not_in_order_is_shown_and_is_a_status(disturbed_brokers: Cluste
     assert "broker 3 is not up: it has died, has been stopped, or is still starting\n" in shown.stdout
     assert f"offline (no leader)              1  {alone}-{partition}\n" in lost.stdout
     assert f"under min.insync.replicas        3  {topic}-1, {topic}-2, {topic}-3\n" in shown.stdout
-    for name in (topic, alone):
-        delete_topic(cluster, name)
+    delete_topic(cluster, alone)
 
 
 def test_a_client_that_was_given_one_server_continues_without_it(disturbed_brokers: Cluster) -> None:
@@ -176,25 +178,24 @@ def test_a_client_that_was_given_one_server_continues_without_it(disturbed_broke
 
 
 def test_a_broker_that_clients_do_not_reach_hides_none_of_the_others(
-    disturbed_brokers: Cluster, tmp_path: Path
+    disturbed_brokers: Cluster, topic: str, tmp_path: Path
 ) -> None:
     cluster = disturbed_brokers
-    topic, alone = create_topic(cluster, 3, replication=3), f"placed-{uuid.uuid4().hex[:8]}"
+    whole = create_topic(cluster, 3, replication=3)
     with Admin(cluster.bootstrap_servers) as admin:
-        topics.create_topic(admin, alone, {0: [3]})
+        topics.create_topic(admin, topic, {0: [3]})
     wanted = tmp_path / "wanted.json"
-    wanted.write_text(format_reassignment({alone: {0: [1]}}), encoding="utf-8")
+    wanted.write_text(format_reassignment({topic: {0: [1]}}), encoding="utf-8")
     servers = cluster.network.access.servers
     with cluster.network.drop(broker=3):
-        found = health(cluster, topic, status=1, servers=servers)
+        found = health(cluster, whole, status=1, servers=servers)
         moved = placement(cluster, "reassign", "--file", str(wanted), "--execute", servers=servers)
     # What may be large is not copied silently, either.
     assert moved.returncode == 2, moved.stderr
-    assert f"{alone}-0, of unknown size, would be copied as fast as brokers can" in moved.stderr
+    assert f"{topic}-0, of unknown size, would be copied as fast as brokers can" in moved.stderr
     with Admin(cluster.bootstrap_servers) as admin:
-        assert topics.read_topics(admin, [alone]) == {alone: {0: [3]}}
-    delete_topic(cluster, alone)
+        assert topics.read_topics(admin, [topic]) == {topic: {0: [3]}}
     assert found["brokers"] == {"1": "up", "2": "up", "3": "no answer"}
     assert [*found["silent"]] == ["3"]
     assert found["counts"]["under_replicated"] == 0
-    delete_topic(cluster, topic)
+    delete_topic(cluster, whole)

@@ -111,24 +111,22 @@ def wanted(topic: str, tmp_path: Path) -> str:
     return str(path)
 
 
-def set_now(admin: Admin, topic: str) -> Throttles:
-    return read_throttles(admin, [1, 2, 3], [topic])
-
-
 def expect_as_before(admin: Admin, topic: str) -> None:
     """Brokers apply what is changed a moment later."""
     expect(admin, topic, BEFORE._replace(replicas={topic: {FOLLOWER_REPLICAS: ["0:2"]}}))
 
 
-def expect_none(admin: Admin, topic: str, listed: dict[str, list[str]]) -> None:
+def expect_none(
+    admin: Admin, topic: str, listed: dict[str, list[str]], brokers: tuple[int, ...] = (1, 2, 3)
+) -> None:
     """What a killed run replaced is not known; `listed` is what it did not add."""
-    none: dict[int, dict[str, int]] = {broker: {} for broker in (1, 2, 3)}
+    none: dict[int, dict[str, int]] = {broker: {} for broker in brokers}
     expect(admin, topic, Throttles(none, none, {topic: listed}, {}))
 
 
 def expect(admin: Admin, topic: str, expected: Throttles) -> None:
     def wrong() -> list[str]:
-        found = set_now(admin, topic)
+        found = read_throttles(admin, expected.rates, [topic])
         return [] if found == expected else [f"{found} is not {expected}"]
 
     wait_until(wrong, PATIENCE, "the throttles to be as expected")
@@ -136,7 +134,7 @@ def expect(admin: Admin, topic: str, expected: Throttles) -> None:
 
 def expect_throttled(admin: Admin, topic: str, rate: int) -> None:
     def wrong() -> list[str]:
-        found = set_now(admin, topic)
+        found = read_throttles(admin, (1, 2, 3), [topic])
         both = {LEADER_RATE: rate, FOLLOWER_RATE: rate}
         expected = (
             {1: both, 2: both, 3: both},
@@ -284,13 +282,7 @@ def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
     expect(admin, topic, BEFORE._replace(replicas=everything))
     removed = run(three_brokers, "verify", topic, "--remove-throttles")
     assert removed.returncode == 0, removed.stderr
-    wait_until(
-        lambda: (
-            [] if set_now(admin, topic) == ({1: {}, 2: {}, 3: {}},) * 2 + ({topic: {}}, {}) else ["there are"]
-        ),
-        PATIENCE,
-        "no throttles to be left",
-    )
+    expect_none(admin, topic, {})
 
 
 def test_who_may_not_see_a_throttle_leaves_it_to_who_may(pytestconfig: pytest.Config, tmp_path: Path) -> None:
@@ -317,15 +309,7 @@ def test_who_may_not_see_a_throttle_leaves_it_to_who_may(pytestconfig: pytest.Co
             _allow(admin, ACLOperation.ALTER_CONFIGS)
         removed = run(cluster, *verify)
         with Admin([cluster.brokers[0].bootstrap]) as admin:
-            wait_until(
-                lambda: (
-                    []
-                    if read_throttles(admin, [1], ["orders"]) == ({1: {}}, {1: {}}, {"orders": {}}, {})
-                    else ["there are"]
-                ),
-                PATIENCE,
-                "no throttles to be left",
-            )
+            expect_none(admin, "orders", {}, brokers=(1,))
     assert unseen.returncode == 0, unseen.stderr
     assert unseen.stdout.startswith("nothing is under way\nbroker 1 does not say whether it has a throttle: ")
     assert "topic orders does not say whether it has a throttle: " in unseen.stdout

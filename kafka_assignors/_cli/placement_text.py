@@ -68,38 +68,27 @@ def _quality_lines(quality: "Quality", states: Mapping[int, str]) -> Iterator[st
     )
     yield f"replicas differ by {quality.replica_spread}, preferred leaders by {quality.leader_spread}"
     yield ""
-    racked, sized = bool(quality.racks), any(load.size for load in quality.brokers)
-    head = [
-        "broker",
-        *(["rack"] if racked else []),
-        *(["state"] if states else []),
-        "replicas",
-        "leaders",
-        *(["size"] if sized else []),
-    ]
-    yield from table(
-        [
-            head,
-            *(
-                [
-                    str(load.broker),
-                    *([load.rack or "-"] if racked else []),
-                    *([states[load.broker]] if states else []),
-                    str(load.replicas),
-                    str(load.leaders),
-                    *([size(load.size)] if sized else []),
-                ]
-                for load in quality.brokers
-            ),
-        ],
-        left=[number for number, name in enumerate(head) if name in {"broker", "rack", "state"}],
-    )
-    for load in quality.brokers:
+    loads = quality.brokers
+    columns = {
+        "broker": [str(load.broker) for load in loads],
+        "rack": [load.rack or "-" for load in loads] if quality.racks else None,
+        "state": [states[load.broker] for load in loads] if states else None,
+        "replicas": [str(load.replicas) for load in loads],
+        "leaders": [str(load.leaders) for load in loads],
+        "size": [size(load.size) for load in loads] if any(load.size for load in loads) else None,
+    }
+    shown = {name: cells for name, cells in columns.items() if cells is not None}
+    left = [number for number, name in enumerate(shown) if name in {"broker", "rack", "state"}]
+    yield from table([[*shown], *map(list, zip(*shown.values(), strict=True))], left=left)
+    for load in loads:
         if not load.known:
             yield f"broker {load.broker} is not up{_WHY_DOWN.get(states.get(load.broker, ''), '')}"
-    if not racked:
-        return
-    yield ""
+    if quality.racks:
+        yield from ["", *_rack_lines(quality)]
+
+
+def _rack_lines(quality: "Quality") -> Iterator[str]:
+    """What racks have, and what is lost with each."""
     yield from table(
         [
             ["rack", "brokers", "replicas", "leaders", "offline without it", "read-only"],

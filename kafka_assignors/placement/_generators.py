@@ -8,6 +8,7 @@ alternates over the racks, and a rack with a replica is skipped as long as anoth
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kafka_assignors._wire.java.orders import string_order
@@ -16,7 +17,7 @@ from kafka_assignors.placement._checks import check_brokers, check_not_negative,
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kafka_assignors.placement._placement import Racks
 
@@ -55,11 +56,9 @@ def place_rack_unaware(
     _check_request(partitions, replication_factor, start_index, shift, first_partition)
     check_brokers(brokers, replication_factor)
     start, first_shift = _start_and_shift(start_index, shift, len(brokers), seed)
-
-    def replicas(partition: int, shift_there: int) -> list[int]:
-        return rack_unaware_replicas(partition, replication_factor, brokers, start, shift_there)
-
-    return _place(partitions, first_partition, len(brokers), first_shift, replicas)
+    return _place(
+        OrderedBrokers(brokers, replication_factor), partitions, first_partition, start, first_shift
+    )
 
 
 def place_rack_aware(
@@ -104,11 +103,7 @@ def place_rack_aware(
         )
     brokers = AlternatedBrokers(racks, replication_factor)
     start, first_shift = _start_and_shift(start_index, shift, len(racks), seed)
-
-    def replicas(partition: int, shift_there: int) -> list[int]:
-        return brokers.replicas(partition, start, shift_there)
-
-    return _place(partitions, first_partition, len(racks), first_shift, replicas)
+    return _place(brokers, partitions, first_partition, start, first_shift)
 
 
 def alternate(racks: Racks) -> list[int]:
@@ -134,16 +129,26 @@ def alternate(racks: Racks) -> list[int]:
     return [broker for _, _, broker in sorted(places)]
 
 
-def rack_unaware_replicas(
-    partition: int, replication_factor: int, brokers: Sequence[int], start: int, shift: int
-) -> list[int]:
-    """One partition's replicas by `place_rack_unaware`, the leader first; `shift` is `shift_at` it."""
-    size = len(brokers)
-    leader = (partition + start) % size
-    return [
-        brokers[leader],
-        *(brokers[(leader + 1 + (shift + j) % (size - 1)) % size] for j in range(replication_factor - 1)),
-    ]
+class OrderedBrokers:
+    """The brokers of a cluster in order, and the replicas that `place_rack_unaware` picks from them.
+
+    Shifts that differ by a multiple of `modulus` give the same.
+    """
+
+    def __init__(self, brokers: Sequence[int], replication_factor: int) -> None:
+        self.brokers = brokers
+        self.modulus = max(1, len(brokers) - 1)
+        self._replication_factor = replication_factor
+
+    def replicas(self, partition: int, start: int, shift: int) -> list[int]:
+        """One partition's replicas, the preferred leader first; `shift` is `shift_at` it."""
+        size = len(self.brokers)
+        leader = (partition + start) % size
+        behind = range(shift, shift + self._replication_factor - 1)
+        return [
+            self.brokers[leader],
+            *(self.brokers[(leader + 1 + place % (size - 1)) % size] for place in behind),
+        ]
 
 
 class AlternatedBrokers:
@@ -158,6 +163,9 @@ class AlternatedBrokers:
         self.brokers = alternate(racks)
         self._rack_of = [racks[broker] for broker in self.brokers]
         self._rack_count = len(set(self._rack_of))
+        others = max(1, len(racks) - 1)
+        # What counts is the shift times the number of racks.
+        self.modulus = others // math.gcd(self._rack_count, others)
         self._replication_factor = replication_factor
         self._first_of_racks = self._find_first_of_racks()
 
@@ -206,15 +214,11 @@ def shift_at(partition: int, first_partition: int, shift: int, brokers: int) -> 
 
 
 def _place(
-    partitions: int,
-    first_partition: int,
-    brokers: int,
-    shift: int,
-    replicas: Callable[[int, int], list[int]],
+    brokers: OrderedBrokers | AlternatedBrokers, partitions: int, first: int, start: int, shift: int
 ) -> dict[int, list[int]]:
     return {
-        partition: replicas(partition, shift_at(partition, first_partition, shift, brokers))
-        for partition in range(first_partition, first_partition + partitions)
+        partition: brokers.replicas(partition, start, shift_at(partition, first, shift, len(brokers.brokers)))
+        for partition in range(first, first + partitions)
     }
 
 

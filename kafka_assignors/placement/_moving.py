@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka import TopicPartition
-
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._common.words import are, named, size
@@ -23,11 +21,13 @@ from kafka_assignors.placement._cluster.throttle import (
 )
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import PlacementError
-from kafka_assignors.placement._planning.moves import Moves, moves_between, plan_moves
+from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
 from kafka_assignors.placement._planning.volume import Volume
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from kafka import TopicPartition
 
     from kafka_assignors.placement._placement import Placement
     from kafka_assignors.placement._quality import TopicPartitions
@@ -162,24 +162,15 @@ def plan_reassignment(
     if wanted is not None:
         plan = _given(cluster, wanted, sizes)
     else:
-        if fenced := cluster.down.keys() & {*(to_brokers or ())}:
-            raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {live.FENCED_WAYS_OUT}")
-        plan = plan_moves(
-            cluster.topics,
-            cluster.racks,
-            replication_factor=replication_factor,
-            sizes=None if count_replicas else sizes,
-            brokers=to_brokers,
-            per_topic=per_topic,
-            under_way=begun,
-        )
+        counted = None if count_replicas else sizes
+        plan = _best(cluster, begun, counted, to_brokers, replication_factor, per_topic=per_topic)
         wanted = plan.after
     there, elsewhere = _compared(begun, wanted)
     return ReassignmentPlan(
         moves=plan,
         after=wanted,
         volume=Volume.of(plan.moves, _leaders(cluster), sizes or {}),
-        under_way=tuple((tp.topic, tp.partition) for tp in sorted(moves)),
+        under_way=_pairs(sorted(moves)),
         there=there,
         elsewhere=elsewhere,
         unknown=() if logs is None else _unknown(plan, logs),
@@ -224,7 +215,7 @@ def reassign(
     with connect(cluster) as admin:
         throttle = None if pace.throttle is None else Throttle(pace.throttle, say)
         if throttle is None:
-            remove_left(admin, plan.after, say, _partitions(plan.after))
+            remove_left(admin, plan.after, say, moving.by_partition(plan.after))
         done = moving.reassign(
             admin,
             plan.after,
@@ -286,14 +277,14 @@ def verify(
     """
     with opened(cluster, topics) as found:
         assert found.admin is not None  # noqa: S101 - for the type checker
-        situation = moving.read_situation(found.admin, _partitions(found.topics))
+        situation = moving.read_situation(found.admin, moving.by_partition(found.topics))
         if situation.adding:
             left = read_throttles(found.admin, found.racks, found.topics)
         else:
             left = _clear(found.admin, found.topics, warn or _nobody, everything=remove_throttles)
     behind = situation.behind()
     return UnderWay(
-        under_way=tuple((tp.topic, tp.partition) for tp in sorted(situation.adding)),
+        under_way=_pairs(sorted(situation.adding)),
         replicas=len(behind),
         missing=sum(one or 0 for one in behind.values()),
         waits_for=tuple(reasons(situation, stalled=False)),
@@ -328,7 +319,7 @@ def cancel(
     say = warn or _nobody
     with opened(cluster, topics) as found:
         assert found.admin is not None  # noqa: S101 - for the type checker
-        partitions = _partitions(found.topics)
+        partitions = moving.by_partition(found.topics)
         try:
             cancelled = moving.cancel(found.admin, partitions)
         except ClusterError:
@@ -336,7 +327,7 @@ def cancel(
                 _clear(found.admin, found.topics, say, everything=remove_throttles)
             raise
         left = _clear(found.admin, found.topics, say, everything=remove_throttles)
-    return Cancelled(tuple((tp.topic, tp.partition) for tp in cancelled), left)
+    return Cancelled(_pairs(cancelled), left)
 
 
 def _nobody(_: str) -> None:
@@ -356,8 +347,8 @@ def _clear(
     return read_throttles(admin, brokers, topics)
 
 
-def _partitions(topics: Mapping[str, Placement]) -> dict[TopicPartition, None]:
-    return {TopicPartition(topic, partition): None for topic, of in topics.items() for partition in of}
+def _pairs(partitions: Iterable[TopicPartition]) -> TopicPartitions:
+    return tuple((tp.topic, tp.partition) for tp in partitions)
 
 
 def _copied(topics: Mapping[str, Placement]) -> Topics:
@@ -422,6 +413,28 @@ def _given(cluster: Opened, target: Topics, sizes: Mapping[tuple[str, int], int]
             raise PlacementError(f"topic {topic}: {error}") from error
     brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
     return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes)
+
+
+def _best(
+    cluster: Opened,
+    begun: Topics,
+    sizes: Mapping[tuple[str, int], int] | None,
+    to_brokers: Collection[int] | None,
+    replication_factor: int | None,
+    *,
+    per_topic: bool,
+) -> MovePlan:
+    if fenced := cluster.down.keys() & {*(to_brokers or ())}:
+        raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {live.FENCED_WAYS_OUT}")
+    return plan_moves(
+        cluster.topics,
+        cluster.racks,
+        replication_factor=replication_factor,
+        sizes=sizes,
+        brokers=to_brokers,
+        per_topic=per_topic,
+        under_way=begun,
+    )
 
 
 def _internal_left(admin: Admin, to_brokers: Collection[int]) -> dict[str, tuple[int, ...]]:

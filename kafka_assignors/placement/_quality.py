@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kafka_assignors.placement._placement import Placement, Racks
 
@@ -107,56 +107,68 @@ def measure(
         min_insync: What `min.insync.replicas` is.
         down: Those of the brokers that are not up.
     """
-    replicas: Counter[int] = Counter()
-    leaders: Counter[int] = Counter()
+    placed = [
+        ((topic, partition), brokers)
+        for topic, placement in sorted(topics.items())
+        for partition, brokers in sorted(placement.items())
+    ]
+    replicas = Counter(broker for _, brokers in placed for broker in brokers)
+    leaders = Counter(broker for _, brokers in placed for broker in brokers[:1])
     size: Counter[int] = Counter()
-    spreads: Counter[int] = Counter()
-    named = sorted({rack for rack in racks.values() if rack is not None})
-    offline: dict[str, list[tuple[str, int]]] = {rack: [] for rack in named}
-    read_only: dict[str, list[tuple[str, int]]] = {rack: [] for rack in named}
-    for topic, placement in sorted(topics.items()):
-        for partition, brokers in sorted(placement.items()):
-            for broker in brokers:
-                size[broker] += (sizes or {}).get((topic, partition), 0)
-            replicas.update(brokers)
-            leaders.update(brokers[:1])
-            by_rack = Counter(racks.get(broker) for broker in brokers)
-            spreads[sum(1 if rack is not None else count for rack, count in by_rack.items())] += 1
-            for rack, count in by_rack.items():
-                if rack is None:
-                    continue
-                left = len(brokers) - count
-                if left == 0:
-                    offline[rack].append((topic, partition))
-                elif left < min_insync:
-                    read_only[rack].append((topic, partition))
+    for partition, brokers in placed:
+        size.update(dict.fromkeys(brokers, (sizes or {}).get(partition, 0)))
+    # Each broker without a rack counts as a rack.
+    spreads = Counter(
+        len({broker if racks.get(broker) is None else racks[broker] for broker in brokers})
+        for _, brokers in placed
+    )
+    loads = tuple(
+        BrokerLoad(
+            broker=broker,
+            rack=racks.get(broker),
+            replicas=replicas[broker],
+            leaders=leaders[broker],
+            size=size[broker],
+            known=broker in racks and broker not in down,
+        )
+        for broker in sorted({*racks, *replicas})
+    )
+    of_racks = _rack_loads(loads, placed, racks, min_insync)
     return Quality(
-        partitions=sum(map(len, topics.values())),
+        partitions=len(placed),
         replicas=replicas.total(),
-        brokers=tuple(
-            BrokerLoad(
-                broker=broker,
-                rack=racks.get(broker),
-                replicas=replicas[broker],
-                leaders=leaders[broker],
-                size=size[broker],
-                known=broker in racks and broker not in down,
-            )
-            for broker in sorted({*racks, *replicas})
-        ),
-        racks=tuple(
-            RackLoad(
-                rack=rack,
-                brokers=sum(rack == other for broker, other in racks.items() if broker not in down),
-                replicas=sum(count for broker, count in replicas.items() if racks.get(broker) == rack),
-                leaders=sum(count for broker, count in leaders.items() if racks.get(broker) == rack),
-                offline=tuple(offline[rack]),
-                read_only=tuple(read_only[rack]),
-            )
-            for rack in named
-        ),
-        racks_per_partition=dict(sorted(spreads.items())) if named else {},
+        brokers=loads,
+        racks=of_racks,
+        racks_per_partition=dict(sorted(spreads.items())) if of_racks else {},
         min_insync=min_insync,
+    )
+
+
+def _rack_loads(
+    brokers: Sequence[BrokerLoad],
+    placed: Iterable[tuple[tuple[str, int], Sequence[int]]],
+    racks: Racks,
+    min_insync: int,
+) -> tuple[RackLoad, ...]:
+    # Rack -> its partitions, and how many replicas each has in other racks.
+    elsewhere: dict[str | None, list[tuple[tuple[str, int], int]]] = defaultdict(list)
+    for partition, replicas in placed:
+        for rack, count in Counter(map(racks.get, replicas)).items():
+            elsewhere[rack].append((partition, len(replicas) - count))
+    loads: dict[str, list[BrokerLoad]] = defaultdict(list)
+    for load in brokers:
+        if load.rack is not None:
+            loads[load.rack].append(load)
+    return tuple(
+        RackLoad(
+            rack=rack,
+            brokers=sum(load.known for load in of_rack),
+            replicas=sum(load.replicas for load in of_rack),
+            leaders=sum(load.leaders for load in of_rack),
+            offline=tuple(one for one, left in elsewhere[rack] if not left),
+            read_only=tuple(one for one, left in elsewhere[rack] if 0 < left < min_insync),
+        )
+        for rack, of_rack in sorted(loads.items())
     )
 
 

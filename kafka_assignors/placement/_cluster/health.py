@@ -22,6 +22,7 @@ Fenced means that it has died, has shut down, or is not through with starting (K
 controlled shutdown is "up": the protocol does not say more until it is fenced.
 """
 
+_KINDS: Final = ("offline", "under_replicated", "under_min_isr", "led_by_others", "reassigned")
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
@@ -59,13 +60,7 @@ class Health:
     @property
     def partitions(self) -> dict[str, TopicPartitions]:
         """What there is to know of partitions, and of which it is true."""
-        return {
-            "offline": self.offline,
-            "under_replicated": self.under_replicated,
-            "under_min_isr": self.under_min_isr,
-            "led_by_others": self.led_by_others,
-            "reassigned": self.reassigned,
-        }
+        return {name: getattr(self, name) for name in _KINDS}
 
     def to_json(self) -> dict[str, object]:
         """In types that JSON has."""
@@ -88,9 +83,7 @@ def judge(
     adding: Mapping[TopicPartition, Collection[int]],
 ) -> Health:
     """Judge what a cluster says."""
-    found: dict[str, list[tuple[str, int]]] = {
-        name: [] for name in ("offline", "under_replicated", "under_min_isr", "led_by_others", "reassigned")
-    }
+    found: dict[str, list[tuple[str, int]]] = {name: [] for name in _KINDS}
     holders: set[int] = set()
     for topic, states in sorted(topics.items()):
         for partition, state in sorted(states.items()):

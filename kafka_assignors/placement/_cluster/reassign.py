@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError, NoReassignmentInProgressError, UnknownTopicOrPartitionError
@@ -76,12 +76,8 @@ def reassign(
     A throttle is removed in the end, and nothing continues without it: on Ctrl-C or an error, what is under
     way is broken off. Without a throttle it continues in the cluster.
     """
-    wanted = {
-        TopicPartition(topic, partition): list(replicas)
-        for topic, placement in targets.items()
-        for partition, replicas in placement.items()
-    }
-    present = _by_partition(read_topics(admin, {*targets}))
+    wanted = by_partition(targets)
+    present = by_partition(read_topics(admin, {*targets}))
     moving = read_under_way(admin, wanted)
     running = {tp: one.target for tp, one in moving.items()}
     _check(wanted, present, running)
@@ -237,18 +233,13 @@ def settled(
 
 def targets(moves: Mapping[TopicPartition, Reassignment]) -> dict[str, dict[int, list[int]]]:
     """Where partitions are to be whose reassignment is under way, by topic."""
-    found: dict[str, dict[int, list[int]]] = {}
-    for tp, one in moves.items():
-        found.setdefault(tp.topic, {})[tp.partition] = one.target
-    return found
+    return by_topic({tp: one.target for tp, one in moves.items()})
 
 
 def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) -> StallSituation:
     """Ask for all that says why the reassignment of these partitions does not get on."""
     adding = {tp: one.adding for tp, one in read_under_way(admin, partitions).items()}
-    topics: dict[str, list[int]] = {}
-    for tp in sorted(adding):
-        topics.setdefault(tp.topic, []).append(tp.partition)
+    topics = by_topic(adding)
     states = read_states(admin, topics)
     brokers = read_brokers(admin)
     return StallSituation(
@@ -277,13 +268,24 @@ def cancel(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPa
 def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
     """Where partitions are now, by their topics; nothing of topics that do not exist."""
     topics = read_states(admin, {tp.topic for tp in partitions}, missing=True)
-    return _by_partition({topic: replicas_of(states) for topic, states in topics.items()})
+    return by_partition({topic: replicas_of(states) for topic, states in topics.items()})
 
 
-def _by_partition(topics: Mapping[str, Mapping[int, list[int]]]) -> dict[TopicPartition, list[int]]:
+def by_partition(topics: Mapping[str, Placement]) -> dict[TopicPartition, list[int]]:
+    """Placements of topics as those of partitions."""
     return {
-        TopicPartition(topic, p): brokers for topic, placed in topics.items() for p, brokers in placed.items()
+        TopicPartition(topic, p): [*brokers]
+        for topic, placed in topics.items()
+        for p, brokers in placed.items()
     }
+
+
+def by_topic(partitions: Mapping[TopicPartition, Any]) -> dict[str, dict[int, Any]]:
+    """What partitions have, topic by topic."""
+    found: dict[str, dict[int, Any]] = {}
+    for tp, one in partitions.items():
+        found.setdefault(tp.topic, {})[tp.partition] = one
+    return found
 
 
 def _new_replicas(
@@ -292,12 +294,13 @@ def _new_replicas(
     running: Mapping[TopicPartition, list[int]],
 ) -> dict[str, dict[int, list[int]]]:
     """By topic and partition, the brokers that get a replica; those that are getting it already left out."""
-    new: dict[str, dict[int, list[int]]] = {}
-    for tp, replicas in wanted.items():
-        if tp not in running:
-            added = [broker for broker in replicas if broker not in present[tp]]
-            new.setdefault(tp.topic, {})[tp.partition] = added
-    return new
+    return by_topic(
+        {
+            tp: [broker for broker in replicas if broker not in present[tp]]
+            for tp, replicas in wanted.items()
+            if tp not in running
+        }
+    )
 
 
 def _check(
@@ -344,9 +347,7 @@ def _alter(
 
 def _elect(admin: Admin, partitions: Collection[TopicPartition]) -> None:
     """Let the preferred leaders lead now: a cluster does it by itself, but may take minutes."""
-    wanted: dict[str, list[int]] = {}
-    for tp in sorted(partitions):
-        wanted.setdefault(tp.topic, []).append(tp.partition)
+    wanted = {topic: sorted(of) for topic, of in by_topic(dict.fromkeys(sorted(partitions))).items()}
     if not wanted:
         return
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka_assignors._common.words import first_of, size
+from kafka_assignors._common.words import named, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STALLED_SECONDS: Final = 30.0
 """After how long without progress a reassignment counts as stalled, unless said otherwise."""
 
-_NAMED: Final = 3
+_CANCEL: Final = "or break off with `placement cancel`"
 
 
 class Reason(NamedTuple):
@@ -91,27 +91,18 @@ def reasons(situation: StallSituation, *, stalled: bool) -> list[Reason]:
             holders = ", ".join(str(one) for one in state.replicas if one not in situation.adding[tp])
             key = "there is no leader to copy from", f"start a broker that has a replica ({holders})"
         elif broker in situation.brokers.down:
-            key = f"broker {broker} is fenced", "start it, or break off with `placement cancel`"
+            key = f"broker {broker} is fenced", f"start it, {_CANCEL}"
         elif broker not in situation.brokers.up:
-            key = (
-                f"broker {broker} is gone",
-                "start it if it still exists, or break off with `placement cancel`",
-            )
+            key = f"broker {broker} is gone", f"start it if it still exists, {_CANCEL}"
         elif broker in situation.logs.silent:
-            key = (
-                f"broker {broker} does not answer",
-                "see whether it runs, or break off with `placement cancel`",
-            )
+            key = f"broker {broker} does not answer", f"see whether it runs, {_CANCEL}"
         else:
             rate = situation.throttles.rate(tp, state.leader, broker)
             copied.setdefault((broker, rate), []).append((tp, missing))
             continue
         waiting.setdefault(key, []).append(tp)
     return [
-        *(
-            Reason(f"{why}: {_names(tps)} cannot continue", way_out)
-            for (why, way_out), tps in waiting.items()
-        ),
+        *(Reason(f"{why}: {named(tps)} cannot continue", way_out) for (why, way_out), tps in waiting.items()),
         *(_copied(broker, rate, found, stalled=stalled) for (broker, rate), found in copied.items()),
     ]
 
@@ -122,13 +113,9 @@ def _copied(
     """What there is to say of replicas that one broker copies at one rate."""
     missing = sum(one or 0 for _, one in found)
     limit = "" if rate is None else f", throttled to {size(rate)}/s"
-    why = f"broker {broker} is {size(missing)} behind in {_names([tp for tp, _ in found])}{limit}"
+    why = f"broker {broker} is {size(missing)} behind in {named([tp for tp, _ in found])}{limit}"
     if rate is not None:
         remedy = "the throttle is too low: begin again with a higher --throttle"
     else:
-        remedy = f"see the logs of broker {broker} and of the leaders, or break off with `placement cancel`"
+        remedy = f"see the logs of broker {broker} and of the leaders, {_CANCEL}"
     return Reason(why, remedy if stalled else f"if that does not shrink, {remedy}")
-
-
-def _names(partitions: Sequence[TopicPartition]) -> str:
-    return first_of([f"{tp.topic}-{tp.partition}" for tp in partitions], _NAMED)

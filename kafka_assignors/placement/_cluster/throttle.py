@@ -15,7 +15,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors._common.words import first_of, size
+from kafka_assignors._common.words import named, size
 from kafka_assignors.placement._cluster.configs import describe_broker, describe_topics
 from kafka_assignors.placement._placement import PlacementError
 
@@ -149,8 +149,8 @@ def throttled(
     """
     if others := [tp for tp in _copied(admin) if tp not in copies.partitions]:
         raise PlacementError(
-            f"{_names(others)} is copied under another throttle: wait for its end, or break it off with"
-            " `placement cancel`"
+            f"{named(others, _NAMED)} is copied under another throttle: wait for its end, or break it off"
+            " with `placement cancel`"
         )
     now = read_throttles(admin, copies.brokers, copies.replicas)
     for resource, why in now.untold.items():
@@ -292,34 +292,32 @@ def _lift(admin: Admin, done: _Set, own: Collection[TopicPartition] = ()) -> tup
             f"the throttle stays, as the cluster does not say what is under way: {error}: {_TRY_AGAIN}"
         ]
     if held:
-        return [], [f"the throttle stays while {_names(held)} is copied: {_TRY_AGAIN} after that"]
+        return [], [f"the throttle stays while {named(held, _NAMED)} is copied: {_TRY_AGAIN} after that"]
     brokers = _brokers_in(done.replicas)
     now = read_throttles(admin, brokers, ())
-    left: dict[int, list[str]] = {}
+    left: dict[int, str] = {}
     for broker in brokers:
         if broker in now.own:
             changes = _rates_back(now.own[broker], done.before.get(broker, {}), done.rate)
             left[broker] = _try(admin, ConfigResourceType.BROKER, str(broker), changes)
         elif why := now.untold.get(f"broker {broker}"):
-            left[broker] = [
+            left[broker] = (
                 f"broker {broker} does not say whether the throttle is on it: {why}: {_TRY_AGAIN}; {_WHO_MAY}"
-            ]
+            )
         else:
-            left[broker] = [
-                (
-                    f"the throttle is still on broker {broker}, which does not answer: `placement verify`"
-                    " removes it once it is up"
-                )
-            ]
+            left[broker] = (
+                f"the throttle is still on broker {broker}, which does not answer: `placement verify`"
+                " removes it once it is up"
+            )
     cleared = [broker for broker in brokers if not left[broker]]
-    said = [one for words in left.values() for one in words]
+    said = [*left.values()]
     for topic, lists in sorted(done.replicas.items()):
         gone = {
             name: [one for one in entries if int(one.partition(":")[2]) in cleared]
             for name, entries in lists.items()
         }
-        said += _remove_replicas(admin, topic, gone)
-    return cleared, said
+        said.append(_remove_replicas(admin, topic, gone))
+    return cleared, [one for one in said if one]
 
 
 def _rates_back(
@@ -357,21 +355,17 @@ def _copied(admin: Admin) -> list[TopicPartition]:
     ]
 
 
-def _names(partitions: Collection[TopicPartition]) -> str:
-    return first_of([f"{tp.topic}-{tp.partition}" for tp in partitions], _NAMED)
-
-
-def _remove_replicas(admin: Admin, topic: str, gone: Mapping[str, Sequence[str]]) -> list[str]:
+def _remove_replicas(admin: Admin, topic: str, gone: Mapping[str, Sequence[str]]) -> str:
     try:
         said = describe_topics(admin, [topic], _REPLICAS)
     except (ClusterError, KafkaError) as error:
-        return [f"topic {topic} does not say what is throttled: {error}: {_TRY_AGAIN}"]
+        return f"topic {topic} does not say what is throttled: {error}: {_TRY_AGAIN}"
     if topic in said.refused:
-        return [
+        return (
             f"topic {topic} does not say what is throttled: {said.refused[topic]}: {_TRY_AGAIN}; {_WHO_MAY}"
-        ]
+        )
     if topic not in said.settings:  # it was deleted, and its lists with it
-        return []
+        return ""
     now = said.settings[topic]
     changes: dict[str, tuple[str, str | None]] = {}
     for name, ours in gone.items():
@@ -386,13 +380,14 @@ def _remove_replicas(admin: Admin, topic: str, gone: Mapping[str, Sequence[str]]
 
 def _try(
     admin: Admin, kind: ConfigResourceType, name: str, changes: Mapping[str, tuple[str, str | None]]
-) -> list[str]:
+) -> str:
+    """Change settings if there is something to change; why it could not be, or nothing."""
     try:
         if changes:
             _alter(admin, kind, name, changes)
     except (ClusterError, KafkaError) as error:
-        return [f"{error}: {_TRY_AGAIN}"]
-    return []
+        return f"{error}: {_TRY_AGAIN}"
+    return ""
 
 
 def _alter(

@@ -15,9 +15,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
-from kafka_assignors.placement._inference.shifts import ShiftGenerator, read_steps
+from kafka_assignors.placement._generators import AlternatedBrokers, OrderedBrokers
+from kafka_assignors.placement._inference.shifts import read_run
 from kafka_assignors.placement._inference.steps import fewest
 from kafka_assignors.placement._inference.stripes import read_stripes
 from kafka_assignors.placement._placement import PlacementError
@@ -181,49 +183,23 @@ def _rows(placement: Placement) -> Iterator[tuple[bool, list[Row]]]:
 
 
 def _read(generator: GeneratorName, rows: list[Row], racks: Racks, by_position: bool) -> Fit | Misfit:
-    if generator == "striped":
-        return _read_striped(rows, racks, by_position=by_position)
-    if generator == "rack-aware" and None in racks.values():
-        return Misfit(generator=generator, partition=rows[0][0], reason="some brokers have no rack")
-    factor = len(rows[0][1])
-    if factor > len(racks):
-        return Misfit(
-            generator=generator, partition=rows[0][0], reason=f"{factor} replicas, {len(racks)} brokers"
+    striped, factor = generator == "striped", len(rows[0][1])
+    brokers, modulus, read = sorted(racks), 0, partial(read_stripes, rows, racks=racks)
+    if not striped:
+        why = ""
+        if generator == "rack-aware" and None in racks.values():
+            why = "some brokers have no rack"
+        elif factor > len(racks):
+            why = f"{factor} replicas, {len(racks)} brokers"
+        if why:
+            return Misfit(generator=generator, partition=rows[0][0], reason=why)
+        made = (
+            AlternatedBrokers(racks, factor) if generator == "rack-aware" else OrderedBrokers(brokers, factor)
         )
-    made = (
-        ShiftGenerator.rack_aware(racks, factor)
-        if generator == "rack-aware"
-        else ShiftGenerator.rack_unaware(racks, factor)
-    )
-    drawn, explained = read_steps(made, rows)
-    if explained < len(rows):
-        return _misfit(generator, rows, drawn[0][1].end, f"start index {drawn[0][1].start}", racks)
-    steps = tuple(
-        InferenceStep(
-            first_partition=rows[begin][0],
-            partitions=(drawn[place + 1][0] if place + 1 < len(drawn) else len(rows)) - begin,
-            start_index=run.start,
-            shifts=tuple(sorted({shift % made.modulus for shift in run.shifts})),
-            modulus=made.modulus,
-        )
-        for place, (begin, run) in enumerate(drawn)
-    )
-    free = math.log2(len(made.brokers)) + math.log2(made.modulus) + _log_choices(len(rows), len(steps))
-    return Fit(
-        generator=generator,
-        brokers=tuple(made.brokers),
-        steps=steps,
-        by_position=by_position,
-        chance=_chance(free, rows, len(racks)),
-    )
-
-
-def _read_striped(rows: list[Row], racks: Racks, *, by_position: bool) -> Fit | Misfit:
-    generator: GeneratorName = "striped"
-    runs, reach = fewest(
-        read_stripes(rows, 0, racks), lambda begin: read_stripes(rows, begin, racks), len(rows)
-    )
-    misfit = _misfit(generator, rows, runs[0][1].end, f"rack {runs[0][1].start}", racks)
+        brokers, modulus, read = [*made.brokers], made.modulus, partial(read_run, made, rows)
+    runs, reach = fewest(read, len(rows))
+    start = f"{'rack' if striped else 'start index'} {runs[0][1].start}"
+    misfit = _misfit(generator, rows, runs[0][1].end, start, racks)
     if reach < len(rows):
         return misfit
     bounds = [begin for begin, _ in runs[1:]] + [len(rows)]
@@ -232,19 +208,24 @@ def _read_striped(rows: list[Row], racks: Racks, *, by_position: bool) -> Fit | 
             first_partition=rows[begin][0],
             partitions=bound - begin,
             start_index=run.start,
+            shifts=run.shifts,
+            modulus=modulus,
             offsets=run.offsets,
         )
         for (begin, run), bound in zip(runs, bounds, strict=True)
     )
-    free = _log_choices(len(rows), len(steps)) + sum(_log_drawn(racks, step.partitions) for step in steps)
+    free = math.log2(math.comb(len(rows) - 1, len(steps) - 1))  # where the steps after the first began
+    if striped:
+        free += sum(_log_drawn(racks, step.partitions) for step in steps)
+    else:
+        free += math.log2(len(brokers)) + math.log2(modulus)
     chance = _chance(free, rows, len(racks))
     # Any placement is some sequence of additions, each of one partition: too many of those explain nothing.
-    if sum(step.partitions == 1 for step in steps[1:]) > len(rows) * _LONE or (
-        len(steps) > 1 and chance == 1
-    ):
+    lone = sum(step.partitions == 1 for step in steps[1:])
+    if striped and (lone > len(rows) * _LONE or (len(steps) > 1 and chance == 1)):
         return misfit
     return Fit(
-        generator=generator, brokers=tuple(sorted(racks)), steps=steps, by_position=by_position, chance=chance
+        generator=generator, brokers=tuple(brokers), steps=steps, by_position=by_position, chance=chance
     )
 
 
@@ -268,11 +249,6 @@ def _log_drawn(racks: Racks, partitions: int) -> float:
     in_order = math.log2(len(sizes)) + sum(map(math.log2, sizes.values()))
     shuffled = sum(map(_log_factorial, [len(sizes), *sizes.values()]))
     return in_order + rounds * shuffled
-
-
-def _log_choices(rows: int, steps: int) -> float:
-    """How many bits say where the steps after the first began."""
-    return math.log2(math.comb(rows - 1, steps - 1))
 
 
 def _chance(free: float, rows: Sequence[Row], brokers: int) -> float:

@@ -9,99 +9,49 @@ So a step has one unknown less than the creation: nothing is free in it but wher
 from __future__ import annotations
 
 import bisect
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from kafka_assignors.placement._generators import AlternatedBrokers, rack_unaware_replicas, shift_at
-from kafka_assignors.placement._inference.steps import fewest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from kafka_assignors.placement._placement import Racks
+from kafka_assignors.placement._generators import AlternatedBrokers, OrderedBrokers, shift_at
+from kafka_assignors.placement._inference.steps import Run
 
 Row = tuple[int, Sequence[int]]
 """A partition's number, by id or by position, and its replicas."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShiftGenerator:
-    """One of the two generators of `AdminUtils`, for given brokers and one replication factor."""
-
-    brokers: Sequence[int]  # in the order in which leaders go round
-    modulus: int  # shifts that differ by a multiple of this give the same
-    replicas: Callable[[int, int, int], list[int]]  # partition, start index, shift there
-
-    @classmethod
-    def rack_unaware(cls, brokers: Collection[int], replication_factor: int) -> ShiftGenerator:
-        """The generator that knows no racks."""
-        order = sorted(brokers)
-
-        def replicas(partition: int, start: int, shift: int) -> list[int]:
-            return rack_unaware_replicas(partition, replication_factor, order, start, shift)
-
-        return cls(order, max(1, len(order) - 1), replicas)
-
-    @classmethod
-    def rack_aware(cls, racks: Racks, replication_factor: int) -> ShiftGenerator:
-        """The generator that goes by racks; every broker must have one."""
-        alternated = AlternatedBrokers(racks, replication_factor)
-        others = max(1, len(racks) - 1)
-        # What counts is the shift times the number of racks.
-        modulus = others // math.gcd(len({*racks.values()}), others)
-        return cls(alternated.brokers, modulus, alternated.replicas)
+ShiftGenerator = OrderedBrokers | AlternatedBrokers
+"""One of the two generators of `AdminUtils`, for given brokers and one replication factor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What a run of partitions shows of its step."""
-
-    end: int  # the first row that does not fit
-    start: int
-    shifts: tuple[int, ...]
-
-
-def read_creation(generator: ShiftGenerator, rows: Sequence[Row]) -> Drawn:
-    """Follow the rows from the first as far as one start index and some shift explain them."""
-    count = len(generator.brokers)
+def read_run(generator: ShiftGenerator, rows: Sequence[Row], begin: int) -> Run:
+    """Follow the rows as far as one step from `begin` explains them: the creation if that is 0."""
+    if begin:
+        # Java's indexWhere says -1 where none is found, and becomes 0.
+        start = bisect.bisect_left(sorted(generator.brokers), rows[0][1][0]) % len(generator.brokers)
+        return _follow(generator, rows, begin, start, (start % generator.modulus,))
     first, replicas = rows[0]
     if replicas[0] not in generator.brokers:
-        return Drawn(0, 0, ())
-    start = (generator.brokers.index(replicas[0]) - first) % count
+        return Run(0, 0)
+    start = (generator.brokers.index(replicas[0]) - first) % len(generator.brokers)
+    return _follow(generator, rows, 0, start, tuple(range(generator.modulus)))
+
+
+def _follow(
+    generator: ShiftGenerator, rows: Sequence[Row], begin: int, start: int, shifts: tuple[int, ...]
+) -> Run:
+    """Follow the rows as far as this start index and any of these shifts explain them."""
     # One replica shows no shift: all fit if one does.
-    shows_shift = len(replicas) > 1
-    shifts = tuple(range(generator.modulus))
-    for end, (partition, found) in enumerate(rows):
+    shows_shift = len(rows[begin][1]) > 1
+    for end, (partition, found) in enumerate(rows[begin:], begin):
         fitting = tuple(
             shift
             for shift in (shifts if shows_shift else shifts[:1])
-            if generator.replicas(partition, start, shift_at(partition, first, shift, count)) == [*found]
+            if generator.replicas(
+                partition, start, shift_at(partition, rows[begin][0], shift, len(generator.brokers))
+            )
+            == [*found]
         )
         if not fitting:
-            return Drawn(end, start, shifts)
+            return Run(end, start, shifts)
         if shows_shift:
             shifts = fitting
-    return Drawn(len(rows), start, shifts)
-
-
-def read_addition(generator: ShiftGenerator, rows: Sequence[Row], begin: int) -> Drawn:
-    """Follow the rows from `begin` as far as they are what an addition would have made there."""
-    count = len(generator.brokers)
-    # Java's indexWhere says -1 where none is found, and becomes 0.
-    start = bisect.bisect_left(sorted(generator.brokers), rows[0][1][0]) % count
-    end = begin
-    for partition, found in rows[begin:]:
-        shift = shift_at(partition, rows[begin][0], start, count)
-        if generator.replicas(partition, start, shift) != [*found]:
-            break
-        end += 1
-    return Drawn(end, start, (start,))
-
-
-def read_steps(generator: ShiftGenerator, rows: Sequence[Row]) -> tuple[list[tuple[int, Drawn]], int]:
-    """The creation and the fewest additions that explain the rows; see `fewest`."""
-    return fewest(
-        read_creation(generator, rows), lambda begin: read_addition(generator, rows, begin), len(rows)
-    )
+    return Run(len(rows), start, shifts)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
-class Run(Protocol):
-    """Rows that one step explains."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the partitions of one step show of what was drawn for it; see `InferenceStep`."""
 
-    @property
-    def end(self) -> int:
-        """The first row that it does not explain."""
+    end: int  # the first row that does not fit
+    start: int
+    shifts: tuple[int, ...] = ()
+    offsets: Mapping[str | None, int] = field(default_factory=dict)
 
 
-AnyRun = TypeVar("AnyRun", bound=Run)
-
-
-def fewest(
-    first: AnyRun, read_from: Callable[[int], AnyRun], rows: int
-) -> tuple[list[tuple[int, AnyRun]], int]:
+def fewest(read_from: Callable[[int], Run], rows: int) -> tuple[list[tuple[int, Run]], int]:
     """The fewest steps that explain the rows, with their beginnings, and how many rows they explain."""
+    first = read_from(0)
     steps = [(0, first)]
     reach, tried = first.end, 1
     while 0 < reach < rows:

@@ -8,27 +8,21 @@ one broker. Brokers are taken to have been unfenced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._wire.java.orders import string_order
+from kafka_assignors.placement._inference.steps import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kafka_assignors.placement._inference.shifts import Row
     from kafka_assignors.placement._placement import Racks
 
 Rack = str | None
 
-
-@dataclass(frozen=True, slots=True)
-class Stripes:
-    """What a run of partitions shows of what was drawn."""
-
-    end: int  # the first row that does not fit
-    start: int  # position of the first leader's rack among the racks by name
-    offsets: Mapping[Rack, int]  # rack -> position of its first broker by id
+_PASSED = -1
 
 
 @dataclass(slots=True)
@@ -42,7 +36,7 @@ class _Brokers:
     offset: int = 0  # the place of the epoch's first broker
 
     def copy(self) -> _Brokers:
-        return _Brokers(self.ids, dict(self.places), self.epoch, self.looks, self.offset)
+        return replace(self, places=dict(self.places))
 
     def turn_to(self, epoch: int) -> None:
         """Begin an epoch, if it is a new one."""
@@ -79,7 +73,7 @@ class _Hypothesis:
 
     def copy(self) -> _Hypothesis:
         racks = {rack: brokers.copy() for rack, brokers in self.racks.items()}
-        return _Hypothesis(racks, dict(self.at), self.offset, self.epoch, self.in_order)
+        return replace(self, racks=racks, at=dict(self.at))
 
     def shuffle(self) -> None:
         """Begin a round in an order of which nothing is known."""
@@ -102,52 +96,41 @@ class _Hypothesis:
                 other.at[place] = rack
                 yield other
 
-    def leaders(self, broker: int, rack: Rack) -> Iterator[tuple[_Hypothesis, int]]:
-        """Take the leader: the hypotheses in which it can be this one, and the place of its rack."""
-        pending = [(self, self.offset)]
-        while pending:
-            hypothesis, place = pending.pop()
-            for one in hypothesis.with_rack(place, rack):
-                brokers = one.racks[one.at[place]]
-                brokers.turn_to(one.epoch)
-                if brokers.spent:
-                    pending.append((one, (place + 1) % len(self.racks)))
-                elif one.at[place] == rack and brokers.take(broker, in_order=one.in_order):
-                    yield one, place
-
-    def followers(
-        self, replicas: Sequence[tuple[int, Rack]], place: int, skipped: int | None
+    def take(
+        self, replicas: Sequence[tuple[int, Rack]], place: int, led: int | None = None
     ) -> Iterator[_Hypothesis]:
-        """Take the followers one after the other, rack by rack; the leader's rack is passed over once."""
+        """Take the replicas one after the other, rack by rack.
+
+        Followers begin where the leader did, and pass over the place `led` of its rack once.
+        """
         if not replicas:
             yield self
             return
-        (broker, rack), *others = replicas
         following = (place + 1) % len(self.racks)
-        if place == skipped:
-            yield from self.followers(replicas, following, None)
+        if place == led:
+            yield from self.take(replicas, following, _PASSED)
             return
+        (broker, rack), *others = replicas
         for one in self.with_rack(place, rack):
             brokers = one.racks[one.at[place]]
             brokers.turn_to(one.epoch)
             if brokers.spent:
-                yield from one.followers(replicas, following, skipped)
+                yield from one.take(replicas, following, led)
             elif one.at[place] == rack and brokers.take(broker, in_order=one.in_order):
-                yield from one.followers(others, following, skipped)
+                yield from one.take(others, *((one.offset, place) if led is None else (following, led)))
 
     def place(self, replicas: Sequence[tuple[int, Rack]], round_length: int) -> Iterator[_Hypothesis]:
         """The hypotheses in which the next partition can have these replicas."""
         base = self.copy()
         if base.epoch == round_length and round_length > 1:
             base.shuffle()
-        for after_leader, skipped in base.leaders(*replicas[0]):
-            for done in after_leader.followers(replicas[1:], after_leader.offset, skipped):
-                done.epoch += 1
-                done.offset = (done.offset + 1) % len(done.racks)
-                yield done
+        for done in base.take(replicas, base.offset):
+            done.epoch += 1
+            done.offset = (done.offset + 1) % len(done.racks)
+            yield done
 
 
-def read_stripes(rows: Sequence[Row], begin: int, racks: Racks) -> Stripes:
+def read_stripes(rows: Sequence[Row], begin: int, racks: Racks) -> Run:
     """Follow the rows from `begin` as far as one run of the placer can have made them."""
     names = sorted({*racks.values()}, key=lambda rack: (rack is not None, string_order(rack or "")))
     members: dict[Rack, list[int]] = {rack: [] for rack in names}
@@ -155,7 +138,7 @@ def read_stripes(rows: Sequence[Row], begin: int, racks: Racks) -> Stripes:
         members[rack].append(broker)
     leader = rows[begin][1][0]
     if leader not in racks:
-        return Stripes(begin, 0, {})
+        return Run(begin, 0)
     start = names.index(racks[leader])
     first = _Hypothesis({rack: _Brokers(ids) for rack, ids in members.items()}, dict(enumerate(names)), start)
     hypotheses = [first]
@@ -168,7 +151,7 @@ def read_stripes(rows: Sequence[Row], begin: int, racks: Racks) -> Stripes:
             else []
         )
         if not following:
-            return Stripes(end, start, offsets)
+            return Run(end, start, offsets=offsets)
         hypotheses = following
         if hypotheses[0].in_order:
             offsets = {
@@ -176,4 +159,4 @@ def read_stripes(rows: Sequence[Row], begin: int, racks: Racks) -> Stripes:
                 for rack, brokers in hypotheses[0].racks.items()
                 if brokers.places
             }
-    return Stripes(len(rows), start, offsets)
+    return Run(len(rows), start, offsets=offsets)

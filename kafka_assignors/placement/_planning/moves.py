@@ -155,13 +155,10 @@ def plan_moves(
             together.setdefault(group_name, []).append(wanted)
     squares = bound = 0
     for group_name, group in together.items():
-        beside = cluster.load(settled.get(group_name, ()))
-        placed = _place(group, cluster, beside)
+        placed, found, least = _placed(group, cluster, cluster.load(settled.get(group_name, ())))
         for wanted, replicas in zip(group, placed, strict=True):
             after[wanted.topic][wanted.partition] = replicas
-        leaders = beside.leaders + cluster.count(replicas[0] for replicas in placed)
-        squares += int((leaders**2).sum())
-        bound += least_squares(beside.leaders, len(group))
+        squares, bound = squares + found, bound + least
     moved = moves_between(before, after, racks, brokers=cluster.brokers, sizes=sizes)
     return MovePlan(
         **{one.name: getattr(moved, one.name) for one in fields(moved)},
@@ -238,6 +235,15 @@ def place_balanced(
     cluster.check(planned)
     placed = _place(planned, cluster, cluster.load((existing or {}).values()))
     return {wanted.partition: replicas for wanted, replicas in zip(planned, placed, strict=True)}
+
+
+def _placed(
+    group: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals
+) -> tuple[list[list[int]], int, int]:
+    """Where partitions go, the sum of squares of the leader loads, and the least that any placement has."""
+    placed = _place(group, cluster, beside)
+    leaders = beside.leaders + cluster.count(replicas[0] for replicas in placed)
+    return placed, int((leaders**2).sum()), least_squares(beside.leaders, len(group))
 
 
 def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) -> list[list[int]]:

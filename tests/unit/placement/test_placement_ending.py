@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SERVER = ("--bootstrap-server", "h:1")
 ORDERS = TopicPartition("orders", 0)
+TARGET = {"orders": {0: [1, 3]}}
 OFF = "broken off, and the throttle removed; the same command begins again what was under way"
 CANCEL = "`placement cancel orders`"
 AGAIN = "`placement verify` tries again to remove the throttle"
@@ -35,9 +36,25 @@ MAY = "a user who may alter configurations has to do that"
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    """One whose topic has one partition, on brokers 1 and 2."""
-    return Cluster({"orders": {0: [1, 2]}})
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """What commands reach: a topic's one partition is on brokers 1 and 2."""
+    cluster = Cluster({"orders": {0: [1, 2]}})
+    open_as(cluster, monkeypatch)
+    return cluster
+
+
+@pytest.fixture
+def wanted(tmp_path: Path) -> str:
+    """A file that wants the partition on brokers 1 and 3."""
+    path = tmp_path / "wanted.json"
+    path.write_text(format_reassignment(TARGET), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def said() -> list[str]:
+    """What a run says."""
+    return []
 
 
 def interrupted(cluster: Cluster, target: list[int] = [1, 3]) -> list[str]:  # noqa: B006 - only read
@@ -61,6 +78,11 @@ def left(cluster: Cluster) -> tuple[bool, str | None, bool]:
     return bool(cluster.moving), cluster.rate(3), "0:3" in listed
 
 
+def set_now(cluster: Cluster) -> dict[tuple[str, str], dict[str, str]]:
+    """All settings of brokers and topics."""
+    return {key: config for key, config in cluster.configs.items() if config}
+
+
 def removed(cluster: Cluster) -> list[str]:
     """What is said when what a killed run left is removed."""
     said: list[str] = []
@@ -74,13 +96,11 @@ def test_brokers_that_the_old_client_knows_are_asked_if_nobody_lets_a_new_one_in
     assert left(cluster) == (False, None, False)
 
 
-def test_nothing_is_said_to_be_broken_off_or_removed_that_was_not(cluster: Cluster) -> None:
+def test_nothing_is_said_to_be_broken_off_or_removed_that_was_not(cluster: Cluster, said: list[str]) -> None:
     # Not by what is done at the start, nor by the begin of the move.
     cluster.before_alter = lambda: setattr(cluster, "mute", True)
-    said: list[str] = []
-    throttle = Throttle(1024, said.append)
     with pytest.raises(ClusterError, match=HIDDEN):
-        reassign(ClusterAdmin(cluster), {"orders": {0: [1, 3]}}, throttle=throttle)
+        reassign(ClusterAdmin(cluster), TARGET, throttle=Throttle(1024, said.append))
     assert said == [
         f"the throttle stays, as the cluster does not say what is under way: {HIDDEN}: {AGAIN}",
         f"what is under way is not broken off: {HIDDEN}; {ON}",
@@ -140,17 +160,14 @@ def test_a_run_that_copies_nothing_has_no_throttle_to_remove_and_its_moves_conti
 
 
 def test_what_is_done_after_ctrl_c_is_what_a_command_says(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, wanted: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    open_as(cluster, monkeypatch)
-    wanted = tmp_path / "wanted.json"
-    wanted.write_text(format_reassignment({"orders": {0: [1, 3]}}), encoding="utf-8")
 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     cluster.before_alter = interrupt
-    run = ("placement", "reassign", "--file", str(wanted), "--throttle", "1KiB", "--execute", *SERVER)
+    run = ("placement", "reassign", "--file", wanted, "--throttle", "1KiB", "--execute", *SERVER)
     assert main([*run]) == 130
     assert capsys.readouterr().err.splitlines() == [
         "nothing was under way, and the throttle is removed; the same command does the rest",
@@ -159,9 +176,9 @@ def test_what_is_done_after_ctrl_c_is_what_a_command_says(
 
 
 def test_a_broker_that_does_not_say_what_it_has_keeps_the_throttle_of_a_killed_run(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
     cluster.finish()
     cluster.untold = {"broker 1", "broker 2", "broker 3"}
 
@@ -195,9 +212,9 @@ def test_a_broker_that_does_not_say_what_it_has_keeps_the_throttle_of_a_killed_r
 
 
 def test_removing_all_throttles_leaves_what_could_not_be_seen_to_the_next_time(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
     cluster.finish()
     cluster.untold = {"broker 3"}
     remove = ("placement", "verify", "orders", "--remove-throttles", *SERVER)
@@ -214,15 +231,13 @@ def test_rates_of_which_nothing_says_that_a_run_has_set_them_stay(cluster: Clust
     cluster.configs = {key: dict(config) for key, config in others.items()}
     assert removed(cluster) == []
     assert interrupted(cluster) == [OFF]
-    assert {key: config for key, config in cluster.configs.items() if config} == others
+    assert set_now(cluster) == others
 
 
-def test_a_run_takes_over_what_a_killed_one_left_and_removes_it(cluster: Cluster) -> None:
+def test_a_run_takes_over_what_a_killed_one_left_and_removes_it(cluster: Cluster, said: list[str]) -> None:
     leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
-    said: list[str] = []
     throttle = Throttle(2048, said.append)
-    target = {"orders": {0: [1, 3]}}
-    assert reassign(ClusterAdmin(cluster), target, throttle=throttle, watch=lambda _: cluster.finish()) == 1
+    assert reassign(ClusterAdmin(cluster), TARGET, throttle=throttle, watch=lambda _: cluster.finish()) == 1
     assert said == [
         (
             "replaces the throttle that an earlier run left on brokers 1, 2, 3:"
@@ -233,36 +248,29 @@ def test_a_run_takes_over_what_a_killed_one_left_and_removes_it(cluster: Cluster
 
 
 @pytest.mark.parametrize("pace", ["--throttle=2KiB", "--no-throttle"])
-def test_lists_that_others_have_set_before_stay(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pace: str
-) -> None:
-    open_as(cluster, monkeypatch)
+def test_lists_that_others_have_set_before_stay(cluster: Cluster, wanted: str, pace: str) -> None:
     cluster.configs = {("topic", "orders"): {FOLLOWER_REPLICAS: "0:2"}, ("broker", "2"): {FOLLOWER_RATE: "9"}}
     before = {key: dict(config) for key, config in cluster.configs.items()}
     cluster.after_alter = cluster.finish
-    wanted = tmp_path / "wanted.json"
-    wanted.write_text(format_reassignment({"orders": {0: [1, 3]}}), encoding="utf-8")
-    assert main(["placement", "reassign", "--file", str(wanted), pace, "--execute", *SERVER]) == 0
-    assert {key: config for key, config in cluster.configs.items() if config} == before
+    assert main(["placement", "reassign", "--file", wanted, pace, "--execute", *SERVER]) == 0
+    assert set_now(cluster) == before
 
 
 @pytest.mark.parametrize("pace", ["--throttle=2KiB", "--no-throttle"])
 @pytest.mark.parametrize("ended", [True, False])
 def test_the_same_command_removes_what_a_killed_run_left(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pace: str, *, ended: bool
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, wanted: str, pace: str, *, ended: bool
 ) -> None:
     def finish(*_: object) -> dict[TopicPartition, list[int]]:
         cluster.finish()
         return {}
 
-    leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
     if ended:
         cluster.finish()
     else:
         monkeypatch.setattr(moving, "under_way", finish)
-    wanted = tmp_path / "wanted.json"
-    wanted.write_text(format_reassignment({"orders": {0: [1, 3]}}), encoding="utf-8")
-    assert main(["placement", "reassign", "--file", str(wanted), pace, "--execute", *SERVER]) == 0
+    assert main(["placement", "reassign", "--file", wanted, pace, "--execute", *SERVER]) == 0
     assert not any(cluster.configs.values())
 
 
@@ -277,17 +285,17 @@ def test_no_run_begins_while_others_are_copied_under_a_throttle(cluster: Cluster
     assert left(cluster) == (True, "1024", True)
 
 
-def test_no_run_begins_beside_a_broker_that_does_not_say_what_throttle_it_has(cluster: Cluster) -> None:
+def test_no_run_begins_beside_a_broker_that_does_not_say_what_throttle_it_has(
+    cluster: Cluster, said: list[str]
+) -> None:
     cluster.untold = {"broker 2"}
-    said: list[str] = []
-    throttle = Throttle(1024, said.append)
     with pytest.raises(
         ClusterError, match=f"^broker 2 does not say which throttle it has: not allowed; {MAY}$"
     ):
         reassign(
             ClusterAdmin(cluster),
-            {"orders": {0: [1, 3]}},
-            throttle=throttle,
+            TARGET,
+            throttle=Throttle(1024, said.append),
             watch=lambda _: pytest.fail("it has begun"),
         )
     assert said == []
@@ -300,7 +308,7 @@ def test_a_throttle_is_removed_also_before_brokers_have_heard_of_it(cluster: Clu
     cluster.configs = {("broker", "1"): dict(before), ("topic", "orders"): {FOLLOWER_REPLICAS: "0:9"}}
     cluster.heard = {key: dict(config) for key, config in cluster.configs.items()}
     assert interrupted(cluster) == [OFF]
-    assert {key: config for key, config in cluster.configs.items() if config} == cluster.heard
+    assert set_now(cluster) == cluster.heard
     assert left(cluster) == (False, None, False)
 
 
@@ -314,7 +322,7 @@ def test_what_others_have_set_meanwhile_stays(cluster: Cluster) -> None:
 
     cluster.before_alter = others
     assert interrupted(cluster) == [OFF]
-    assert {key: config for key, config in cluster.configs.items() if config} == {
+    assert set_now(cluster) == {
         ("broker", "2"): theirs,
         ("topic", "orders"): {LEADER_REPLICAS: "1:1"},
     }

@@ -12,10 +12,10 @@ from kafka_assignors._wire.java.orders import hash_order, string_hash
 from kafka_assignors._wire.java.random import JavaRandom
 from kafka_assignors.placement._generators import (
     AlternatedBrokers,
+    OrderedBrokers,
     alternate,
     place_rack_aware,
     place_rack_unaware,
-    rack_unaware_replicas,
     shift_at,
 )
 from kafka_assignors.placement._placement import PlacementError
@@ -183,14 +183,13 @@ def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, 
     options: dict[str, Any] = {"start_index": start, "shift": shift, "first_partition": first}
     rack_unaware = place_rack_unaware(40, replication_factor, brokers, **options)
     rack_aware = place_rack_aware(40, replication_factor, racks, **options)
+    ordered = OrderedBrokers(brokers, replication_factor)
     alternated = AlternatedBrokers(racks, replication_factor)
     grown = shift
     for partition in range(first, first + 40):
         grown += partition > 0 and partition % size == 0
         assert shift_at(partition, first, shift, size) == grown
-        assert rack_unaware[partition] == rack_unaware_replicas(
-            partition, replication_factor, brokers, start, grown
-        )
+        assert rack_unaware[partition] == ordered.replicas(partition, start, grown)
         assert rack_aware[partition] == alternated.replicas(partition, start, grown)
 
 

@@ -16,6 +16,14 @@ from tests.support.fake_cluster import Cluster, ClusterAdmin, leave_killed_run, 
 SERVER = ("--bootstrap-server", "h:1")
 
 
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """What commands reach: a topic's one partition is on brokers 1 and 2."""
+    cluster = Cluster({"orders": {0: [1, 2]}})
+    open_as(cluster, monkeypatch)
+    return cluster
+
+
 def test_what_ends_while_it_is_cancelled_is_no_error_and_its_throttle_goes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -34,11 +42,10 @@ def test_what_ends_while_it_is_cancelled_is_no_error_and_its_throttle_goes(
 
 @pytest.mark.parametrize(("goes_on", "rate"), [(True, "1024"), (False, None)])
 def test_after_a_refused_cancel_the_throttle_stays_only_while_something_is_under_way(
-    monkeypatch: pytest.MonkeyPatch, *, goes_on: bool, rate: str | None
+    cluster: Cluster, *, goes_on: bool, rate: str | None
 ) -> None:
-    cluster = Cluster({"orders": {0: [1, 2]}})
     moved = TopicPartition("orders", 0)
-    leave_killed_run(open_as(cluster, monkeypatch), cluster, moved)
+    leave_killed_run(ClusterAdmin(cluster), cluster, moved)
     cluster.refused = {moved}
     if not goes_on:
         cluster.before_alter = cluster.finish
@@ -171,11 +178,9 @@ def test_a_partition_on_its_way_to_where_no_plan_has_it_is_named_with_the_ways_o
 
 
 def test_fenced_brokers_that_are_allowed_are_not_asked_for_their_logs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster = Cluster({"orders": {0: [1, 2]}})
     cluster.fenced = {3}
-    open_as(cluster, monkeypatch)
     assert main([*PLANNED, "--allow-fenced"]) == 0
     assert capsys.readouterr().err == ""
 
@@ -202,10 +207,8 @@ def test_internal_topics_that_stay_on_a_broker_that_is_left_are_named_with_the_w
 
 
 def test_what_arrives_while_a_plan_is_made_does_not_count_as_more_replicas(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster = Cluster({"orders": {0: [1, 2]}})
-    open_as(cluster, monkeypatch)
     cluster.moving[TopicPartition("orders", 0)] = [1, 3]
     under_way = cluster.list_partition_reassignments
 
