@@ -69,22 +69,12 @@ class RebalanceCause:
 
 
 class HostedClassicGroup:
-    """A group on its coordinator.
+    """A group on its coordinator. `causes` has why each rebalance began, in order.
 
-    Args:
-        clock: The time.
-        new_id: Makes the unique part of a member id, 36 letters as of a UUID.
-        settings: The broker's.
-
-    Attributes:
-        state: Its state.
-        generation: Its generation.
-        strategy: The strategy of that; empty if there is none.
-        leader: The leader's member id, None if there are no members.
-        causes: Why each rebalance began, in order.
-        removed: Called with the id of each member that is removed.
-        passed_over: Called with the id of each static member that a generation begins without, and with what
-            it sent for an earlier one, by strategy: with that it is still in the group.
+    `new_id` makes the unique part of a member id, 36 letters as of a UUID. `removed` is called with the id of
+    each member that is removed. `passed_over` is called for each static member that a generation begins
+    without. It gets the member's id, and by strategy what the member sent for an earlier one. With that it is
+    still in the group.
     """
 
     def __init__(

@@ -88,10 +88,7 @@ class SimulatedMember(ClassicConsumer):
     """A simulated consumer of the classic protocol, as kafka-python's `KafkaConsumer`.
 
     `assigned` are its client's partitions, `held` its application's. `refused` is the generation whose
-    assignment it refused last.
-
-    Raises:
-        ValueError: The assignors have no way to rebalance in common.
+    assignment it refused last. Raises ValueError if the assignors have no way to rebalance in common.
     """
 
     def __init__(
