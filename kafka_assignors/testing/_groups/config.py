@@ -59,11 +59,7 @@ class WorkerConfig:
             )
 
     def to_json(self) -> str:
-        """One line without its end.
-
-        Raises:
-            TypeError: A setting or an argument of an assignor has no JSON.
-        """
+        """One line without its end; raises TypeError for settings or arguments that have no JSON."""
         return json.dumps(asdict(self))
 
     @classmethod

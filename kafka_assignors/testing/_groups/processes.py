@@ -41,8 +41,7 @@ _FILES: Final = 4  # standard input, output and error, and where the exit status
 def _receive(connection: socket.socket, size: int) -> bytes:
     """Receive so many bytes; a signal may end a single call before they are all there.
 
-    Raises:
-        EOFError: The other end was closed before.
+    Raises EOFError if the other end was closed before.
     """
     parts = bytearray()
     while len(parts) < size:
@@ -76,8 +75,7 @@ class MemberProcess(Protocol):
 def start_process(log: IO[bytes]) -> MemberProcess:
     """Start the process of a member, which reads its `WorkerConfig` from standard input.
 
-    Raises:
-        OSError: It cannot be started.
+    Raises OSError if it cannot.
     """
     return _Fresh(log) if sys.platform != "linux" else _forking_process().fork(log)
 
@@ -257,8 +255,7 @@ def _close_all() -> None:
 def serve(asks: socket.socket) -> bool:
     """Fork and signal as asked, and report the ends of processes.
 
-    Returns:
-        True in each process that was forked; False when nobody asks any more.
+    Returns True in each process that was forked, and False when nobody asks any more.
     """
     alive: dict[int, int] = {}
     woken, wakes = socket.socketpair()
@@ -340,11 +337,7 @@ def _become_member(request: dict[str, Any], files: list[int]) -> None:
 
 
 def main() -> int:
-    """Fork members until nobody asks any more; in those, be a member.
-
-    Returns:
-        The exit status.
-    """
+    """Fork members until nobody asks any more; in those, be a member. Returns the exit status."""
     for module in WARM:
         with contextlib.suppress(ImportError):  # whoever needs it will say so
             importlib.import_module(module)

@@ -50,19 +50,14 @@ class Runner(Protocol):
     def crash(self) -> None:
         """Kill the process and those that it has started; it has ended on return.
 
-        Raises:
-            NotInAThreadError: It is a thread.
+        Raises NotInAThreadError if it is a thread.
         """
 
     def drain(self) -> None:
         """Wait until all that it reported before it ended is passed on."""
 
     def freeze(self) -> None:
-        """Stop the process; it has stopped on return.
-
-        Raises:
-            NotInAThreadError: It is a thread.
-        """
+        """Stop the process; it has stopped on return. Raises NotInAThreadError if it is a thread."""
 
     def thaw(self) -> None:
         """Let the process continue."""

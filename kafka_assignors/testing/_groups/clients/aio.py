@@ -96,16 +96,10 @@ def make(task: Task, report: Report) -> ObservedAiokafkaConsumer:
 class ObservedAiokafkaConsumer:
     """An AIOKafkaConsumer in the way that a member's loop uses it.
 
-    The consumer stays the object that it is: its methods are wrapped in place.
-
-    Args:
-        consumer: May not have subscribed yet.
-        report: Gets the events.
-        gate: Called before each poll.
-
-    Attributes:
-        loop: Its event loop, in another thread; None where an application runs it itself. Then the
-            application calls the consumer, and none of the methods here that wait.
+    The consumer stays the object that it is: its methods are wrapped in place. It may not have subscribed
+    yet. `gate` is called before each poll. `loop` is its event loop, in another thread, or None where an
+    application runs it itself. Then the application calls the consumer, and none of the methods here that
+    wait.
     """
 
     def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:

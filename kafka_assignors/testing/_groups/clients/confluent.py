@@ -234,11 +234,7 @@ class ObservedConfluentConsumer:
         self.consumer.unsubscribe()
 
     def poll(self, seconds: float) -> bool:
-        """See `Client`.
-
-        Raises:
-            KafkaException: Of a record that is an error, unless the client itself gets over it.
-        """
+        """See `Client`. Raises KafkaException for a record that is an error, if the client does not recover."""
         first = self.consumer.poll(seconds)
         if first is None:
             return False
