@@ -38,11 +38,7 @@ _SHOWN: Final = 60
 
 
 def encode_string(text: str) -> bytes:
-    """Write a string.
-
-    Raises:
-        ValueError: It has more than 32,767 bytes.
-    """
+    """Write a string. Raises ValueError if it has more than 32,767 bytes."""
     raw = text.encode()
     if len(raw) > LONGEST_TEXT:
         raise ValueError(
@@ -77,10 +73,8 @@ class AssignmentFields(NamedTuple):
 class Reader:
     """Reads bytes from the front, and never past the end.
 
-    Each method's `what` is what it reads, for the error.
-
-    Raises:
-        UnreadableError: From every method, for what cannot be.
+    Each method's `what` is what it reads, for the error. Every method raises UnreadableError for what cannot
+    be.
     """
 
     def __init__(self, data: bytes) -> None:
