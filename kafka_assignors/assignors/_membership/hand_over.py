@@ -43,14 +43,11 @@ PATIENCE: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Given:
-    """What a plan gave to whom, without the group that it was made for.
+    """What a plan gave to whom, without the group that it was made for; arrays are as in `Group`.
 
-    Attributes:
-        members: The member ids.
-        topics, partition_ids, topic_bounds: As in `Group`.
-        owner: (N,) the member that each partition was given to, `NOBODY` if it was held back.
-        waits: Whether something was held back.
-        unheard: By member id, what generation each member said that may have taken another leader's plan.
+    `owner` (N,) is the member that each partition was given to, `NOBODY` if it was held back. `waits` is
+    whether something was. `unheard` has, by member id, what generation each said that may have taken another
+    leader's plan.
     """
 
     members: tuple[str, ...]
