@@ -234,7 +234,7 @@ class ObservedConfluentConsumer:
         self.consumer.unsubscribe()
 
     def poll(self, seconds: float) -> bool:
-        """See `Client`. Raises KafkaException for a record that is an error, if the client does not recover."""
+        """See `Client`. Raises KafkaException for an error that the client does not recover from."""
         first = self.consumer.poll(seconds)
         if first is None:
             return False
