@@ -16,12 +16,7 @@ COMPLETE: Final = "_KAFKA_ASSIGNORS_COMPLETE"
 
 
 class LazyGroup(Group):
-    """Commands that are imported when they are asked for.
-
-    Args:
-        places: Name -> "module:name" of `kafka_assignors._cli`.
-        settings: As for click's groups.
-    """
+    """Commands that are imported when they are asked for, by "module:name" of `kafka_assignors._cli`."""
 
     def __init__(self, *, places: Mapping[str, str], **settings: Any) -> None:
         super().__init__(**settings)
@@ -57,13 +52,9 @@ click.version_option(package_name=PROGRAM, prog_name=PROGRAM, message="%(prog)s 
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run what a command line asks for, or complete it for a shell.
+    """Run what a command line asks for, or complete it for a shell; returns the exit status.
 
-    Returns:
-        The exit status.
-
-    Raises:
-        SystemExit: With 2, for a wrong command line.
+    Raises SystemExit(2) for a wrong command line.
     """
     if instruction := os.environ.get(COMPLETE):
         return shell_complete(COMMANDS, {}, PROGRAM, COMPLETE, instruction)

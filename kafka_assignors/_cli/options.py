@@ -35,8 +35,7 @@ _Function = TypeVar("_Function", bound="Callable[..., Any]")
 class Command(click.Command):
     """A command whose function returns its exit status, or None for 0; see `errors`.
 
-    Attributes:
-        foreseen: The errors that it foresees; others are defects and come out.
+    Errors that it does not foresee are defects and come out.
     """
 
     foreseen: tuple[type[Exception], ...] = (KafkaAssignorsError,)
@@ -100,10 +99,7 @@ class Read(click.ParamType[Any]):
 class Option(click.Option):
     """An option that takes no other option's name as its value, as in `--output --execute`.
 
-    Args:
-        args: As for click's.
-        section: Where the help lists it.
-        settings: As for click's.
+    Arguments are as for click's; the help lists it in its section.
     """
 
     def __init__(self, *args: Any, section: str = _OPTIONS, **settings: Any) -> None:
@@ -123,11 +119,7 @@ option: Final = partial(click.option, cls=Option)
 
 
 def refuse(message: str) -> NoReturn:
-    """Refuse the command line.
-
-    Raises:
-        click.UsageError: Always.
-    """
+    """Refuse the command line with click.UsageError."""
     raise click.UsageError(message, click.get_current_context())
 
 

@@ -291,12 +291,9 @@ def _throttle_lines(throttles: "Throttles") -> Iterator[str]:
 
 
 def volume_lines(volume: "Volume", rate: int | None, too_much: str) -> Iterator[str]:
-    """How long copying takes at this rate; without one, whether that has to be said.
+    """How long copying takes at this rate, in bytes per second of a broker, each way.
 
-    Args:
-        volume: What is copied.
-        rate: Bytes per second of a broker, each way.
-        too_much: What must not be copied before somebody has said how fast.
+    Without a rate, whether that has to be said: `too_much` must not be copied before.
     """
     if rate is not None and volume.total:
         broker, does, most = volume.most

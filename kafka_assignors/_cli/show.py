@@ -30,11 +30,8 @@ def colour_of(member: str) -> str:
 class Screen:
     """What is going on now, below what has been shown: who owns what, and how many messages.
 
-    A context manager. On a terminal it refreshes itself; elsewhere it shows nothing.
-
-    Attributes:
-        console: Where to print what shall stay.
-        title: What is being done.
+    A context manager. On a terminal it refreshes itself; elsewhere it shows nothing. Print to its console
+    what shall stay.
     """
 
     def __init__(self, console: Console, group: ConsumerGroup, loads: Sequence[Load]) -> None:
