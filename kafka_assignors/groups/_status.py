@@ -160,8 +160,7 @@ def read_groups(
 def read_status(admin: Admin, group_id: str) -> GroupStatus | None:
     """One group as among all of a cluster; None if there is none of this id.
 
-    Raises:
-        ClusterError: The cluster does not say.
+    Raises ClusterError if the cluster does not say.
     """
     escaped = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in group_id)
     return next(iter(read_groups(admin, [escaped])), None)
