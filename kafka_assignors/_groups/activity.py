@@ -97,7 +97,6 @@ class Activity:
         return sorted(name for name, traffic in named.items() if _flaps(traffic))
 
     def row(self, group: str) -> dict[str, Any]:
-        """The row of `schemas.GROUPS`, for pyarrow."""
         return {
             "group": group,
             "since": moment(self.since_us),

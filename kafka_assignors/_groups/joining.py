@@ -75,7 +75,6 @@ class OngoingRebalance:
         return self.unsure[0] if self.unbroken and len(self.unsure) == 1 else None
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         return fields_of(self, "missing")
 
 

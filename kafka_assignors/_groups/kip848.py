@@ -109,12 +109,10 @@ class Kip848Group:
         self._ended: int | None = None
 
     def learn(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
-        """Take more names of topics."""
         for key, name in topic_names.items():
             self._names[key if isinstance(key, str) else uuid_text(key)] = name
 
     def add(self, record: ArchivedRecord, decoded: Record) -> None:
-        """Take the next record, of any type."""
         match decoded:
             case ConsumerGroupMetadata(value=value):
                 self._move_on(None if value is None else value.epoch, record.time_us)
