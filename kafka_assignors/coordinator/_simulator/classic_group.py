@@ -252,7 +252,6 @@ class HostedClassicGroup:
             reply(Synced(assignment=member.assignment))
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> Error:
-        """Heartbeat."""
         if self._moves:
             return Error.NOT_COORDINATOR
         error = self._check(member_id, instance_id, generation)
@@ -397,7 +396,6 @@ class HostedClassicGroup:
             self._rebalance(trigger, member_id)
 
     def _rebalance(self, trigger: Trigger, member_id: str) -> None:
-        """Begin a round."""
         self._cut_off = set()
         self.causes.append(
             RebalanceCause(

@@ -87,7 +87,6 @@ class SimulatedConsumer(ABC):
         self._report(Frozen(*self._now))
 
     def thaw(self) -> None:
-        """Continue."""
         self.frozen = False
         self._report(Thawed(*self._now))
         unheard, self._unheard = self._unheard, []
@@ -117,12 +116,10 @@ class SimulatedConsumer(ABC):
         self._clock.after(self.settings.max_poll_interval_ms, lambda: self._look_at_polls(paused_at))
 
     def resume_polling(self) -> None:
-        """Let the application poll again."""
         self._paused_at = None
         self._report(Resumed(*self._now))
 
     def subscribe(self, topics: Collection[str]) -> None:
-        """Change the subscription."""
         self.topics = frozenset(topics)
         self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
 
@@ -221,7 +218,6 @@ class ClassicConsumer(SimulatedConsumer):
             self._poll = None
 
     def resume_polling(self) -> None:
-        """Let the application poll again."""
         super().resume_polling()
         self._look()
 

@@ -128,7 +128,6 @@ class HostedConsumerGroup:
     # Requests
 
     def heartbeat(self, request: ConsumerHeartbeat) -> ConsumerHeartbeatAnswer:
-        """ConsumerGroupHeartbeat."""
         error = self._invalid(request)
         if error:
             return ConsumerHeartbeatAnswer(error=error)
