@@ -70,7 +70,6 @@ class _KeptCluster(Cluster):
 
     @property
     def version(self) -> str:
-        """The release that is kept."""
         return KAFKA_VERSION
 
     def wrong(self) -> list[str]:
@@ -136,7 +135,6 @@ class _Place:
             return None
 
     def remove(self, name: str) -> None:
-        """Remove what was written."""
         (self.folder / f"{name}.json").unlink(missing_ok=True)
 
     @property

@@ -64,7 +64,6 @@ class WorkerConfig:
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Self:
-        """The inverse of `to_json`."""
         values = json.loads(line)
         return cls(**{**values, "access": Access.from_json(values["access"])})
 

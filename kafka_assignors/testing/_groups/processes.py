@@ -103,7 +103,6 @@ class _Fresh:
         self._over = False  # its group, too
 
     def signal(self, number: signal.Signals) -> None:
-        """See `MemberProcess`."""
         if number != signal.SIGKILL:
             self._process.send_signal(number)
         elif not self._over:
@@ -113,7 +112,6 @@ class _Fresh:
             _await(self.pid, number)
 
     def wait(self) -> int | None:
-        """See `MemberProcess`."""
         status = self._process.wait()
         if not self._over:
             self._over = True
@@ -152,12 +150,10 @@ class _Forked:
         self._waiting = threading.Lock()
 
     def signal(self, number: signal.Signals) -> None:
-        """See `MemberProcess`."""
         if self._asked.ask({"pid": self.pid, "signal": number}) is None:
             _send(self.pid, number)
 
     def wait(self) -> int | None:
-        """See `MemberProcess`."""
         with self._waiting:
             if not self._ended.closed:
                 # Not until its end: a member that was frozen right after its fork has all of them open.
@@ -194,7 +190,6 @@ class _ForkingProcess:
         self._process.wait()
 
     def fork(self, log: IO[bytes]) -> _Forked:
-        """Fork a member."""
         with contextlib.ExitStack() as theirs:
             reads, stdin = os.pipe()
             stdout, writes = os.pipe()
