@@ -83,11 +83,9 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """How many bytes are left."""
         return len(self.data) - self.place
 
     def take(self, size: int, what: str) -> bytes:
-        """The next bytes."""
         if size < 0:
             raise UnreadableError(f"{what} is negative ({size})")
         taken = self.data[self.place : self.place + size]
@@ -97,11 +95,9 @@ class Reader:
         return taken
 
     def int16(self, what: str) -> int:
-        """The next two bytes."""
         return self.number(INT16, what)
 
     def int32(self, what: str) -> int:
-        """The next four bytes."""
         return self.number(INT32, what)
 
     def number(self, kind: struct.Struct, what: str) -> int:
@@ -165,7 +161,6 @@ class Reader:
         return None if size == -1 else self.take(size, what)
 
     def partition_list(self) -> list[tuple[str, list[int]]]:
-        """Topics and their partition ids."""
         listed = []
         for _ in range(self.count(6, "topics")):
             name = self.text("a topic's name")

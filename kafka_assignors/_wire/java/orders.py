@@ -122,7 +122,6 @@ class HashKeys(Generic[Key]):
         self._in_first[first_bin] += 1
 
     def discard(self, key: Key) -> None:
-        """Remove a key, if it is there."""
         spread = self._hashes.pop(key, None)
         if spread is not None:
             self._in_first[spread & _FIRST_TABLE - 1] -= 1
