@@ -116,7 +116,6 @@ class ClaimTable:
         return both.renumbered(np.arange(self.claimants), self.claimants)
 
     def claims(self) -> list["TableClaims"]:
-        """Each claim, in order."""
         return [TableClaims(self, number) for number in range(self.claimants)]
 
 

@@ -20,7 +20,6 @@ class Names(dict[str, int]):
         return number
 
     def numbers(self, names: Collection[str]) -> IntArray:
-        """The number of each of some names."""
         return np.fromiter(map(self.__getitem__, names), dtype=np.int64, count=len(names))
 
 
@@ -166,6 +165,5 @@ class TopicNumbers:
         return found
 
     def tuples(self) -> tuple[tuple[int, ...], ...]:
-        """The sets as tuples."""
         numbers = self.numbers.tolist()
         return tuple(tuple(numbers[start:stop]) for start, stop in pairwise(self.bounds.tolist()))
