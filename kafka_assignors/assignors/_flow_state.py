@@ -90,7 +90,6 @@ class JoinsApart:
         return getattr(self._manager, name)
 
     def send(self, request: Any, node_id: Any = None, request_timeout_ms: Any = None) -> Any:
-        """As the manager's."""
         if isinstance(request, JoinGroupRequest):
             self._flow.on(Event.JOIN_SENT)
         if self.apart and isinstance(request, JoinGroupRequest | SyncGroupRequest):

@@ -60,7 +60,6 @@ class _Given:
 
     @classmethod
     def by(cls, plan: Plan, *, waits: bool, unheard: Mapping[str, int]) -> Self:
-        """What a plan gives."""
         group = plan.group
         return cls(
             members=tuple(group.members.ids),
@@ -122,7 +121,6 @@ class HandOver:
         return given is not None and given.waits and {*given.members} == {*group.members.ids}
 
     def begin(self) -> None:
-        """A rebalance begins."""
         self._making = None
         self.end()
 
