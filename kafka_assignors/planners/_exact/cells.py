@@ -63,7 +63,6 @@ class Arcs:
         return Arcs(listed=(self.cells[places], self.nodes[places]))
 
     def only(self, chosen: BoolArray) -> "Arcs":
-        """Some of the arcs."""
         return self if chosen.all() else Arcs(listed=(self.cells[chosen], self.nodes[chosen]))
 
     def inside(self, cell_block: IntArray, node_block: IntArray) -> "Arcs":

@@ -111,7 +111,6 @@ class Stage:
 
     @property
     def group(self) -> Group:
-        """The group."""
         return self.contraction.group
 
     def bounded(self, sure: IntArray, more: IntArray) -> Self:
