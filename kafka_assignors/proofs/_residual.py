@@ -125,7 +125,6 @@ class Residual:
 
     @property
     def arcs(self) -> int:
-        """How many arcs there are."""
         return self._tail.size
 
     def moves(self) -> tuple[IntArray, int]:
