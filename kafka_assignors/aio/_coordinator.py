@@ -437,7 +437,6 @@ class CooperativeCoordinator(EagerCoordinator):
         return frozenset() if self._lasting is None else frozenset(self._lasting.tps)
 
     async def close(self) -> None:
-        """As aiokafka's."""
         self._stop_listening()
         await super().close()
         self._stop_listening()  # a rebalance may have ended meanwhile
@@ -640,7 +639,6 @@ class CooperativeCoordinator(EagerCoordinator):
         return answer
 
     def _confirm(self, sent: float, *, awaited: bool = False) -> None:
-        """As `Certainty.confirm`."""
         self._certainty.confirm(sent, awaited=awaited)
         if self._lasting is not None:
             self._lasting.confirm(self._certainty.until)
