@@ -50,7 +50,6 @@ class Admin:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def once(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:

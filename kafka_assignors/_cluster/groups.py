@@ -123,7 +123,6 @@ class Topic:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The ids of its partitions."""
         return tuple(sorted(self.leaders))
 
 
