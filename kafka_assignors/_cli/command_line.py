@@ -23,11 +23,9 @@ class LazyGroup(Group):
         self._places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
-        """Their names."""
         return [*self._places]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
-        """Import one."""
         if cmd_name not in self._places:
             return None
         module, _, name = self._places[cmd_name].partition(":")

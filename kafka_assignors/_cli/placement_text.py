@@ -146,7 +146,6 @@ def _listed(partitions: Sequence[tuple[str, int]], before: int) -> str:
 
 
 def inference_lines(topic: str, found: Inference) -> Iterator[str]:
-    """What made a topic's placement, in words."""
     for fit in found.fits:
         yield f"{topic}: {fit.generator} fits: {'; then '.join(_step(fit, step) for step in fit.steps)}"
         numbering = ", partitions by position" if fit.by_position else ""

@@ -59,7 +59,6 @@ class DemoStep:
         return max(self.silence.values(), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         return {
             "title": self.title,
             "seconds": self.seconds,
@@ -133,7 +132,6 @@ class DemoRun:
         return max((step.longest_silence for step in self.steps), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         return {
             "assignor": self.assignor,
             "ok": self.ok,

@@ -72,7 +72,6 @@ class Screen:
 
 
 def show_step(console: Console, step: DemoStep) -> None:
-    """Print what a step did to the group."""
     generations = ", ".join(
         f"{one.generation} (led by {one.leader})" if one.leader else str(one.generation)
         for one in step.rebalances
@@ -109,7 +108,6 @@ def show_step(console: Console, step: DemoStep) -> None:
 
 
 def show_run(console: Console, run: DemoRun) -> None:
-    """Print what came of a whole run."""
     verdict = "[bold green]ok[/]" if run.ok else "[bold red]FAILED[/]"
     owners = (
         "several owners by design" if run.shared else f"partitions with two owners at once: {run.owned_twice}"
