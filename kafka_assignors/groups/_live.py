@@ -119,7 +119,6 @@ class LiveGroup:
 
     @property
     def joining(self) -> OngoingRebalance | None:
-        """The rebalance that is on."""
         last = self.records[-1] if self.records else None
         return find_joining(
             self.looks, None if last is None else last.value, None if last is None else last.time_ms

@@ -138,7 +138,6 @@ def list_groups(
 def read_groups(
     admin: Admin, groups: Collection[str], *, observe: float = 0.0, max_lag: int | None = None
 ) -> tuple[GroupStatus, ...]:
-    """See `list_groups`."""
     try:
         everything = list_all(admin)
         listed = [one for one in everything if not groups or _matches(one.group_id, groups)]
