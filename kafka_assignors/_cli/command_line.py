@@ -16,23 +16,16 @@ COMPLETE: Final = "_KAFKA_ASSIGNORS_COMPLETE"
 
 
 class LazyGroup(Group):
-    """Commands that are imported when they are asked for.
-
-    Args:
-        places: Name -> "module:name" of `kafka_assignors._cli`.
-        settings: As for click's groups.
-    """
+    """Commands that are imported when they are asked for, by "module:name" of `kafka_assignors._cli`."""
 
     def __init__(self, *, places: Mapping[str, str], **settings: Any) -> None:
         super().__init__(**settings)
         self._places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
-        """Their names."""
         return [*self._places]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
-        """Import one."""
         if cmd_name not in self._places:
             return None
         module, _, name = self._places[cmd_name].partition(":")
@@ -57,13 +50,9 @@ click.version_option(package_name=PROGRAM, prog_name=PROGRAM, message="%(prog)s 
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run what a command line asks for, or complete it for a shell.
+    """Run what a command line asks for, or complete it for a shell; returns the exit status.
 
-    Returns:
-        The exit status.
-
-    Raises:
-        SystemExit: With 2, for a wrong command line.
+    Raises SystemExit(2) for a wrong command line.
     """
     if instruction := os.environ.get(COMPLETE):
         return shell_complete(COMMANDS, {}, PROGRAM, COMPLETE, instruction)

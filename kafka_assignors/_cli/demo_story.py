@@ -69,8 +69,7 @@ def run_demo(
 ) -> int:
     """Run the demo once for each assignor, and show how it goes.
 
-    Returns:
-        0 if no message was lost and no partition had two owners at once, else 1.
+    Returns 0 if no message was lost and no partition had two owners at once, else 1.
     """
     console = Console(stderr=as_json)
     runs = []

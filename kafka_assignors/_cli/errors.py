@@ -41,9 +41,8 @@ class FailedError(KafkaAssignorsError, RuntimeError):
 def ended(command: str, work: Callable[[], int | None], foreseen: tuple[type[Exception], ...]) -> int:
     """Do all of a command, named with its verb ("history capture"), from the import of its code on.
 
-    Returns:
-        What the work returns; after an error that is foreseen 2 if it is a ValueError, else 1. After Ctrl-C
-        130, after SIGTERM 143; 1 if an extra is not installed.
+    Returns what the work returns. After a foreseen error it is 2 for a ValueError, else 1. After Ctrl-C it is
+    130, after SIGTERM 143; 1 if an extra is not installed.
     """
     with terminations() as terminated:
         try:
@@ -65,11 +64,7 @@ def ended(command: str, work: Callable[[], int | None], foreseen: tuple[type[Exc
 
 
 def missing(command: str, error: ImportError, extra: str) -> int:
-    """Say which extra a command needs; "" for any command.
-
-    Returns:
-        The exit status.
-    """
+    """Say which extra a command needs ("" for any command); returns the exit status."""
     needs = f"needs {error.name}" if isinstance(error, ModuleNotFoundError) else f"cannot run: {error}"
     named = f"kafka-assignors {command}".rstrip()
     print(f"{named} {needs}: pip install 'kafka-assignors[{extra}]'", file=sys.stderr)

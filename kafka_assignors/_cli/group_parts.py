@@ -57,12 +57,9 @@ def when(time_ms: int) -> str:
 
 
 def fitted(columns: Mapping[str, Sequence[str]], *, left: set[str], cut: Sequence[str]) -> Iterator[str]:
-    """A table of columns by their headings, those without cells left out.
+    """A table of columns, cells by heading; those without cells are left out, those of `left` to the left.
 
-    Args:
-        columns: Heading -> cells.
-        left: The headings of those whose cells are to the left.
-        cut: Those of which cells are shortened, the first ones first, until the table fits.
+    Cells of the columns `cut` are shortened, the first ones first, until the table fits.
     """
     shown = {name: [escaped(cell) for cell in (name, *cells)] for name, cells in columns.items() if cells}
     width = screen_width()

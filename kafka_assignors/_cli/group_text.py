@@ -46,7 +46,6 @@ _NAMED: Final = 10
 
 
 def explained_lines(explained: ExplainedClassicGroup | ExplainedConsumerGroup) -> Iterator[str]:
-    """All that there is to say of a group."""
     if isinstance(explained, ExplainedConsumerGroup):
         return _epochs_lines(explained)
     return _classic_lines(explained)
@@ -86,7 +85,6 @@ def _classic_lines(explained: ExplainedClassicGroup) -> Iterator[str]:
 
 
 def _joining(found: OngoingRebalance) -> Iterator[str]:
-    """The rebalance that is on."""
     began = (
         "it is the group's first"
         if found.last_generation_ms is None

@@ -63,13 +63,11 @@ class Store(NamedTuple):
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of the store."""
         from kafka_assignors.history._store.places import read_store_config
 
         return {} if self.store_config is None else read_store_config(self.store_config)
 
     def open(self, *, skip_bad: bool = False) -> Archive:
-        """The archive."""
         from kafka_assignors.history import Archive
 
         return Archive(self.archive, self.options, skip_bad=skip_bad)

@@ -31,7 +31,6 @@ _HEAD: Final = ("", "scenario", "rebalances", "moved", "imbalance", "worst", "un
 
 
 def captured_lines(done: Captured) -> Iterator[str]:
-    """What a capture did."""
     batches = "1 batch" if done.batches == 1 else f"{done.batches:,} batches"
     yield f"captured {done.counts.read:,} records in {batches}, of {done.offsets:,} offsets of the log"
     yield from count_lines(done.counts)
@@ -43,13 +42,11 @@ def captured_lines(done: Captured) -> Iterator[str]:
 
 
 def imported_lines(done: Imported) -> Iterator[str]:
-    """What an import did."""
     yield f"imported {done.counts.read:,} records as {done.source}; {done.known:,} were there already"
     yield from count_lines(done.counts)
 
 
 def info_lines(where: str, found: ArchiveInfo) -> Iterator[str]:
-    """What an archive has."""
     cluster = "of dumps only" if found.cluster_id is None else f"of cluster {found.cluster_id}"
     partitions = "" if found.partitions is None else f", {found.partitions} partitions"
     yield f"{where}: {found.topic} {cluster}{partitions}"
@@ -108,7 +105,6 @@ def _days(span: timedelta) -> str:
 
 
 def tables_lines(out: str, counts: TableCounts) -> Iterator[str]:
-    """What is in the tables."""
     yield (
         f"{out}: {count(counts.read, 'record')} read,"
         f" {counts.decoded:,} decoded, {counts.rejected:,} rejected"

@@ -44,10 +44,7 @@ def show_rebalances(
 ) -> None:
     """Print each as it comes, with what the group is like then; as JSON one on a line.
 
-    Args:
-        rebalances: The rebalances.
-        as_json: Whether to print them as JSON.
-        look: Says what the group is like now; None if it is gone.
+    `look` says what the group is like now; None if it is gone.
     """
     for rebalance in rebalances:
         now = look()

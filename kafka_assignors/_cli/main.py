@@ -8,17 +8,10 @@ from kafka_assignors._cli.errors import missing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command, by default with the process's arguments; these are without the program's name.
 
-    Args:
-        arguments: The command line without the program's name; that of the process if None.
-
-    Returns:
-        The exit status: 0 if all went well, 1 if not, 2 for a wrong file, 130 after Ctrl-C,
-        143 after SIGTERM.
-
-    Raises:
-        SystemExit: With 2, for a wrong command line.
+    Returns the exit status: 0 if all went well, 1 if not, 2 for a wrong file, 130 after Ctrl-C, 143 after
+    SIGTERM. Raises SystemExit(2) for a wrong command line.
     """
     # To multiply matrices, which no command does, numpy would start a thread for each processor.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -35,14 +35,12 @@ _Function = TypeVar("_Function", bound="Callable[..., Any]")
 class Command(click.Command):
     """A command whose function returns its exit status, or None for 0; see `errors`.
 
-    Attributes:
-        foreseen: The errors that it foresees; others are defects and come out.
+    Errors that it does not foresee are defects and come out.
     """
 
     foreseen: tuple[type[Exception], ...] = (KafkaAssignorsError,)
 
     def invoke(self, ctx: click.Context) -> int:
-        """Do it, and return the exit status."""
         name = ctx.command_path.removeprefix(f"{PROGRAM} ")
         work = super().invoke
         return ended(name, lambda: work(ctx), self.foreseen)
@@ -75,7 +73,6 @@ class Group(click.Group):
     get_short_help_str = Command.get_short_help_str
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
-        """Their names."""
         return [*self.commands]
 
 
@@ -100,10 +97,7 @@ class Read(click.ParamType[Any]):
 class Option(click.Option):
     """An option that takes no other option's name as its value, as in `--output --execute`.
 
-    Args:
-        args: As for click's.
-        section: Where the help lists it.
-        settings: As for click's.
+    Arguments are as for click's; the help lists it in its section.
     """
 
     def __init__(self, *args: Any, section: str = _OPTIONS, **settings: Any) -> None:
@@ -111,7 +105,6 @@ class Option(click.Option):
         self.section = section
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Read the value."""
         names = {name for param in ctx.command.params for name in (*param.opts, *param.secondary_opts)}
         given = value if isinstance(value, list | tuple) else [value]
         if any(isinstance(one, str) and one in names for one in given):
@@ -123,11 +116,7 @@ option: Final = partial(click.option, cls=Option)
 
 
 def refuse(message: str) -> NoReturn:
-    """Refuse the command line.
-
-    Raises:
-        click.UsageError: Always.
-    """
+    """Refuse the command line with click.UsageError."""
     raise click.UsageError(message, click.get_current_context())
 
 
@@ -149,7 +138,6 @@ def flag(name: str, text: str, **settings: Any) -> Callable[[_Function], _Functi
 
 
 def as_json(text: str = "print the result as JSON") -> Callable[[_Function], _Function]:
-    """The option --json."""
     return option("--json", "as_json", is_flag=True, help=text)
 
 
@@ -171,7 +159,6 @@ def running_cluster(*, required: bool = True, **settings: Any) -> Callable[[_Fun
 
 
 def cluster_of(bootstrap_servers: str, command_config: Path | None) -> Cluster:
-    """The cluster that options name."""
     from kafka_assignors._cluster.handle import Cluster  # noqa: PLC0415 - slow to import
 
     return Cluster(bootstrap_servers, command_config=command_config)

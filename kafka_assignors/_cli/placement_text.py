@@ -135,7 +135,6 @@ def _listed(partitions: Sequence[tuple[str, int]], before: int) -> str:
 
 
 def inference_lines(topic: str, found: Inference) -> Iterator[str]:
-    """What made a topic's placement, in words."""
     for fit in found.fits:
         yield f"{topic}: {fit.generator} fits: {'; then '.join(_step(fit, step) for step in fit.steps)}"
         numbering = ", partitions by position" if fit.by_position else ""
@@ -280,12 +279,9 @@ def _throttle_lines(throttles: "Throttles") -> Iterator[str]:
 
 
 def volume_lines(volume: "Volume", rate: int | None, too_much: str) -> Iterator[str]:
-    """How long copying takes at this rate; without one, whether that has to be said.
+    """How long copying takes at this rate, in bytes per second of a broker, each way.
 
-    Args:
-        volume: What is copied.
-        rate: Bytes per second of a broker, each way.
-        too_much: What must not be copied before somebody has said how fast.
+    Without a rate, whether that has to be said: `too_much` must not be copied before.
     """
     if rate is not None and volume.total:
         broker, does, most = volume.most

@@ -17,14 +17,10 @@ from kafka_assignors.assignors._messages import by_topic
 class DemoStep:
     """One thing that was done to the group, and what became of it.
 
-    Attributes:
-        title: What was done.
-        seconds: From there until the group was stable again.
-        rebalances: The generations that it took.
-        before: Who had what before, those who are gone included.
-        after: Who has what now.
-        silence: For each partition that there was before, the longest time in seconds without consuming it.
-        shared: Whether the strategy gives partitions to several members (broadcast).
+    `seconds` are from there until the group was stable again, in so many generations (`rebalances`). `before`
+    has those who are gone, too. `silence` is, for each partition that there was before, the longest time in
+    seconds without consuming it. It is `shared` if the strategy gives partitions to several members
+    (broadcast).
     """
 
     title: str
@@ -63,7 +59,6 @@ class DemoStep:
         return max(self.silence.values(), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         return {
             "title": self.title,
             "seconds": self.seconds,
@@ -87,14 +82,10 @@ class DemoStep:
 class DemoRun:
     """All of one strategy.
 
-    Attributes:
-        assignor: The strategy's name.
-        steps: What was done, in order.
-        produced: Messages that the broker acknowledged.
-        consumed: Of these, how many some member reported.
-        duplicates: Deliveries on top of each message's first.
-        overlaps: Where two members had one partition at once, by their own callbacks.
-        double_assigned: Partitions that one generation gave to two members.
+    `produced` are messages that the broker acknowledged, `consumed` those of them that some member reported.
+    `duplicates` are deliveries on top of each message's first. Where two members had one partition at once,
+    by their own callbacks, it is in `overlaps`. One generation gave those of `double_assigned` to two
+    members.
     """
 
     assignor: str
@@ -141,7 +132,6 @@ class DemoRun:
         return max((step.longest_silence for step in self.steps), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         return {
             "assignor": self.assignor,
             "ok": self.ok,

@@ -30,11 +30,8 @@ def colour_of(member: str) -> str:
 class Screen:
     """What is going on now, below what has been shown: who owns what, and how many messages.
 
-    A context manager. On a terminal it refreshes itself; elsewhere it shows nothing.
-
-    Attributes:
-        console: Where to print what shall stay.
-        title: What is being done.
+    A context manager. On a terminal it refreshes itself; elsewhere it shows nothing. Print to its console
+    what shall stay.
     """
 
     def __init__(self, console: Console, group: ConsumerGroup, loads: Sequence[Load]) -> None:
@@ -75,7 +72,6 @@ class Screen:
 
 
 def show_step(console: Console, step: DemoStep) -> None:
-    """Print what a step did to the group."""
     generations = ", ".join(
         f"{one.generation} (led by {one.leader})" if one.leader else str(one.generation)
         for one in step.rebalances
@@ -112,7 +108,6 @@ def show_step(console: Console, step: DemoStep) -> None:
 
 
 def show_run(console: Console, run: DemoRun) -> None:
-    """Print what came of a whole run."""
     verdict = "[bold green]ok[/]" if run.ok else "[bold red]FAILED[/]"
     owners = (
         "several owners by design" if run.shared else f"partitions with two owners at once: {run.owned_twice}"

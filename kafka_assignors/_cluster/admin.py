@@ -32,17 +32,9 @@ class Admin:
     """An admin client of kafka-python that outlives brokers: where one went away, another is asked.
 
     A context manager: close it after use. kafka-python's own client keeps asking the broker that it first
-    took for the controller, also when that is gone.
-
-    Args:
-        bootstrap_servers: "host:port" each.
-        settings: Further settings in kafka-python's spelling; see `command_config.read_command_config`.
-
-    Raises:
-        ClusterError: No broker answers.
-
-    Attributes:
-        settings: The settings of its client; a consumer's may be the same.
+    took for the controller, also when that is gone. Servers are "host:port" each. Settings are in
+    kafka-python's spelling, see `command_config.read_command_config`; a consumer's may be the same. Raises
+    ClusterError if no broker answers.
     """
 
     def __init__(self, bootstrap_servers: Sequence[str], settings: Mapping[str, Any] | None = None) -> None:
@@ -58,15 +50,10 @@ class Admin:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def once(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
-        """Send what must not be sent twice.
-
-        Raises:
-            KafkaError: The cluster did not do it, or did not say that it did.
-        """
+        """Send what must not be sent twice; raises KafkaError if the cluster does not say that it did it."""
         return request(self._client)
 
     def ask(
@@ -74,9 +61,7 @@ class Admin:
     ) -> _Answer:
         """Send what may be sent twice; again, and to others, while brokers come and go.
 
-        Args:
-            request: Sends it.
-            patience: For how many seconds to try again; less for what only one broker can answer.
+        `patience` is for how many seconds to try again; less for what only one broker can answer.
 
         Raises:
             ClusterError: No broker answers any more.
@@ -96,8 +81,7 @@ class Admin:
     def reconnect(self) -> None:
         """Begin again, also by brokers that were not named: after Ctrl-C during a request.
 
-        Raises:
-            ClusterError: No broker answers. The client stays the one that it was.
+        Raises ClusterError if no broker answers. The client stays the one that it was.
         """
         before, self._client = self._client, self._connect(_advertised(self._client))
         before.close()
@@ -121,11 +105,8 @@ def _advertised(client: KafkaAdminClient) -> list[str]:
 def _check_reachable(servers: Sequence[str], settings: Mapping[str, Any]) -> None:
     """Refuse servers of which none can be used: kafka-python tries for 30 s, and does not say what failed.
 
-    Nor can they if none of the addresses that their brokers advertise can.
-
-    Raises:
-        ClusterError: None can. The message says what is wrong with each, and names those with the same
-            reason together.
+    Nor can they if none of the addresses that their brokers advertise can. The message of the ClusterError
+    says what is wrong with each, and names those with the same reason together.
     """
     end = time.monotonic() + REACHED_SECONDS
     hosts = [(host, port) for host, port, _ in collect_hosts(servers, randomize=False)]

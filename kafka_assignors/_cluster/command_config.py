@@ -29,13 +29,10 @@ class CommandConfigError(KafkaAssignorsError, ValueError):
 
 
 def read_command_config(path: Path) -> dict[str, Any]:
-    """Settings of kafka-python's clients from a properties file.
+    """Settings of kafka-python's clients from a properties file, by the rules of Java's properties.
 
-    Args:
-        path: The file, by the rules of Java's properties.
-
-    Raises:
-        CommandConfigError: A property is not known or cannot be used from Python, or the file cannot be read.
+    Raises CommandConfigError if a property is not known or cannot be used from Python, or the file cannot be
+    read.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -45,11 +42,7 @@ def read_command_config(path: Path) -> dict[str, Any]:
 
 
 def parse_command_config(text: str) -> dict[str, Any]:
-    """The same from the file's text.
-
-    Raises:
-        CommandConfigError: As above.
-    """
+    """The same from the file's text; raises CommandConfigError, too."""
     try:
         properties = parse_properties(text)
     except ValueError as error:

@@ -78,18 +78,8 @@ class ClassicGroup(NamedTuple):
 class EpochMember(NamedTuple):
     """A member of a group of KIP-848.
 
-    Attributes:
-        member_id: Its id.
-        instance_id: Of a static member.
-        client_id: Its client's name.
-        host: Where it is.
-        rack: The rack that it named.
-        epoch: The epoch that it has taken.
-        topics: What it subscribes to by name.
-        expression: What it subscribes to by expression.
-        assignment: What it has.
-        target: What it is to have.
-        speaks: By which protocol it is a member, if that is known.
+    It subscribes to `topics` by name, and by `expression`. It has its `assignment`, and is to have its
+    `target`. `speaks` is the protocol by which it is a member, if that is known.
     """
 
     member_id: str
@@ -133,16 +123,11 @@ class Topic:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The ids of its partitions."""
         return tuple(sorted(self.leaders))
 
 
 def list_groups(admin: Admin) -> tuple[ListedGroup, ...]:
-    """All groups of a cluster, by id.
-
-    Raises:
-        KafkaError: The cluster does not say.
-    """
+    """All groups of a cluster, by id. Raises KafkaError if the cluster does not say."""
     listed = {
         group["group_id"]: ListedGroup(
             group_id=group["group_id"],
@@ -156,11 +141,7 @@ def list_groups(admin: Admin) -> tuple[ListedGroup, ...]:
 
 
 def describe_classic(admin: Admin, group_ids: Sequence[str]) -> dict[str, ClassicGroup | Refused]:
-    """Classic groups by id; of others that they are refused.
-
-    Raises:
-        KafkaError: A coordinator does not answer.
-    """
+    """Classic groups by id; of others that they are refused. Raises KafkaError if none answers."""
 
     def read(group: Any) -> ClassicGroup:
         return ClassicGroup(
@@ -185,11 +166,7 @@ def describe_classic(admin: Admin, group_ids: Sequence[str]) -> dict[str, Classi
 
 
 def describe_consumer(admin: Admin, group_ids: Sequence[str]) -> dict[str, EpochGroup | Refused]:
-    """Groups of KIP-848 by id; of others that they are refused.
-
-    Raises:
-        KafkaError: A coordinator does not answer.
-    """
+    """Groups of KIP-848 by id; of others that they are refused. Raises KafkaError if none answers."""
     return _described(
         admin, group_ids, lambda ids: ConsumerGroupDescribeRequest(group_ids=ids), _read_consumer_group
     )
@@ -198,8 +175,7 @@ def describe_consumer(admin: Admin, group_ids: Sequence[str]) -> dict[str, Epoch
 def committed_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, dict[Partition, int] | Refused]:
     """The offsets that groups have committed, by group and partition.
 
-    Raises:
-        KafkaError: A coordinator does not answer.
+    Raises KafkaError if a coordinator does not answer.
     """
 
     def read(group: Any) -> dict[Partition, int]:
@@ -224,11 +200,7 @@ def committed_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, dict[
 
 
 def read_topics(admin: Admin) -> dict[str, Topic]:
-    """The topics of a cluster, by name.
-
-    Raises:
-        KafkaError: The cluster does not say.
-    """
+    """The topics of a cluster, by name. Raises KafkaError if the cluster does not say."""
     return {
         topic["name"]: Topic(
             name=topic["name"],
@@ -244,8 +216,7 @@ def end_offsets(
 ) -> dict[Partition, int]:
     """The offsets after the last record of partitions; not of one that has no leader, or is gone.
 
-    Raises:
-        KafkaError: A leader does not answer.
+    Raises KafkaError if a leader does not answer.
     """
     by_leader: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for topic, partition in partitions:

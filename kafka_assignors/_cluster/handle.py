@@ -73,7 +73,6 @@ class Cluster:
 def connect(cluster: Cluster) -> AbstractContextManager[Admin]:
     """A context manager: the client of a cluster.
 
-    Raises:
-        ClusterError: No broker answers, or one refuses what is asked in the context.
+    Raises ClusterError if no broker answers, or one refuses what is asked in the context.
     """
     return cluster._connected()  # noqa: SLF001 - the client is no part of what is public

@@ -26,11 +26,7 @@ _NAMES: Final = {
 def librdkafka_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings such as `command_config.read_command_config` gives, for clients of confluent-kafka.
 
-    Args:
-        settings: In kafka-python's spelling; `bootstrap_servers` may be a list.
-
-    Raises:
-        ValueError: A setting is none that properties files name.
+    `bootstrap_servers` may be a list. Raises ValueError for a setting that properties files do not name.
     """
     found: dict[str, Any] = {}
     for name, value in settings.items():

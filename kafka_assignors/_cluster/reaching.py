@@ -52,12 +52,10 @@ Address = tuple[str, int]
 
 
 class Found(NamedTuple):
-    """What was found out about a server.
+    """What was found out about a server: what is `wrong`, for people, or "" if it can be used.
 
-    Attributes:
-        wrong: Why it cannot be used, for people; empty if it can.
-        advertised: Node id -> the address that the broker of that id advertises, by this server's word;
-            empty if it was not asked.
+    `advertised` has, by node id, the address that each broker advertises, by this server's word. It is empty
+    if it was not asked.
     """
 
     wrong: str = ""
@@ -201,9 +199,7 @@ def _about_sasl(protocol: str, mechanism: str, shaken: Any) -> str:
 def exchange(connection: socket.socket, request: Any, response: Any, version: int, end: float) -> Any:
     """Send a request and read its response.
 
-    Raises:
-        OSError: No response came.
-        ValueError: What came is none.
+    Raises OSError if no response came, ValueError if what came is none.
     """
     request.API_VERSION = version
     request.with_header(1, "kafka-assignors")

@@ -17,18 +17,13 @@ if TYPE_CHECKING:
 def send(client: KafkaAdminClient, request: Any, node: int | None = None) -> Any:
     """Send a request of `kafka.protocol` or `messages` to a broker, or any, and wait for its response.
 
-    Raises:
-        KafkaError: The broker is not known, or does not answer.
+    Raises KafkaError if the broker is not known, or does not answer.
     """
     return client._net.run(client._manager.send, request, node)  # noqa: SLF001
 
 
 def find_coordinators(client: KafkaAdminClient, group_ids: Sequence[str]) -> dict[str, int]:
-    """The coordinators of groups, as ids of brokers.
-
-    Raises:
-        KafkaError: No broker says.
-    """
+    """The coordinators of groups, as ids of brokers. Raises KafkaError if no broker says."""
     found: dict[str, int] = client._net.run(client._find_coordinator_ids, [*group_ids])  # noqa: SLF001
     return found
 

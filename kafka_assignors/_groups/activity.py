@@ -25,14 +25,10 @@ _DAY_US: Final = 86_400_000_000
 
 
 class MemberTraffic(NamedTuple):
-    """Members of one name that came and went.
+    """Members of one name, an instance id or a client id, that came and went.
 
-    Attributes:
-        time_us: When.
-        name: Their instance id, or their client id.
-        came: How many came.
-        went: How many went; a static member that came back did both.
-        here: How many there were then, or before if those were more.
+    A static member that came back counts as both. `here` is how many there were then, or before if those were
+    more.
     """
 
     time_us: int
@@ -44,21 +40,11 @@ class MemberTraffic(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Activity:
-    """What a group was like.
+    """What a group was like, from its first record to its last.
 
-    Attributes:
-        since_us: Its first record.
-        until_us: Its last.
-        members: How many members it had at the end.
-        seen: All members that it had, by identity.
-        traffic: Members that came and went.
-        rebalances: How many there were.
-        moved: How many partitions they moved.
-        least_moved: How many had to move, where that is known.
-        needless: How many moved without need; see `Rebalance.needless`.
-        unowned_seconds: Partition-seconds without an owner.
-        longest_seconds: The longest rebalance.
-        reasons: How often each kind of reason was seen.
+    `members` were there at the end, `seen` at any time. `least_moved` is how many partitions had to move,
+    where that is known. `unowned_seconds` counts each partition without an owner; `longest_seconds` is of one
+    rebalance.
     """
 
     since_us: int
@@ -111,7 +97,6 @@ class Activity:
         return sorted(name for name, traffic in named.items() if _flaps(traffic))
 
     def row(self, group: str) -> dict[str, Any]:
-        """The row of `schemas.GROUPS`, for pyarrow."""
         return {
             "group": group,
             "since": moment(self.since_us),
@@ -131,14 +116,7 @@ class Activity:
 
 
 class GroupFollower:
-    """Follows a group: its rebalances, and how restless it was.
-
-    Args:
-        topics: See `find_rebalances`.
-
-    Attributes:
-        activity: What was seen; None if nothing was.
-    """
+    """Follows a group: its rebalances, and how restless it was. `topics` is as in `find_rebalances`."""
 
     def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
         self.activity: Activity | None = None
@@ -173,12 +151,7 @@ class GroupFollower:
 def find_group(
     snapshots: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None
 ) -> Activity | None:
-    """How restless one group was; None if it has no snapshots.
-
-    Args:
-        snapshots: Its snapshots, in their order.
-        topics: See `find_rebalances`.
-    """
+    """How restless one group was, by its snapshots in their order; None if it has none."""
     follower = GroupFollower(topics)
     for snapshot in snapshots:
         follower.add(snapshot)

@@ -27,12 +27,9 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """What was possible.
+    """What was possible: how few partitions had to move, and how balanced loads could be.
 
-    Attributes:
-        partitions: How many partitions there were to assign.
-        moved: How many of them had to go to another member than they had before; None if it is unknown.
-        imbalance: The largest load less the smallest; None if it is unknown.
+    Either is None if it is unknown. `imbalance` is the largest load less the smallest.
     """
 
     partitions: int

@@ -54,7 +54,6 @@ class Election:
         return tuple(name for name, votes in self.votes.items() if votes == most and name != self.strategy)
 
     def __str__(self) -> str:
-        """The election in words."""
         votes = (f"{name} {count} of {len(self.ballots)} votes" for name, count in self.votes.items())
         lines = [f"{self.strategy}: {', '.join(votes)}"]
         if self.tied:

@@ -35,12 +35,8 @@ class EpochLook(NamedTuple):
 class Behind:
     """A member that has yet to do what the coordinator wants of it.
 
-    Attributes:
-        member: Its name.
-        epoch: The epoch that it has taken.
-        lets_go: What it has and is not to have.
-        takes: What it is to have and has not.
-        waits_for: The names of the others that have that still.
+    It still has what it `lets_go`, and does not have what it `takes` yet. `waits_for` names the others that
+    have that still.
     """
 
     member: str

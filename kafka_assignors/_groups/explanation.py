@@ -60,15 +60,10 @@ def explain(
     record_limit: int = RECORD_LIMIT,
     leader_client: Client | None = None,
 ) -> Explanation:
-    """Explain a group of the classic protocol; of one of no consumers, who is in it.
+    """Explain a group of the classic protocol by its newest record; of one of no consumers, who is in it.
 
-    Args:
-        group_id: Its id.
-        value: Its newest record.
-        topics: The partition ids of each topic that exists.
-        committed: The topics of which it has committed offsets.
-        record_limit: How large its record may be.
-        leader_client: The client that leads it; None to guess.
+    `committed` are the topics of which it has committed offsets. Without a `leader_client` its client is
+    guessed.
     """
     names = member_names(
         (member.member_id, member.group_instance_id, member.client_id, member.client_host)

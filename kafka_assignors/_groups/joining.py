@@ -50,19 +50,12 @@ class Look(NamedTuple):
 class OngoingRebalance:
     """A rebalance that is on. Members are named as in `MemberAccount.name`.
 
-    Attributes:
-        state: "PreparingRebalance": members are waited for; "CompletingRebalance": the leader is.
-        seen_seconds: For how long it was seen to be on.
-        last_generation_ms: When the last generation was written, in milliseconds since 1970: the rebalance
-            began later. None if there was none.
-        until_ms: Until when it is waited for at the latest; None if no member's rebalance timeout is known.
-        patience_ms: The longest rebalance timeout of the last generation's members that are there still.
-        unbroken: Whether it is sure that no round was broken off since the last generation. If it is not, and
-            members are waited for, nothing is known of who has joined.
-        joined: Who has joined.
-        unsure: Who may have joined or not.
-        gone: Who was in the last generation, and is no member any more.
-        leader: Who leads; None if that is not known.
+    In "PreparingRebalance" members are waited for, in "CompletingRebalance" the leader is. It began after the
+    last generation, which was written at `last_generation_ms` since 1970; None if there was none. It is
+    waited for until `until_ms` at the latest, None if no member's rebalance timeout is known. `patience_ms`
+    is the longest of these timeouts, of the last generation's members that are there still. It is `unbroken`
+    if surely no round was broken off since that generation. Otherwise nothing is known of who has joined
+    while members are waited for. `gone` are members of that generation that are no members any more.
     """
 
     state: Literal["PreparingRebalance", "CompletingRebalance"]
@@ -82,7 +75,6 @@ class OngoingRebalance:
         return self.unsure[0] if self.unbroken and len(self.unsure) == 1 else None
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         return fields_of(self, "missing")
 
 

@@ -62,15 +62,10 @@ record, but for members that use the classic protocol.
 
 @dataclass(slots=True)
 class _KnownMember:
-    """What is known of a member.
+    """What is known of a member: what it said, and what it has.
 
-    Attributes:
-        said: What it said.
-        has: What it has.
-        said_last: Whether what it said is newer than what it has.
-        due_us: Since when it is to say that it has what a newer target assignment gives it; None if it is
-            not, or said something since.
-        gone: Whether it took longer than the coordinator allows.
+    `due_us` is since when it is to say that it has what a newer target gives it. `gone` is a member that took
+    longer for that than the coordinator allows.
     """
 
     said: ConsumerGroupMemberMetadataValue | None = None
@@ -93,10 +88,7 @@ class Kip848Group:
     """What is known of a group of KIP-848; see the module.
 
     There is no snapshot before both its epoch and its assignment's are known, as where the log begins with
-    what compaction has left.
-
-    Args:
-        topic_names: The name of each topic by its id, a UUID or Java's text of it.
+    what compaction has left. `topic_names` are by id, a UUID or Java's text of it.
     """
 
     def __init__(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
@@ -117,12 +109,10 @@ class Kip848Group:
         self._ended: int | None = None
 
     def learn(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
-        """Take more names of topics."""
         for key, name in topic_names.items():
             self._names[key if isinstance(key, str) else uuid_text(key)] = name
 
     def add(self, record: ArchivedRecord, decoded: Record) -> None:
-        """Take the next record, of any type."""
         match decoded:
             case ConsumerGroupMetadata(value=value):
                 self._move_on(None if value is None else value.epoch, record.time_us)

@@ -61,10 +61,7 @@ HAND_OVER: Final = "hand-over of a cooperative rebalance"
 class Change:
     """Something that differs between two generations.
 
-    Attributes:
-        kind: What.
-        member: Whose doing it was: client id and host; empty if nobody's.
-        text: The same for people.
+    `member` is whose doing it was, by client id and host, empty if nobody's. `text` is for people.
     """
 
     kind: Kind
@@ -85,11 +82,9 @@ class WrittenRecord(Protocol):
 
 
 def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
-    """What differs between a generation and a later one; "coordinator moved" or "unknown" if nothing does.
+    """What differs between two generations; "coordinator moved" or "unknown" if nothing does.
 
-    Args:
-        before: The generation before: its last record, if there are several.
-        after: The later one.
+    Of several records of the earlier generation, `before` is the last.
     """
     found = [*_members(before, after), *_strategy(before, after), *_subscriptions(before, after)]
     found += _topics(before, after, alone=not found)

@@ -95,11 +95,7 @@ class Rebalance:
 
 
 def with_zones(row: Mapping[str, Any], *times: str) -> dict[str, Any]:
-    """A row, if its times have their zone.
-
-    Raises:
-        ValueError: One does not.
-    """
+    """Return a row whose times have their zones; raises ValueError of any other."""
     for name in times:
         if row[name].tzinfo is None:
             raise ValueError(
@@ -130,13 +126,8 @@ def find_rebalances(
 class Span:
     """A rebalance as a stretch of a group's snapshots; it may yet continue until it is returned.
 
-    Attributes:
-        before: The last snapshot before it.
-        began_us: When it began, in microseconds since 1970.
-        first_generation: The generation that it began with.
-        end: Its last snapshot; that before it as long as there is none.
-        reasons: All that changed in it.
-        unowned: Partitions that nobody had, and for how long in microseconds; a partition may be in several.
+    Until its first snapshot comes, `end` is the one before it. `unowned` are partitions that nobody had, and
+    for how long in microseconds; a partition may be in several.
     """
 
     before: Snapshot

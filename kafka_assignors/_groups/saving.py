@@ -49,14 +49,10 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
-    """What a change would have avoided.
+    """What a change would have avoided: what happened (`actual`) less the what-if `row` with the change.
 
-    Attributes:
-        row: The what-if row with the change.
-        actual: That of what happened.
-        rebalances: How many rebalances; negative if there had been more.
-        moved: How many moves of partitions.
-        unowned_seconds: How many partition-seconds without an owner.
+    Numbers are negative if there had been more. `moved` counts moves of partitions, `unowned_seconds` the
+    seconds of each partition without an owner.
     """
 
     row: WhatIf

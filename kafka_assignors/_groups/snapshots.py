@@ -35,14 +35,8 @@ _CONSUMERS: Final = frozenset({"consumer", KIP848})
 class ArchivedRecord(NamedTuple):
     """A record of `__consumer_offsets` as it was; times are in microseconds since 1970.
 
-    Attributes:
-        key: Its key.
-        value: Its value; None for a tombstone.
-        partition: Its partition.
-        offset: Its offset there.
-        time_us: When the broker wrote it.
-        leader_epoch: The partition's leader epoch: it rises when the coordinator moves; None if not known.
-        snapshot: What it says, if it was decoded already, with others at once; then it needs no bytes.
+    Its value is None for a tombstone. The leader epoch rises when the coordinator moves. A record that was
+    decoded already, with others at once, has a `snapshot` and needs no bytes.
     """
 
     key: bytes
@@ -57,18 +51,8 @@ class ArchivedRecord(NamedTuple):
 class SnapshotMember(NamedTuple):
     """A member in a snapshot. A tuple: of all objects here these are the most, and made the most often.
 
-    Attributes:
-        member_id: Its id.
-        instance_id: Of a static member.
-        client_id: Its client's name.
-        host: Where it connected from.
-        rack: The rack that it names.
-        topics: What it subscribes to; empty if that cannot be read.
-        claims: What it said it had when it joined, by topic. See `keep_claims`.
-        claimed_generation: The generation of that; -1 if it did not say.
-        assignment: What it was given.
-        session_timeout_ms: How long it may be silent; -1 if that is unknown.
-        rebalance_timeout_ms: How long others wait for it; -1 if that is unknown.
+    `topics` are empty if the subscription cannot be read. `claims` are what it said it had when it joined, in
+    `claimed_generation`; see `keep_claims`. Numbers are -1 if they are unknown, and timeouts in milliseconds.
     """
 
     member_id: str

@@ -15,11 +15,7 @@ _ALWAYS = -(2**63)
 class SeenTopic(NamedTuple):
     """A topic, and when the cluster had it so; one that stayed as it was is not noted again.
 
-    Attributes:
-        topic: Its name.
-        topic_id: Its id, as Java prints a Uuid.
-        partitions: How many it had; 0 if it was gone.
-        seen: When the cluster said so.
+    The id is as Java prints a Uuid. A topic that is gone has 0 partitions.
     """
 
     topic: str
@@ -31,9 +27,8 @@ class SeenTopic(NamedTuple):
 class TopicsSeen:
     """The number of partitions of topics over time.
 
-    Args:
-        counts: Topic -> since when, in microseconds since 1970, it has had so many; 0 for none any more.
-            Ascending in time.
+    Each topic has a list of since when, in microseconds since 1970, it has had so many; 0 for none any more.
+    The list ascends in time.
     """
 
     def __init__(self, counts: Mapping[str, Sequence[tuple[int, int]]]) -> None:

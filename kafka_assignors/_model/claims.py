@@ -116,7 +116,6 @@ class ClaimTable:
         return both.renumbered(np.arange(self.claimants), self.claimants)
 
     def claims(self) -> list["TableClaims"]:
-        """Each claim, in order."""
         return [TableClaims(self, number) for number in range(self.claimants)]
 
 
@@ -161,13 +160,9 @@ def _array(claimed: Collection[int]) -> IntArray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Claimed:
-    """What members claim, and what stands beside it.
+    """What members claim, and what stands beside it, each (M,).
 
-    Attributes:
-        table: The claims of all members.
-        generations: (M,) in which generation each owned what it claims.
-        holds: (M,) whether it holds it now.
-        weights: (M,) its weight.
+    `generations` are those in which they owned what they claim. `holds` is whether they hold it now.
     """
 
     table: ClaimTable
@@ -178,12 +173,9 @@ class Claimed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Existing:
-    """The partitions that exist.
+    """The partitions that exist: the ids (N,) of each, ascending in a topic.
 
-    Attributes:
-        topics: The number of each topic.
-        ids: (N,) the id of each partition in its topic, ascending in a topic.
-        bounds: (T + 1,) the partitions of topic t are bounds[t]..bounds[t + 1] - 1.
+    The partitions of topic t are bounds[t]..bounds[t + 1] - 1.
     """
 
     topics: Mapping[str, int]
@@ -218,11 +210,8 @@ class Existing:
 class Claims:
     """The claims on partitions that exist, one entry a (partition, member); parallel arrays.
 
-    Attributes:
-        partition, member: Who claims what.
-        generation: In which generation the member owned it.
-        subscribed: Whether the member still subscribes to the topic.
-        held: Whether it holds the partition at this moment.
+    `generation` is the one in which the member owned it, `held` whether it holds it at this moment.
+    `subscribed` is whether it still subscribes to the topic.
     """
 
     partition: IntArray

@@ -50,16 +50,9 @@ class Member:
 class Members(Sequence[Member]):
     """The members of a group as columns. As a sequence it makes them one by one, for who asks.
 
-    Attributes:
-        ids: Their member ids.
-        instance_ids: Their instance ids, None for dynamic members.
-        topics: The different sets of topics.
-        topics_of: (M,) which of these each member subscribes to.
-        racks: Their racks.
-        claims: What they claim.
-        generations: (M,) in which generation they owned it.
-        holds: (M,) whether they hold it now.
-        weights: (M,) their weights.
+    Instance ids are None for dynamic members. `topics_of` (M,) is which of the different sets of topics each
+    subscribes to. `generations` (M,) are those in which they owned what they claim, `holds` (M,) whether they
+    hold it now. `weights` is (M,), too.
     """
 
     ids: Sequence[str]
@@ -124,10 +117,8 @@ class Members(Sequence[Member]):
     def in_order(self) -> Self:
         """Static members by instance id, then dynamic ones by member id (Kafka's MemberInfo).
 
-        Strings compare by their UTF-16 units, as Java's do, so that every leader sees one order.
-
-        Raises:
-            ValueError: Two members have one member id, or a member's weight is out of range.
+        Strings compare by their UTF-16 units, as Java's do, so that every leader sees one order. Raises
+        ValueError if two members have one member id, or a member's weight is out of range.
         """
         if len(set(self.ids)) != len(self.ids):
             twice = sorted({name for name in self.ids if list(self.ids).count(name) > 1})

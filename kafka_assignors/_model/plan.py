@@ -142,18 +142,11 @@ class Plan:
 
 
 def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray | None = None) -> None:
-    """Make sure that a plan may be sent.
+    """Make sure that a plan may be sent; raises InvalidPlanError with the first fault found.
 
-    Every partition that exists stands in it, once, and goes to a subscriber; every member has an entry.
-
-    Args:
-        plan: The plan.
-        group: The group that it must be for.
-        shared: Whether several members may have one partition (broadcast); each at most once even so.
-        held_back: Partitions that nobody gets in this round of a cooperative rebalance.
-
-    Raises:
-        InvalidPlanError: With the first fault found.
+    Every partition that exists stands in it, once, and goes to a subscriber; every member has an entry. If it
+    is shared (broadcast), several members may have one partition, each at most once even so. What is
+    `held_back` nobody gets in this round of a cooperative rebalance.
     """
     if plan.group is not group:
         raise InvalidPlanError("the plan is for another group")

@@ -20,7 +20,6 @@ class Names(dict[str, int]):
         return number
 
     def numbers(self, names: Collection[str]) -> IntArray:
-        """The number of each of some names."""
         return np.fromiter(map(self.__getitem__, names), dtype=np.int64, count=len(names))
 
 
@@ -28,10 +27,8 @@ class Names(dict[str, int]):
 class TopicSets(Sequence[frozenset[str]]):
     """Sets of names. As a sequence it makes them one by one, for who asks.
 
-    Attributes:
-        names: The names that come in them, each once.
-        bounds: (K + 1,) set k has the entries bounds[k]..bounds[k + 1] - 1.
-        entries: (P,) places in `names`. One may come twice in a set.
+    Set k has the entries bounds[k]..bounds[k + 1] - 1. `entries` (P,) are places in `names`, which has each
+    name once. One may come twice in a set.
     """
 
     names: Sequence[str]
@@ -89,12 +86,9 @@ def _each_once(keys: IntArray, end: int) -> IntArray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopicNumbers:
-    """Different sets of topics as their numbers.
+    """Different sets of topics as their numbers, ascending in a set, each once.
 
-    Attributes:
-        topics: How many topics there are.
-        bounds: (K + 1,) set k has numbers[bounds[k]:bounds[k + 1]].
-        numbers: (P,) topic numbers, ascending in a set, each once.
+    Set k has numbers[bounds[k]:bounds[k + 1]]. `topics` is how many topics there are.
     """
 
     topics: int
@@ -107,9 +101,8 @@ class TopicNumbers:
     ) -> tuple[Self, IntArray]:
         """Number the topics in sets; names without a number are left out. See `Group.of` for the tick.
 
-        Returns:
-            The different sets that there are then, in the order in which they come first. And for each set
-            given, which of them it is.
+        Returns the different sets that there are then, in the order in which they come first. With them
+        comes, for each set given, which of them it is.
         """
         topics = len(topic_numbers)
         number = np.array([topic_numbers.get(name, -1) for name in sets.names], dtype=np.int64)
@@ -172,6 +165,5 @@ class TopicNumbers:
         return found
 
     def tuples(self) -> tuple[tuple[int, ...], ...]:
-        """The sets as tuples."""
         numbers = self.numbers.tolist()
         return tuple(tuple(numbers[start:stop]) for start, stop in pairwise(self.bounds.tolist()))

@@ -55,13 +55,10 @@ def unevenness(loads: Mapping[str, int], weights: Weights | None = None) -> Frac
 class Settled:
     """A rebalance from when members or topics changed until every partition had an owner again.
 
-    Attributes:
-        generations: The generations that it took, two or more of them where partitions were handed over
-            cooperatively.
-        start: When the first member asked for the first of them.
-        end: When the last member had its assignment in the last of them.
-        moves: The partitions that were taken from members that are still there and still subscribe.
-        least: How many would have had to be taken at the least, for the best balance.
+    It begins when the first member asks for its first generation. It ends when the last member has its
+    assignment of the last; partitions that are handed over cooperatively take two or more. `moves` are of
+    partitions taken from members that are still there and still subscribe, `least` how many had to be taken
+    for the best balance.
     """
 
     generations: tuple[int, ...]

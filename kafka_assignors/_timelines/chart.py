@@ -39,7 +39,6 @@ def chart(
     since: float | None,
     until: float | None,
 ) -> str:
-    """See `Timeline.chart`."""
     begin = timeline.begin if since is None else since
     end = max(begin, timeline.end if until is None else until)
     owned = by_partition(timeline.ownership(reading))

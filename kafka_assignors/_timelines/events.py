@@ -526,11 +526,7 @@ _KINDS: Final[Mapping[str, type[Event]]] = {one.kind: one for one in Event.__arg
 
 
 def read_event(member: str, report: Mapping[str, Any]) -> Event:
-    """Decode an event as a member's process writes it.
-
-    Raises:
-        ValueError: There is no such kind, or it has no such field.
-    """
+    """Decode an event as a member's process writes it; raises ValueError of an unknown kind or field."""
     rest = dict(report)
     kind = rest.pop("event")
     if kind not in _KINDS:

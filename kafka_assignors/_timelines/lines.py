@@ -44,7 +44,6 @@ def lines_of(events: Iterable[Event], begin: float) -> Iterator[str]:
 
 
 def line(event: Event, begin: float) -> str:
-    """One event, in full."""
     return f"{event.time - begin:8.3f} {event}"
 
 

@@ -91,7 +91,6 @@ class _Scale:
 
     @property
     def row(self) -> float:
-        """The height of a row."""
         return self.height / max(len(self.rows), 1)
 
     @property
@@ -104,7 +103,6 @@ class _Scale:
 
 
 def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: str) -> None:
-    """See `Timeline.draw`."""
     owned = timeline.ownership(reading)
     rows = {partition: row for row, partition in enumerate(sorted({one.partition for one in owned}))}
     scale = _Scale(begin=timeline.begin, end=timeline.end, rows=rows)

@@ -57,11 +57,8 @@ def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tup
     """The generations in ascending order. Those that no member lived to see assigned are left out.
 
     A member subscribes to what it named when it asked to join, or else to what it was asked to subscribe to.
-    If neither was reported, it subscribes to all topics.
-
-    Args:
-        events: In the order of time.
-        identity: Who each member is to the group.
+    If neither was reported, it subscribes to all topics. Events are in the order of time; `identity` tells
+    who each member is to the group.
     """
     asked: dict[str, float] = {}
     topics: dict[str, _Topics] = {}

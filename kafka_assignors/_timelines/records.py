@@ -97,7 +97,6 @@ class Silence(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long."""
         return self.end - self.start
 
 

@@ -45,10 +45,8 @@ UNREADABLE: Final = -1
 class PartitionLists:
     """Partition lists, read.
 
-    Attributes:
-        table: The lists as claims; one that cannot be read is empty.
-        lengths: (K,) how many bytes each has, `UNREADABLE` for one that cannot be read.
-        tails: (K, 2) the two int32 that follow it; 0 for each that is not there.
+    One that cannot be read is empty in the table, and its length in bytes is `UNREADABLE`. `tails` (K, 2) are
+    the two int32 that follow each; 0 for each that is not there.
     """
 
     table: ClaimTable
@@ -113,18 +111,11 @@ def read_assignments(blobs: list[bytes]) -> tuple[ClaimTable, list[int]]:
 def write_partition_lists(
     names: Sequence[str], topics: IntArray, ids: IntArray, bounds: IntArray, *, head: bytes, tail: bytes
 ) -> list[bytes]:
-    """Write many partition lists.
+    """Write many partition lists, each with a head and a tail of bytes.
 
-    Args:
-        names: The names of the topics.
-        topics: (S,) the number of the topic of each partition; those of a topic stand together.
-        ids: (S,) its partition id.
-        bounds: (K + 1,) list k has the partitions bounds[k]..bounds[k + 1] - 1.
-        head: Bytes before each list.
-        tail: Bytes behind it.
-
-    Raises:
-        ValueError: A name has more than 32,767 bytes.
+    `topics` and `ids` (S,) are the topic's number and the id of each partition; those of a topic stand
+    together. List k has the partitions bounds[k]..bounds[k + 1] - 1. Raises ValueError for a name of more
+    than 32,767 bytes.
     """
     encoded = [encode_string(name) for name in names]
     if _compiled is not None:
@@ -145,8 +136,7 @@ def write_partition_lists(
 def encode_partition_list(topics: Iterable[tuple[str, bytes]]) -> bytes:
     """Write one partition list, of names and partition ids as big-endian int32.
 
-    Raises:
-        ValueError: A name has more than 32,767 bytes.
+    Raises ValueError for a name of more than 32,767 bytes.
     """
     return _partition_list([(encode_string(name), ids) for name, ids in topics])
 
@@ -161,8 +151,7 @@ def _partition_list(topics: Sequence[tuple[bytes, bytes]]) -> bytes:
 def write_topics(names: Collection[str]) -> bytes:
     """Write a ConsumerProtocolSubscription v0 to some topics, as short as it can be.
 
-    Raises:
-        ValueError: A name has more than 32,767 bytes.
+    Raises ValueError for a name of more than 32,767 bytes.
     """
     return b"".join((bytes(2), INT32.pack(len(names)), *map(encode_string, names), INT32.pack(-1)))
 
@@ -175,16 +164,10 @@ NOT_SAID: Final = -(2**40)
 class Subscriptions:
     """What ConsumerProtocolSubscriptions of many members say, as columns.
 
-    Attributes:
-        topics: The different sets of topics.
-        topics_of: (M,) which of these each member subscribes to.
-        user_data: The user data of each member; empty for null.
-        owned: The owned partitions of each; none below v1.
-        generations: (M,) the generation of each, `NOT_SAID` below v2.
-        racks: The rack of each, None if there is none.
-        unreadable: The numbers of members that cannot be read; they subscribe to nothing.
-        strange: The numbers of others, with something in them that Kafka never writes: a null among the
-            topics, or owned partitions that cannot be read.
+    `topics_of` (M,) is which of the different sets of topics each member subscribes to. User data is empty
+    for null. Nothing is owned below v1, generations are `NOT_SAID` below v2. Members that are `unreadable`
+    subscribe to nothing. Others are `strange`, with something in them that Kafka never writes: a null among
+    the topics, or owned partitions that cannot be read. Both are numbers of members.
     """
 
     topics: TopicSets

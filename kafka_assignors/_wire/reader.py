@@ -38,11 +38,7 @@ _SHOWN: Final = 60
 
 
 def encode_string(text: str) -> bytes:
-    """Write a string.
-
-    Raises:
-        ValueError: It has more than 32,767 bytes.
-    """
+    """Write a string. Raises ValueError if it has more than 32,767 bytes."""
     raw = text.encode()
     if len(raw) > LONGEST_TEXT:
         raise ValueError(
@@ -77,10 +73,8 @@ class AssignmentFields(NamedTuple):
 class Reader:
     """Reads bytes from the front, and never past the end.
 
-    Each method's `what` is what it reads, for the error.
-
-    Raises:
-        UnreadableError: From every method, for what cannot be.
+    Each method's `what` is what it reads, for the error. Every method raises UnreadableError for what cannot
+    be.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -89,11 +83,9 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """How many bytes are left."""
         return len(self.data) - self.place
 
     def take(self, size: int, what: str) -> bytes:
-        """The next bytes."""
         if size < 0:
             raise UnreadableError(f"{what} is negative ({size})")
         taken = self.data[self.place : self.place + size]
@@ -103,11 +95,9 @@ class Reader:
         return taken
 
     def int16(self, what: str) -> int:
-        """The next two bytes."""
         return self.number(INT16, what)
 
     def int32(self, what: str) -> int:
-        """The next four bytes."""
         return self.number(INT32, what)
 
     def number(self, kind: struct.Struct, what: str) -> int:
@@ -171,7 +161,6 @@ class Reader:
         return None if size == -1 else self.take(size, what)
 
     def partition_list(self) -> list[tuple[str, list[int]]]:
-        """Topics and their partition ids."""
         listed = []
         for _ in range(self.count(6, "topics")):
             name = self.text("a topic's name")

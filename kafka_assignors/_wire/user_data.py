@@ -42,12 +42,10 @@ UserDataError = UnreadableError
 
 @dataclass(frozen=True, slots=True)
 class StickyUserData:
-    """A member's prior assignment.
+    """A member's prior assignment; ids by topic in the order in which they were sent, not checked at all.
 
-    Attributes:
-        claims: Partition ids by topic, in the order in which they were sent, not checked in any way.
-        generation: The generation of that assignment, `NO_GENERATION` in layouts without one.
-        weight: The member's weight; 1 if it says none, or one that is none.
+    The generation is `NO_GENERATION` in layouts without one. The weight is 1 if none is said, or one that is
+    none.
     """
 
     claims: Mapping[str, Collection[int]]
@@ -74,11 +72,8 @@ def encode_sticky(claims: Mapping[str, Collection[int]], generation: int, weight
 class AllUserData:
     """The prior assignments of many members.
 
-    Attributes:
-        table: What each of them claims; nothing in no bytes, or in bytes that cannot be read.
-        generations: (M,) the generation of each, `NO_GENERATION` in layouts without one.
-        weights: (M,) the weight of each.
-        faults: Why those that cannot be read cannot, by number.
+    What cannot be read, or has no bytes, claims nothing; `faults` says why, by the member's number.
+    `generations` and `weights` are (M,). A generation is `NO_GENERATION` in layouts without one.
     """
 
     table: ClaimTable
@@ -116,20 +111,12 @@ def decode_all(data: Sequence[bytes]) -> AllUserData:
 
 
 def decode_sticky(data: bytes) -> StickyUserData:
-    """Read a prior assignment in whichever layout accounts for every byte.
-
-    Raises:
-        UserDataError: No layout does.
-    """
+    """Read a prior assignment in whichever layout accounts for every byte, or raise UserDataError."""
     return _read_any(data)[1]
 
 
 def layout_of(data: bytes) -> Layout:
-    """In which layout a prior assignment is written.
-
-    Raises:
-        UserDataError: In none that is known.
-    """
+    """In which layout a prior assignment is written; raises UserDataError if in none that is known."""
     return _read_any(data)[0]
 
 

@@ -97,12 +97,9 @@ class UnknownPartitionsError(KafkaAssignorsError, errors.CommitFailedError):
 class EagerCoordinator(GroupCoordinator):
     """aiokafka's, eager, which joins once for all of its strategies.
 
-    Attributes:
-        cooperative: Whether members keep their partitions through a rebalance.
-        leads_beside_the_loop: Plans in a thread.
-        joining: Whether a JoinGroup or SyncGroup is on its way.
-        asking: Whether a JoinGroup is on its way.
-        syncing: Whether the group has a new generation, and waits for its plan.
+    A cooperative one's members keep their partitions through a rebalance. While it is `joining`, a JoinGroup
+    or SyncGroup is on its way; while `asking`, a JoinGroup is. While it is `syncing`, the group has a new
+    generation, and waits for its plan.
     """
 
     cooperative = False
@@ -336,8 +333,7 @@ class EagerCoordinator(GroupCoordinator):
     ) -> None:
         """As aiokafka's, which tries for ever to commit for a partition whose topic was deleted (1095).
 
-        Raises:
-            UnknownPartitionsError: The broker does not know partitions, and went on so for a while.
+        Raises UnknownPartitionsError if the broker does not know partitions, and went on so for a while.
         """
         await self._commit(assignment, offsets, NEWS)
 
@@ -441,7 +437,6 @@ class CooperativeCoordinator(EagerCoordinator):
         return frozenset() if self._lasting is None else frozenset(self._lasting.tps)
 
     async def close(self) -> None:
-        """As aiokafka's."""
         self._stop_listening()
         await super().close()
         self._stop_listening()  # a rebalance may have ended meanwhile
@@ -644,7 +639,6 @@ class CooperativeCoordinator(EagerCoordinator):
         return answer
 
     def _confirm(self, sent: float, *, awaited: bool = False) -> None:
-        """As `Certainty.confirm`."""
         self._certainty.confirm(sent, awaited=awaited)
         if self._lasting is not None:
             self._lasting.confirm(self._certainty.until)
@@ -720,11 +714,8 @@ class CooperativeCoordinator(EagerCoordinator):
 class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
     """Offsets of a commit, which may be tried again when some of the partitions have gone.
 
-    A partition that has gone and come back may have been committed by another consumer in between.
-
-    Attributes:
-        sent: The partitions of the last try.
-        revoked: Those that were left out of a try, as they are gone.
+    A partition that has gone and come back may have been committed by another consumer in between. `sent` are
+    those of the last try. `revoked` were left out of a try, as they are gone.
     """
 
     def __init__(
@@ -762,10 +753,8 @@ def _only(
 def _without_unknown(answer: Any) -> Any:
     """The answer to a commit without the partitions that the broker does not know.
 
-    Other errors come first: whatever is sent again then has those partitions, too.
-
-    Raises:
-        UnknownPartitionsError: All others are stored.
+    Other errors come first: whatever is sent again then has those partitions, too. If all others are stored,
+    this raises UnknownPartitionsError.
     """
     unknown = frozenset(
         TopicPartition(topic, number)

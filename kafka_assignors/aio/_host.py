@@ -44,7 +44,6 @@ class AiokafkaHost(CoordinatorHost):
 
     @property
     def heartbeat_interval(self) -> float:
-        """As `Host`: `heartbeat_interval_ms`."""
         return float(self.coordinator._heartbeat_interval_ms) / 1000  # noqa: SLF001
 
     @property
@@ -78,11 +77,9 @@ class Topics:
         }
 
     def partitions_for_topic(self, topic: str) -> Collection[int] | None:
-        """The partition ids of a topic, or None."""
         return self._partitions.get(topic) or None
 
     def brokers(self) -> list[RackedBroker]:
-        """All brokers."""
         return [RackedBroker(node, rack) for node, rack in self._racks]
 
     def is_replica_node(self, partition: TopicPartition, node: int) -> bool:

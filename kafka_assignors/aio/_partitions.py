@@ -87,8 +87,7 @@ class WithheldPartitionState(TopicPartitionState):
 class LastingAssignment(Assignment):
     """An assignment whose partitions change; those that stay keep state, records and fetches.
 
-    Attributes:
-        lost: Whether the consumer fell out of its group, and the listener has not heard of it yet.
+    It is `lost` if the consumer fell out of its group, and the listener has not heard of it yet.
     """
 
     def __init__(self) -> None:
@@ -183,8 +182,7 @@ class ConsumerSubscriptionState(SubscriptionState):
     def check_assigned(self, *partitions: TopicPartition) -> None:
         """Make sure that these partitions are assigned; without any, that there are some.
 
-        Raises:
-            IllegalStateError: They are not; the message says what to wait for.
+        Raises IllegalStateError if they are not; the message says what to wait for.
         """
         missing = [one for one in partitions if not self.is_assigned(one)]
         if missing or not (partitions or self.assigned_partitions()):

@@ -166,11 +166,7 @@ _NAMED_IN_START: Final = "GroupCoordinator"
 
 
 def release() -> str:
-    """The aiokafka that is installed.
-
-    Raises:
-        ImportError: There is none.
-    """
+    """The aiokafka that is installed; raises ImportError if there is none."""
     try:
         import aiokafka  # noqa: PLC0415 - it may be missing
     except ImportError as error:
@@ -179,11 +175,7 @@ def release() -> str:
 
 
 def check(installed: str) -> None:
-    """Make sure that a release of aiokafka is one that was tried.
-
-    Raises:
-        ImportError: It is not.
-    """
+    """Make sure that a release of aiokafka is one that was tried; raises ImportError if it is not."""
     if ".".join(re.findall(r"\d+", installed)[:2]) not in TRIED:
         raise ImportError(
             f"kafka_assignors.aio goes with {' and '.join(TRIED)}, and {installed} is installed: {_INSTALL}"
@@ -203,9 +195,8 @@ def _kept_by(kind: Any) -> set[str]:
 def functions() -> dict[str, Any]:
     """All functions that are relied on, by name.
 
-    Raises:
-        ImportError: One is missing, or what an object keeps is, or the consumer does not start with the
-            coordinator that it names.
+    Raises ImportError if one is missing, or what an object keeps is. So it does if the consumer does not
+    start with the coordinator that it names.
     """
     found: dict[str, Any] = {}
     for module, names in RELIED_ON.items():

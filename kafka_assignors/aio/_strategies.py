@@ -67,8 +67,7 @@ class Strategy:
     def metadata(self, topics: Collection[str]) -> bytes:
         """What this member sends to the leader, as a ConsumerProtocolSubscription v3.
 
-        Raises:
-            KafkaConfigurationError: The object belongs to another consumer.
+        Raises KafkaConfigurationError if the object belongs to another consumer.
         """
         host = _calling()
         lead_beside_the_loop(host.coordinator)
@@ -77,11 +76,7 @@ class Strategy:
         return told
 
     def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
-        """Aiokafka's way to plan, which has neither members' bytes nor time: not taken.
-
-        Raises:
-            RuntimeError: Always.
-        """
+        """Raise RuntimeError: aiokafka's way to plan has neither members' bytes nor time."""
         del cluster, members
         raise RuntimeError(f"{self!r} plans for the members of an AIOKafkaConsumer only; see leader.lead")
 
@@ -111,8 +106,7 @@ class _JoinedMember:
 def lead_beside_the_loop(coordinator: Any) -> None:
     """Let a coordinator plan in a thread, if the group has one of these strategies; once for each.
 
-    Raises:
-        RuntimeError: This release of aiokafka plans in another way.
+    Raises RuntimeError if this release of aiokafka plans in another way.
     """
     kind, own = type(coordinator), vars(coordinator)
     if _PERFORMS in own or getattr(kind, "leads_beside_the_loop", False):

@@ -46,12 +46,10 @@ _MAX_STRING: Final = 2**15 - 1  # a string's length is an int16 on the wire
 class _Consumer:
     """What an assignor knows of its one consumer, and of the group that this leads.
 
-    Attributes:
-        known: Gives the consumer's host as long as it is alive; None for an assignor without a consumer.
-        memory: What it claims when it joins.
-        hand_over: The leader's state between the rounds of a cooperative rebalance.
-        tries: How often in a row each topic had no metadata.
-        wait: In which generation, and until when, to wait for metadata.
+    `known` gives the consumer's host as long as it is alive; None for an assignor without one. `memory` is
+    what it claims when it joins. `hand_over` is the leader's state between the rounds of a cooperative
+    rebalance. `tries` is how often in a row each topic had no metadata, `wait` in which generation, and until
+    when, to wait for it.
     """
 
     known: Callable[[], Host | None] | None = None

@@ -63,11 +63,10 @@ _AT_ONCE: Final = (
 
 
 def install(coordinator: Any) -> bool:
-    """Let a consumer read on while it joins; once is enough.
+    """Let a consumer read on while it joins; once is enough. Returns whether it does.
 
-    Returns:
-        Whether it does. An eager consumer does not, nor one whose joins are completed in the other way. Nor
-        does it if this release of kafka-python differs from what was tried.
+    An eager consumer does not, nor one whose joins are completed in the other way. Nor does it if this
+    release of kafka-python differs from what was tried.
     """
     if isinstance(coordinator, FlowingCoordinator):
         return True
@@ -173,8 +172,7 @@ class FlowingCoordinator(MemberCoordinator):
     async def _step(self, timeout_ms: float | None) -> bool:
         """Give up what has to be, begin a join, take its assignment, or have the coordinator confirm.
 
-        Returns:
-            Whether the poll may look for records.
+        Returns whether the poll may look for records.
         """
         timer = Timer(timeout_ms)
         while self._is_joining and not self._is_leaving:
@@ -275,8 +273,7 @@ class FlowingCoordinator(MemberCoordinator):
     async def _end_join(self) -> None:
         """Take the assignment of a join that has ended, or see to its error.
 
-        Raises:
-            KafkaError: One that no other try would mend, or that of a listener.
+        Raises a KafkaError that no other try would mend, or that of a listener.
         """
         task, self._join_task = self._join_task, None
         flow = self._flow

@@ -214,12 +214,9 @@ class MemberCoordinator(ConsumerCoordinator):
             )
 
     async def _revoke(self, revoked: Collection[TopicPartition]) -> Exception | None:
-        """Stop delivery, commit, call the listener and give partitions up.
+        """Stop delivery, commit, call the listener and give partitions up. Returns what the listener raised.
 
         Meanwhile a pattern may lose topics. Their partitions go with the rest, and the listener hears it.
-
-        Returns:
-            What the listener raised.
         """
         if not revoked:
             return None

@@ -13,17 +13,12 @@ from kafka_assignors.assignors._membership.phases import Event, Phase, after
 
 
 class FlowState:
-    """Where one consumer is in its group.
+    """Where one consumer is in its group, and until when it is certain of its partitions.
 
-    Attributes:
-        certainty: Until when its partitions are its own.
-        phase: As `Phase`.
-        asked_again: Whether it was asked to join again since JoinGroup was answered. kafka-python's
-            `rejoin_needed` is true until the assignment is taken, and is this from then on.
-        not_before: When the next join may begin.
-        listens_until: Until when it sends heartbeats sooner than due.
-        commits: Commits that are not answered yet, in order.
-        former_join: The join that was on its way when it last left its group.
+    `asked_again` is whether it was asked to join again since JoinGroup was answered. kafka-python's
+    `rejoin_needed` is true until the assignment is taken, and is this from then on. The next join may begin
+    at `not_before`. Until `listens_until` it sends heartbeats sooner than due. `commits` are not answered
+    yet, in order. `former_join` was on its way when it last left its group.
     """
 
     def __init__(self, certainty: Certainty) -> None:
@@ -54,12 +49,9 @@ class FlowState:
 class Commit(dict[TopicPartition, OffsetAndMetadata]):
     """Offsets of a commit, which may be sent again when some of the partitions are gone.
 
-    A partition that has gone and come back may have been committed by another consumer in between.
-
-    Attributes:
-        done: A future, done once the commit is answered.
-        sent_in: The generation in which it was sent last.
-        revoked: The partitions that were left out.
+    A partition that has gone and come back may have been committed by another consumer in between. `done` is
+    a future, done once the commit is answered. `sent_in` is the generation of the last try, `revoked` what it
+    left out.
     """
 
     def __init__(
@@ -84,8 +76,7 @@ class Commit(dict[TopicPartition, OffsetAndMetadata]):
 class JoinsApart:
     """kafka-python's connection manager, as the coordinator sees it: joins have a connection of their own.
 
-    Attributes:
-        apart: Whether they have. After one that could not connect they have not, until one succeeds.
+    After one that could not connect they are not `apart`, until one succeeds.
     """
 
     def __init__(self, manager: Any, flow: FlowState, group_id: str) -> None:
@@ -99,7 +90,6 @@ class JoinsApart:
         return getattr(self._manager, name)
 
     def send(self, request: Any, node_id: Any = None, request_timeout_ms: Any = None) -> Any:
-        """As the manager's."""
         if isinstance(request, JoinGroupRequest):
             self._flow.on(Event.JOIN_SENT)
         if self.apart and isinstance(request, JoinGroupRequest | SyncGroupRequest):

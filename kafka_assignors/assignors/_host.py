@@ -61,7 +61,6 @@ class KafkaPythonHost(CoordinatorHost):
 
     @property
     def heartbeat_interval(self) -> float:
-        """As `Host`: `heartbeat_interval_ms`."""
         return float(self.coordinator.config["heartbeat_interval_ms"]) / 1000
 
     @property

@@ -74,9 +74,7 @@ def encode_assignments(
 ) -> dict[str, EncodedAssignment]:
     """The assignment of every member by member id; topics ascending, of each those first that it had.
 
-    Args:
-        plan: What they get.
-        user_data: The user data of some members, by their numbers; the others get none.
+    `user_data` is of some members, by their numbers; the others get none.
     """
     group = plan.group
     encoded = write_partition_lists(
@@ -103,11 +101,8 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 def subscriptions(decoded: Sequence[Any], tick: Tick = go_on) -> Subscriptions:
     """The columns of ConsumerProtocolSubscriptions that kafka-python has decoded.
 
-    Nulls, which its decoder lets pass, are no topics. librdkafka's empty rack is none.
-
-    Args:
-        decoded: The subscriptions.
-        tick: Called again and again meanwhile, for each member at the least; it may raise to give up.
+    Nulls, which its decoder lets pass, are no topics. librdkafka's empty rack is none. The tick is called for
+    each member at the least; it may raise to give up.
     """
     names, sets = Names(), dict[bytes, IntArray]()
     number_of: dict[bytes, int] = {}

@@ -24,11 +24,7 @@ OLDEST: Final = (3, 0, 12)
 
 
 def check(version: str) -> None:
-    """Make sure that a release of kafka-python is new enough.
-
-    Raises:
-        ImportError: It is not.
-    """
+    """Make sure that a release of kafka-python is new enough; raises ImportError if it is not."""
     if tuple(map(int, re.findall(r"\d+", version)[:3])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ImportError(
@@ -46,10 +42,8 @@ from kafka.future import Future  # noqa: E402 - an older release has none, and w
 class Part:
     """What one change to a consumer needs of its coordinator.
 
-    Attributes:
-        cost: What a consumer that is left unchanged does, for the warning.
-        methods: Methods of the coordinator, and their parameters without `self`.
-        attributes: What it keeps, by dotted names from the coordinator on.
+    `cost` is what a consumer that is left unchanged does, for the warning. Methods have their parameters
+    without `self`; attributes are dotted names from the coordinator on.
     """
 
     cost: str

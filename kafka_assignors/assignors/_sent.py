@@ -23,14 +23,7 @@ _Assign = TypeVar("_Assign", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sent:
-    """What members sent.
-
-    Attributes:
-        ids: Their member ids.
-        instance_ids: Their instance ids; None or empty for dynamic members.
-        subscriptions: What their subscriptions say.
-        size: About how many bytes these have together.
-    """
+    """What members sent. Instance ids are None or empty for dynamic members; `size` is about all bytes."""
 
     ids: Sequence[str]
     instance_ids: Sequence[str | None]
@@ -41,8 +34,7 @@ class Sent:
     def by(cls, members: Sequence[Any]) -> Self:
         """What members sent that kafka-python gives to an assignor.
 
-        Args:
-            members: `AllMembers` alone, or JoinGroupResponseMember objects with decoded metadata.
+        They are `AllMembers` alone, or JoinGroupResponseMember objects with decoded metadata.
         """
         match members:
             case [AllMembers(sent=cls() as sent)]:
@@ -64,10 +56,8 @@ class Sent:
 class AllMembers:
     """Stands for all members while kafka-python's leader decodes what they sent.
 
-    Attributes:
-        members: The members, whose `metadata` is bytes.
-        sent: What they sent.
-        metadata: A subscription to all their topics; kafka-python puts the decoded one in its place.
+    The members' `metadata` is bytes. Its own is a subscription to all their topics; kafka-python puts the
+    decoded one in its place.
     """
 
     __slots__ = ("members", "metadata", "sent")

@@ -51,7 +51,6 @@ def find_coordinator(cluster: Cluster, group_id: str) -> GroupCoordinator:
 
 
 def coordinator_of(admin: Admin, group_id: str) -> GroupCoordinator:
-    """See `find_coordinator`."""
     try:
         (described,) = admin.ask(lambda client: client.describe_topics([GROUPS_TOPIC]))
     except KafkaError as error:

@@ -63,12 +63,9 @@ class OtherProtocolError(NoSuchGroupError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRecord:
-    """A record of a group.
+    """A record of a group, written at `time_ms` since 1970.
 
-    Attributes:
-        time_ms: When it was written, in milliseconds since 1970.
-        value: What the group was like.
-        leader_epoch: The leader epoch of the log: it rises when the coordinator moves; None if not known.
+    The leader epoch of the log rises when the coordinator moves; None if not known.
     """
 
     time_ms: int
@@ -92,14 +89,9 @@ class LiveRecord:
 class LiveGroup:
     """A group on its cluster.
 
-    Attributes:
-        group_id: Its id.
-        looks: How its coordinator described it, at least once; several times if it was in a rebalance.
-        coordinator: Its coordinator.
-        records: Its records that are still in the log, the newest last: at most as many as were asked for.
-        record_limit: How large they may be.
-        topics: The topics that there are.
-        committed: The offsets that it has committed.
+    `looks` are how its coordinator described it, at least once; several times if it was in a rebalance.
+    `records` are those still in the log, the newest last: at most as many as were asked for, and no larger
+    than a limit.
     """
 
     group_id: str
@@ -127,7 +119,6 @@ class LiveGroup:
 
     @property
     def joining(self) -> OngoingRebalance | None:
-        """The rebalance that is on."""
         last = self.records[-1] if self.records else None
         return find_joining(
             self.looks, None if last is None else last.value, None if last is None else last.time_ms
@@ -138,11 +129,7 @@ class LiveGroup:
 class LiveEpochGroup:
     """A group of KIP-848 on its cluster.
 
-    Attributes:
-        looks: How its coordinator described it, at least once; several times if it was on its way.
-        coordinator: Its coordinator.
-        topics: The topics that there are.
-        committed: The offsets that it has committed.
+    `looks` are how its coordinator described it, at least once; several times if it was on its way.
     """
 
     looks: tuple[EpochLook, ...]
@@ -158,14 +145,10 @@ class LiveEpochGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedChange:
-    """A record of a group beside the one before it.
+    """A record of a group beside the one before it, `seconds` later; None if there is none.
 
-    Attributes:
-        generation: Its generation.
-        begins: Whether its rebalance began with it; else it continues that of the record before.
-        time_ms: When it was written, in milliseconds since 1970.
-        seconds: How long after the one before; None if there is none.
-        changes: What differs, and so why there was a rebalance.
+    It is written at `time_ms` since 1970. It `begins` its rebalance, or else continues that of the record
+    before. `changes` are what differs, and so why there was a rebalance.
     """
 
     generation: int
@@ -230,9 +213,7 @@ def read_group(
 def read_epoch_group(admin: Admin, group_id: str, *, observe: float = 0.0) -> LiveEpochGroup:
     """Read a group of KIP-848; see `explain`.
 
-    Raises:
-        OtherProtocolError: It is none.
-        ClusterError: The cluster does not say.
+    Raises OtherProtocolError if it is none, ClusterError if the cluster does not say.
     """
     try:
         looks = _looks(lambda: _epochs(admin, group_id), lambda group: group.state not in SETTLED, observe)

@@ -66,11 +66,7 @@ def read_backwards(
 
 
 def read_log(consumer: KafkaConsumer, partition: int, begin: int, until: int) -> Iterator[Any]:
-    """The messages from one offset to before another.
-
-    Raises:
-        ClusterError: It does not continue.
-    """
+    """The messages from one offset to before another; raises ClusterError if the log does not continue."""
     log = TopicPartition(GROUPS_TOPIC, partition)
     consumer.seek(log, begin)
     idle = 0

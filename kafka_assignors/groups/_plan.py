@@ -30,16 +30,10 @@ class NoPlannerError(KafkaAssignorsError, ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What one member gets.
+    """What one member gets, and how many of the partitions.
 
-    Attributes:
-        member: The member.
-        load: How many partitions.
-        kept: How many of them were its own.
-        gained: How many come from each other member; those that nobody owned are left out.
-        free: How many that nobody owned.
-        given_up: How many go to each other member.
-        in_rack: How many have a replica in its rack, None where racks do not matter.
+    `kept` were its own, `free` nobody owned. `gained` come from each other member, and `given_up` go to each
+    other. `in_rack` have a replica in its rack, None where racks do not matter.
     """
 
     member: Member
@@ -55,10 +49,7 @@ class Share:
 class Round:
     """The first round of a cooperative hand-over; the second one gives away what is revoked in it.
 
-    Attributes:
-        loads: The partitions of each member in it.
-        let_go: By member and topic, what it revokes.
-        awaited: By member and topic, what it gets only in the second round.
+    By member and topic, `let_go` is what it revokes, `awaited` what it gets only in the second round.
     """
 
     loads: Mapping[str, int]

@@ -138,7 +138,6 @@ def list_groups(
 def read_groups(
     admin: Admin, groups: Collection[str], *, observe: float = 0.0, max_lag: int | None = None
 ) -> tuple[GroupStatus, ...]:
-    """See `list_groups`."""
     try:
         everything = list_all(admin)
         listed = [one for one in everything if not groups or _matches(one.group_id, groups)]
@@ -160,8 +159,7 @@ def read_groups(
 def read_status(admin: Admin, group_id: str) -> GroupStatus | None:
     """One group as among all of a cluster; None if there is none of this id.
 
-    Raises:
-        ClusterError: The cluster does not say.
+    Raises ClusterError if the cluster does not say.
     """
     escaped = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in group_id)
     return next(iter(read_groups(admin, [escaped])), None)

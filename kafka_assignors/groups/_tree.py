@@ -46,13 +46,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value in a file, and where it stands.
-
-    Attributes:
-        file: The file's name, for errors.
-        path: Where the value stands, as `members.c1.weight`.
-        value: The value.
-    """
+    """A value in a file, and where it stands: `members.c1.weight`, say. The file's name is for errors."""
 
     file: str
     path: str
@@ -152,15 +146,9 @@ def describe(value: object) -> str:
 
 
 def read(name: str) -> Node:
-    """Read a file.
+    """Read a file, or the standard input for `-`; raises FileError if it cannot be, or is no JSON or YAML.
 
     A name that ends in .json, .yaml or .yml says what it is; anything else is JSON if it begins with `{`.
-
-    Args:
-        name: The file's name, or `-` for the standard input.
-
-    Raises:
-        FileError: It cannot be read, or is no JSON or YAML.
     """
     file = "standard input" if name == STDIN else name
     try:

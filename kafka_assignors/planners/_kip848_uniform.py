@@ -104,11 +104,9 @@ def _walked(ids: Sequence[str], listed: Iterable[str] | None) -> list[int]:
 
 
 class _Order:
-    """The orders in which the coordinator's hash maps list things.
+    """The orders in which the coordinator's hash maps list things: members by number, and sets of topics.
 
-    Attributes:
-        members: The numbers of the members.
-        named: The different sets of topics that members name. Kafka counts those that do not exist too.
+    The sets are the different ones that members name. Kafka counts topics that do not exist, too.
     """
 
     def __init__(self, group: Group, topic_ids: Mapping[str, UUID], members: Iterable[int]) -> None:

@@ -62,12 +62,8 @@ def _co_partitioned(group: Group) -> list["_CoPartitioned"]:
 class _CoPartitioned:
     """Topics that go to the same members, partition by partition, and how far their assignment has come.
 
-    A *place* is the place of a partition in each of the topics.
-
-    Attributes:
-        partitions: The partitions of each topic.
-        owner: The owner of each place, or `NOBODY`.
-        racks_matter: Whether racks matter in one of the topics.
+    A *place* is the place of a partition in each of the topics. Its owner may be `NOBODY`. Racks matter if
+    they do in one of the topics.
     """
 
     def __init__(self, group: Group, members: Sequence[int], partitions: Sequence[range]) -> None:

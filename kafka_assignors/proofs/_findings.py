@@ -13,14 +13,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """A partition that could go to another member.
-
-    Attributes:
-        topic: Its topic.
-        partition: Its id in the topic.
-        source: The id of the member that the plan gives it to.
-        target: The id of the member that it could go to.
-    """
+    """A partition that could go from the member `source`, which the plan gives it to, to `target`; by ids."""
 
     topic: str
     partition: int

@@ -12,12 +12,9 @@ from kafka_assignors.proofs._residual import Cells
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """The loads that options allow: so many partitions more, or fewer, than in any best-balanced plan.
+    """The loads that options allow: `skew` partitions more, or fewer, than in any best-balanced plan.
 
-    Attributes:
-        skew: How many.
-        lowest: (M,) the fewest partitions of each member.
-        highest: (M,) the most.
+    `lowest` and `highest` (M,) are the fewest and the most of each member.
     """
 
     skew: int

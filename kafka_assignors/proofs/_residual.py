@@ -28,14 +28,9 @@ _NEVER = 1 << 60  # the cost of an arc that is not there, and the distance of a 
 class Cells:
     """The partitions of a group put together in cells; C cells, A pairs of a cell and one of its subscribers.
 
-    Attributes:
-        group: The group.
-        cell_of: (N,) the cell of each partition.
-        cell: (A,) the cell of each pair, ascending.
-        member: (A,) the member of each pair, ascending within a cell.
-        away: (A,) whether the member is in none of the racks of the cell's replicas; False where racks do
-            not matter.
-        racks: Whether racks matter (KIP-881).
+    `cell_of` (N,) is the cell of each partition. `cell` and `member` (A,) are those of each pair, ascending.
+    `away` (A,) is whether the member is in none of the racks of the cell's replicas; False where racks do not
+    matter (KIP-881).
     """
 
     group: Group
@@ -105,10 +100,7 @@ class Residual:
     """The residual graph of a plan's counts; nodes are the cells, then the members, then the sink.
 
     Arcs are all cell -> member, all member -> cell, all member -> sink and all sink -> member, in this order.
-
-    Args:
-        cells: The cells.
-        given: (A,) how many partitions of the cell each pair's member has.
+    `given` (A,) is how many partitions of the cell each pair's member has.
     """
 
     def __init__(self, cells: Cells, given: IntArray) -> None:
@@ -133,7 +125,6 @@ class Residual:
 
     @property
     def arcs(self) -> int:
-        """How many arcs there are."""
         return self._tail.size
 
     def moves(self) -> tuple[IntArray, int]:
@@ -183,8 +174,7 @@ class Residual:
     def negative_cycle(self, costs: Graded) -> tuple[list[int], int]:
         """The nodes of a cycle that makes the plan better, in order, none if there is none; and the rounds.
 
-        Raises:
-            OverflowError: The group is too large for sums of costs in 64 bits.
+        Raises OverflowError if the group is too large for sums of costs in 64 bits.
         """
         cost = self._sorted(_one_number(costs))
         distance = np.zeros(self.sink + 1, dtype=np.int64)

@@ -98,8 +98,7 @@ def declare(parser: pytest.Parser) -> None:
 def read(config: pytest.Config) -> Options:
     """What command line, ini file and environment say.
 
-    Raises:
-        pytest.UsageError: A value is none of those allowed, or two contradict each other.
+    Raises pytest.UsageError if a value is none of those allowed, or two contradict each other.
     """
     how = _option(config, "kafka", WAYS)
     bootstrap = _option(config, "kafka_bootstrap")

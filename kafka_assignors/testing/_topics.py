@@ -40,11 +40,7 @@ def admin_client(kafka: Kafka) -> AdminClient:
 def existing_partitions(
     client: AdminClient | Producer | Kafka, timeout: float = REQUEST_SECONDS
 ) -> dict[str, list[TopicPartition]]:
-    """The partitions of every topic, by its name.
-
-    Raises:
-        confluent_kafka.KafkaException: No broker answers.
-    """
+    """The partitions of every topic, by its name; raises KafkaException if no broker answers."""
     asking = client if isinstance(client, AdminClient | Producer) else admin_client(client)
     topics = asking.list_topics(timeout=timeout).topics
     return {

@@ -75,11 +75,9 @@ class HashKeys(Generic[Key]):
     shrinks. Left out is one thing: a bin with nine keys or more in a table of 64 bins or more. Java makes it
     a tree whose order depends on where objects lie in memory. Names that were not made to collide make none.
 
-    Args:
-        keys: Put one after the other.
-        hash_of: The `hashCode` of a key: 32 bits, unsigned.
-        room: For how many keys the map was made, if it was made for some. Java 19 and newer need no more
-            bins for them than for the same keys put one by one; an older one may.
+    The keys were put one after the other; their `hashCode` has 32 bits, unsigned. `room` is for how many keys
+    the map was made, if for some. Java 19 and newer need no more bins for them than for keys put one by one;
+    an older one may.
     """
 
     def __init__(self, keys: Iterable[Key], hash_of: Callable[[Key], int], *, room: int = 0) -> None:
@@ -124,7 +122,6 @@ class HashKeys(Generic[Key]):
         self._in_first[first_bin] += 1
 
     def discard(self, key: Key) -> None:
-        """Remove a key, if it is there."""
         spread = self._hashes.pop(key, None)
         if spread is not None:
             self._in_first[spread & _FIRST_TABLE - 1] -= 1

@@ -19,8 +19,7 @@ _INT_LIMIT = 1 << 31
 class JavaRandom:
     """The linear congruential generator of 48 bits that `java.util.Random` documents.
 
-    Args:
-        seed: Java's seed, of which the lower 48 bits count; None draws one from the system.
+    Of a seed the lower 48 bits count; None draws one from the system.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -35,8 +34,7 @@ class JavaRandom:
     def next_int(self, bound: int) -> int:
         """Java's `nextInt(bound)`: a number from 0 to below the bound.
 
-        Raises:
-            ValueError: The bound is out of Java's range.
+        Raises ValueError if the bound is out of Java's range.
         """
         if not 1 <= bound < _INT_LIMIT:
             raise ValueError(f"bound is {bound}: Java draws below a bound of 1 to 2147483647")

@@ -13,12 +13,9 @@ from kafka_assignors._wire.reader import INT16, INT32, UnreadableError, encode_s
 
 
 class Layout(NamedTuple):
-    """How a type stands in bytes in one version.
+    """How a type stands in bytes in one version, `least` of them at the least.
 
-    Attributes:
-        least: Bytes that it takes at the least.
-        read: Reads one, for `what` it is.
-        write: Writes one.
+    `read` is told `what` it reads.
     """
 
     least: int
@@ -27,14 +24,7 @@ class Layout(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message that begins with its version.
-
-    Attributes:
-        type: Its class.
-        name: Kafka's name of it.
-        versions: Those that are known.
-        flexible_since: The first flexible one.
-    """
+    """A message that begins with its version. Kafka's versions from `flexible_since` on are flexible."""
 
     type: type
     name: str
@@ -42,11 +32,7 @@ class Message(NamedTuple):
     flexible_since: int
 
     def read(self, data: bytes) -> Any:
-        """Read one, to its last byte.
-
-        Raises:
-            RecordError: The bytes are something else.
-        """
+        """Read one, to its last byte. Raises RecordError if the bytes are something else."""
         reader = RecordReader(data)
         try:
             return self._read(reader)
@@ -65,8 +51,7 @@ class Message(NamedTuple):
     def write(self, message: Any, version: int) -> bytes:
         """Write one without its tagged fields.
 
-        Raises:
-            ValueError: There is no such version, or a string has more than 32,767 bytes.
+        Raises ValueError if there is no such version, or a string has more than 32,767 bytes.
         """
         if version not in self.versions:
             raise ValueError(f"{self.name} has no version {version}, only {self._known}")

@@ -77,11 +77,7 @@ _GROUP_METADATA: Final = _VALUES[2]
 
 
 def record_type(key: bytes) -> int:
-    """The number that a key begins with; see `RECORD_TYPES`.
-
-    Raises:
-        RecordError: There are no two bytes.
-    """
+    """The number that a key begins with; see `RECORD_TYPES`. Raises RecordError if it has no two bytes."""
     if len(key) < INT16.size:
         raise RecordError("a record's key", 0, len(key), "it is too short for the type of record")
     return int.from_bytes(key[: INT16.size], signed=True)

@@ -52,7 +52,6 @@ class RecordReader(Reader):
         self.flexible = False
 
     def uuid(self, what: str) -> UUID:
-        """The next sixteen bytes."""
         return UUID(bytes=self.take(16, what))
 
     def unsigned(self, what: str) -> int:

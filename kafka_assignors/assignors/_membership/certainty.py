@@ -9,13 +9,10 @@ LISTENING: Final = 0.05
 
 
 class Certainty:
-    """Until when the coordinator cannot have given a member's partitions away.
+    """Until when (of `time.monotonic()`) the coordinator cannot have given a member's partitions away.
 
     Only heartbeats confirm it. A group that is stable answers SyncGroup, and JoinGroup with nothing new, and
     renews no session (Kafka's `classicGroupSyncToClassicGroup`). A client cannot see in which state it was.
-
-    Attributes:
-        until: That time, of `time.monotonic()`.
     """
 
     def __init__(self, session: float, rebalance: float) -> None:

@@ -46,11 +46,9 @@ class Claim:
 class Memory:
     """What an assignor remembers of the assignments of its one consumer.
 
-    Attributes:
-        last: The last assignment that is known to have been real, or what is left of it.
-        lost: What the consumer had when it fell out of its group, and has not been given again.
-        joined: The generation that it was in when it last joined.
-        unanswered: How many generations in a row it joined without taking its assignment.
+    `last` is the last one that is known to have been real, or what is left of it. `lost` is what the consumer
+    had when it fell out of its group, and has not been given again. `joined` is the generation that it was in
+    when it last joined. `unanswered` is how many in a row it joined without taking its assignment.
     """
 
     last: Claim = field(default_factory=Claim)

@@ -43,14 +43,11 @@ PATIENCE: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Given:
-    """What a plan gave to whom, without the group that it was made for.
+    """What a plan gave to whom, without the group that it was made for; arrays are as in `Group`.
 
-    Attributes:
-        members: The member ids.
-        topics, partition_ids, topic_bounds: As in `Group`.
-        owner: (N,) the member that each partition was given to, `NOBODY` if it was held back.
-        waits: Whether something was held back.
-        unheard: By member id, what generation each member said that may have taken another leader's plan.
+    `owner` (N,) is the member that each partition was given to, `NOBODY` if it was held back. `waits` is
+    whether something was. `unheard` has, by member id, what generation each said that may have taken another
+    leader's plan.
     """
 
     members: tuple[str, ...]
@@ -63,7 +60,6 @@ class _Given:
 
     @classmethod
     def by(cls, plan: Plan, *, waits: bool, unheard: Mapping[str, int]) -> Self:
-        """What a plan gives."""
         group = plan.group
         return cls(
             members=tuple(group.members.ids),
@@ -125,7 +121,6 @@ class HandOver:
         return given is not None and given.waits and {*given.members} == {*group.members.ids}
 
     def begin(self) -> None:
-        """A rebalance begins."""
         self._making = None
         self.end()
 

@@ -69,22 +69,12 @@ class RebalanceCause:
 
 
 class HostedClassicGroup:
-    """A group on its coordinator.
+    """A group on its coordinator. `causes` has why each rebalance began, in order.
 
-    Args:
-        clock: The time.
-        new_id: Makes the unique part of a member id, 36 letters as of a UUID.
-        settings: The broker's.
-
-    Attributes:
-        state: Its state.
-        generation: Its generation.
-        strategy: The strategy of that; empty if there is none.
-        leader: The leader's member id, None if there are no members.
-        causes: Why each rebalance began, in order.
-        removed: Called with the id of each member that is removed.
-        passed_over: Called with the id of each static member that a generation begins without, and with what
-            it sent for an earlier one, by strategy: with that it is still in the group.
+    `new_id` makes the unique part of a member id, 36 letters as of a UUID. `removed` is called with the id of
+    each member that is removed. `passed_over` is called for each static member that a generation begins
+    without. It gets the member's id, and by strategy what the member sent for an earlier one. With that it is
+    still in the group.
     """
 
     def __init__(
@@ -262,7 +252,6 @@ class HostedClassicGroup:
             reply(Synced(assignment=member.assignment))
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> Error:
-        """Heartbeat."""
         if self._moves:
             return Error.NOT_COORDINATOR
         error = self._check(member_id, instance_id, generation)
@@ -407,7 +396,6 @@ class HostedClassicGroup:
             self._rebalance(trigger, member_id)
 
     def _rebalance(self, trigger: Trigger, member_id: str) -> None:
-        """Begin a round."""
         self._cut_off = set()
         self.causes.append(
             RebalanceCause(

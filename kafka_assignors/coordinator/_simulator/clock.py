@@ -30,11 +30,7 @@ class Timer:
 
 
 class Clock:
-    """A clock that goes from one thing that happens to the next; of one moment, in the order of asking.
-
-    Attributes:
-        now: Milliseconds since the beginning.
-    """
+    """A clock, in milliseconds, that goes from event to event; of one moment in the order of asking."""
 
     def __init__(self) -> None:
         self.now = 0

@@ -33,24 +33,10 @@ if TYPE_CHECKING:
 
 
 class SimulatedConsumer(ABC):
-    """A consumer in virtual time.
+    """A consumer in virtual time, static if it has an instance id. `report` gets its events.
 
-    Args:
-        name: Its name in the timeline.
-        clock: The time.
-        topics: What it subscribes to.
-        instance_id: Makes it a static member.
-        settings: Its settings.
-        report: Gets its events.
-
-    Attributes:
-        name: Its name.
-        member_id: Its id in the group, empty if it has none.
-        held: The partitions that its application has.
-        stable: Whether it has its assignment and nothing to ask for.
-        running: Whether it has not ended.
-        frozen: Whether it stands still.
-        cut_off: Whether nothing passes between it and the coordinator.
+    `held` are the partitions that its application has. It is `stable` when it has its assignment and nothing
+    to ask for. While it is `cut_off`, nothing passes between it and the coordinator.
     """
 
     def __init__(
@@ -101,7 +87,6 @@ class SimulatedConsumer(ABC):
         self._report(Frozen(*self._now))
 
     def thaw(self) -> None:
-        """Continue."""
         self.frozen = False
         self._report(Thawed(*self._now))
         unheard, self._unheard = self._unheard, []
@@ -131,12 +116,10 @@ class SimulatedConsumer(ABC):
         self._clock.after(self.settings.max_poll_interval_ms, lambda: self._look_at_polls(paused_at))
 
     def resume_polling(self) -> None:
-        """Let the application poll again."""
         self._paused_at = None
         self._report(Resumed(*self._now))
 
     def subscribe(self, topics: Collection[str]) -> None:
-        """Change the subscription."""
         self.topics = frozenset(topics)
         self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
 
@@ -223,11 +206,7 @@ class SimulatedConsumer(ABC):
 
 
 class ClassicConsumer(SimulatedConsumer):
-    """A consumer of the classic protocol, whichever client it is of.
-
-    Attributes:
-        generation: The generation that it joined last; -1 if in none.
-    """
+    """A consumer of the classic protocol, of whichever client. Its generation is -1 if it is in none."""
 
     generation: int = NO_GENERATION
 
@@ -239,7 +218,6 @@ class ClassicConsumer(SimulatedConsumer):
             self._poll = None
 
     def resume_polling(self) -> None:
-        """Let the application poll again."""
         super().resume_polling()
         self._look()
 

@@ -74,19 +74,8 @@ class HostedConsumerGroup:
     with an empty subscription while a new target is overdue. It is taken for one that subscribes to what all
     others do.
 
-    Args:
-        clock: The time.
-        topics: The topics that exist.
-        settings: The broker's.
-
-    Attributes:
-        epoch: The group epoch.
-        target_epoch: The group epoch that the target assignment is for.
-        targets: The target assignment, by member id.
-        members: The members by id, in the order in which they came.
-        causes: Why there was each new group epoch, in order.
-        topics_changed: Whether the next heartbeat looks whether topics that members subscribe to changed.
-        settings: The broker's settings.
+    `members` are in the order in which they came. `causes` has why there was each new group epoch, in order.
+    If `topics_changed`, the next heartbeat looks whether topics that members subscribe to did.
     """
 
     def __init__(
@@ -139,7 +128,6 @@ class HostedConsumerGroup:
     # Requests
 
     def heartbeat(self, request: ConsumerHeartbeat) -> ConsumerHeartbeatAnswer:
-        """ConsumerGroupHeartbeat."""
         error = self._invalid(request)
         if error:
             return ConsumerHeartbeatAnswer(error=error)

@@ -101,7 +101,6 @@ class ConsumerMember(SimulatedConsumer):
         self._end(Closed(*self._now, reason="left"))
 
     def resume_polling(self) -> None:
-        """Let the application poll again."""
         super().resume_polling()
         self._at_next_poll(self._join if self.epoch == NO_GENERATION else self._reconcile)
 
@@ -113,7 +112,6 @@ class ConsumerMember(SimulatedConsumer):
     # Heartbeats
 
     def _join(self) -> None:
-        """Ask to join, at once."""
         if self._paused_at is not None or self.epoch != NO_GENERATION:
             return
         self.stable = False

@@ -40,7 +40,6 @@ class HeldAnswers:
         self.syncs.pop(member_id, None)
 
     def refuse_all(self, error: Error) -> None:
-        """Answer all with an error."""
         for join in self.joins.values():
             join(Joined(error=error))
         for sync in self.syncs.values():

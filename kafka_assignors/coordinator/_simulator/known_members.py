@@ -32,7 +32,6 @@ class KnownMember:
 
     @classmethod
     def of(cls, member_id: str, request: Join) -> Self:
-        """A member that joins."""
         return cls(
             member_id=member_id,
             client_id=request.client_id,
@@ -87,7 +86,6 @@ class KnownMembers:
         return self._by_instance.get(instance_id)
 
     def add(self, member: KnownMember) -> None:
-        """Add a member."""
         self._by_id[member.member_id] = member
         self._strategies.update(list(member.protocols))
         self.order.add(member.member_id)
@@ -95,7 +93,6 @@ class KnownMembers:
             self._by_instance[member.instance_id] = member.member_id
 
     def remove(self, member_id: str) -> KnownMember:
-        """Remove a member."""
         member = self._by_id.pop(member_id)
         self._strategies.subtract(list(member.protocols))
         self.order.discard(member_id)

@@ -88,10 +88,7 @@ class SimulatedMember(ClassicConsumer):
     """A simulated consumer of the classic protocol, as kafka-python's `KafkaConsumer`.
 
     `assigned` are its client's partitions, `held` its application's. `refused` is the generation whose
-    assignment it refused last.
-
-    Raises:
-        ValueError: The assignors have no way to rebalance in common.
+    assignment it refused last. Raises ValueError if the assignors have no way to rebalance in common.
     """
 
     def __init__(
@@ -177,7 +174,6 @@ class SimulatedMember(ClassicConsumer):
             self._fail(self._join)
 
     def reconnect(self) -> None:
-        """Let everything pass again."""
         self._misses_coordinator = False
         super().reconnect()
 
@@ -562,61 +558,49 @@ class SimulatedHost(Host):
 
     @classmethod
     def of(cls, consumer: Any) -> SimulatedHost:
-        """As `Host`."""
         return cls(consumer)
 
     @property
     def consumer(self) -> object:
-        """The member."""
         return self.member
 
     @property
     def cooperative(self) -> bool:
-        """As `Host`."""
         return self.member.cooperative
 
     @property
     def generation(self) -> int:
-        """As `Host`."""
         return self.member.generation
 
     @property
     def strategy(self) -> str | None:
-        """As `Host`."""
         return self.member.strategy
 
     @property
     def refused(self) -> int:
-        """As `Host`."""
         return self.member.refused
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
-        """As `Host`."""
         return self.member.assigned
 
     @property
     def heartbeat_interval(self) -> float:
-        """As `Host`."""
         return self.member.settings.heartbeat_interval_ms / 1000
 
     @property
     def patience(self) -> float:
-        """As `Host`."""
         settings = self.member.settings
         return min(settings.session_timeout_ms, settings.max_poll_interval_ms, REQUEST_TIMEOUT_MS) / 1000
 
     @property
     def closed(self) -> bool:
-        """As `Host`."""
         return not self.member.running
 
     def request_rejoin(self) -> None:
-        """As `Host`."""
         self.member.request_rejoin()
 
     def complete_joins(self, *, reads_on: bool) -> None:
-        """As `Host`."""
         self.member.complete_joins(reads_on=reads_on)
 
     def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
@@ -638,7 +622,6 @@ class _Topics:
         self._topics = topics
 
     def topics(self) -> set[str]:
-        """All topics."""
         return set(self._topics)
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:

@@ -53,13 +53,10 @@ def reconcile(
     owned: Collection[TopicIdPartition] | None,
     is_owned: Callable[[TopicIdPartition], bool],
 ) -> GroupMember:
-    """The member's next step.
+    """The member's next step; the very same member if there is none.
 
     What it no longer subscribes to is taken from it at once, without a new target. If it does not say what it
     has, that is taken for everything that it had.
-
-    Returns:
-        The member after it, the very same one if there is none.
     """
     if member.state == "STABLE" and member.epoch == target_epoch:
         return _drop_topics(member, topic_ids, owned) if subscription_changed else member

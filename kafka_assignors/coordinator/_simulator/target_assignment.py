@@ -59,7 +59,6 @@ class MemberIds:
         self._hashes.setdefault(member_id, slot_hash(string_hash(member_id)))
 
     def discard(self, member_id: str) -> None:
-        """Remove an id, if it is there."""
         self._hashes.pop(member_id, None)
 
     def __iter__(self) -> Iterator[str]:
@@ -68,7 +67,6 @@ class MemberIds:
 
 
 def partitions_of(target: Target) -> set[TopicIdPartition]:
-    """The partitions of a target."""
     return {TopicIdPartition(topic, number) for topic, numbers in target.items() for number in numbers}
 
 
@@ -244,7 +242,6 @@ class _Draft:
             self.forget(topic)
 
     def forget(self, topic: UUID) -> None:
-        """Remove a topic."""
         self._topics.discard(topic)
         del self._numbers[topic]
 

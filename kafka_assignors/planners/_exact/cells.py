@@ -17,9 +17,8 @@ from kafka_assignors._model.topic_sets import TopicNumbers
 class Arcs:
     """Which node may get partitions of which cell; sorted by (cell, node).
 
-    Attributes:
-        listed: (E,) the cell and the node of each arc; left out if there is a table.
-        table: (A, V) whether there is an arc, where most are there: then it is the quicker way to others.
+    Where most arcs are there, a table (A, V) says so: then it is the quicker way to others. Else `listed` has
+    the cell and the node of each (E,).
     """
 
     listed: tuple[IntArray, IntArray] | None = None
@@ -64,7 +63,6 @@ class Arcs:
         return Arcs(listed=(self.cells[places], self.nodes[places]))
 
     def only(self, chosen: BoolArray) -> "Arcs":
-        """Some of the arcs."""
         return self if chosen.all() else Arcs(listed=(self.cells[chosen], self.nodes[chosen]))
 
     def inside(self, cell_block: IntArray, node_block: IntArray) -> "Arcs":

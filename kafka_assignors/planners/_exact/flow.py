@@ -91,13 +91,10 @@ class FlowNetwork:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SentFlow:
-    """How sending ended.
+    """How sending ended; `stuck` if supply is left that reaches no room.
 
-    Attributes:
-        stuck: Whether supply is left that reaches no room.
-        cells, nodes: If stuck, 1 for what the supply left reaches and 0 for the rest. Else the distance from
-            the supply, up to that of the room (a dual solution).
-        pool: The same for the pool.
+    If so, cells, nodes and pool are 1 for what the supply left reaches and 0 for the rest. Else they are the
+    distance from the supply, up to that of the room (a dual solution).
     """
 
     stuck: bool
@@ -109,12 +106,8 @@ class SentFlow:
 def send(network: FlowNetwork, tick: Tick) -> SentFlow:
     """Send all supply as cheaply as possible.
 
-    The flow that is there must be a cheapest one of its value. The network's flow, load, supply and
-    pool are updated in place.
-
-    Args:
-        network: The network.
-        tick: Called now and then; it may raise to give up. The network is then as it was.
+    The flow that is there must be a cheapest one of its value. The network's flow, load, supply and pool are
+    updated in place. The tick may raise to give up. The network is then as it was.
 
     Raises:
         ValueError: The arrays do not fit each other, a number is out of range, or the flow that is there is

@@ -13,15 +13,11 @@ from kafka_assignors.planners._exact.flow import FlowNetwork, send_if_any
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Levels:
-    """The blocks of a best-balanced flow.
+    """The blocks of a best-balanced flow, by number for cells (A,) and nodes (V,).
 
     In a block every member has as many partitions as it is sure to get, and some members one more. As many of
-    them have one more in all best-balanced flows. Nothing can pass from one block to another.
-
-    Attributes:
-        sure: (V,) units that the members of each node get for certain.
-        more: (V,) units that they may get beyond these.
-        cell_block, node_block: (A,) and (V,) the number of the block.
+    them have one more in all best-balanced flows. Nothing can pass from one block to another. `sure` and
+    `more` (V,) are units that the members of each node get for certain, and that they may get beyond these.
     """
 
     sure: IntArray
@@ -32,13 +28,7 @@ class Levels:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sizes:
-    """The members of each node.
-
-    Attributes:
-        members: (V,) how many there are.
-        weight: (V,) the weight of each of them.
-        lower, upper: (V,) the least and the most units that each of them may get.
-    """
+    """The members of each node (V,): how many, the weight of each, and its fewest and most units."""
 
     members: IntArray
     weight: IntArray

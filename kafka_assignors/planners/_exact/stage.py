@@ -29,13 +29,9 @@ NO_OWNER, SHUT = -1, -2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nodes:
-    """The members, as nodes.
+    """The members, as nodes: the node of each member (M,), and of each node (V,) its members and its block.
 
-    Attributes:
-        of_member: (M,) the node of each member.
-        members: (V,) how many members a node has.
-        sure, more: (V,) partitions that its members get for certain, and that they may get beyond.
-        block: (V,) the block that it is in.
+    `sure` and `more` are partitions that its members get for certain, and that they may get beyond.
     """
 
     of_member: IntArray
@@ -115,7 +111,6 @@ class Stage:
 
     @property
     def group(self) -> Group:
-        """The group."""
         return self.contraction.group
 
     def bounded(self, sure: IntArray, more: IntArray) -> Self:

@@ -17,11 +17,9 @@ class NoRoomError(Exception):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prices:
-    """What a cheapest flow cost, and its dual solution.
+    """What a cheapest flow cost, and its dual solution: the distances of cells (A,), nodes and pools (V,).
 
-    Attributes:
-        free: (E,) partitions that cost nothing on each arc, beyond the settled ones.
-        cells, nodes, pools: (A,), (V,), (V,) the distances.
+    `free` (E,) are the partitions that cost nothing on each arc, beyond the settled ones.
     """
 
     free: IntArray
@@ -38,11 +36,7 @@ def level(stage: Stage) -> tuple[Stage, Levels]:
 
 
 def move_least(stage: Stage) -> tuple[Stage, Prices]:
-    """Let as many partitions as can be stay with their owners.
-
-    Raises:
-        NoRoomError: As `send`.
-    """
+    """Let as many partitions as can be stay with their owners. Raises NoRoomError, as `send`."""
     stage = stage.split_owners()
     stage.tick()
     stage = replace(stage, stays_on=stage.arc_of_owned())
@@ -54,10 +48,7 @@ def send(stage: Stage, free: IntArray, *, keep: bool = False) -> tuple[Stage, Pr
     """Make the flow a cheapest one, block by block.
 
     On each arc `free` (E,) partitions cost nothing, beyond those that are settled. With `keep` it begins with
-    as many of these as there is room for.
-
-    Raises:
-        NoRoomError: The blocks are not those of a best balance.
+    as many of these as there is room for. Raises NoRoomError if the blocks are not those of a best balance.
     """
     whole = stage.network(free, _room_for(stage, free) if keep else np.zeros_like(free))
     sizes = whole.supply.size, whole.load.size, whole.load.size

@@ -206,9 +206,7 @@ def _end_of(log: str) -> str:
 def wait_until_complete(brokers: Sequence[Broker], timeout: float = START_TIMEOUT) -> None:
     """Wait until every broker has started and answers that all of them are there.
 
-    Raises:
-        BrokerDiedError: One ended meanwhile.
-        ClusterUnavailableError: It took longer than the timeout, in seconds.
+    Raises BrokerDiedError if one ended meanwhile, ClusterUnavailableError after so many seconds.
     """
     everybody = {broker.node_id for broker in brokers}
     for broker in brokers:

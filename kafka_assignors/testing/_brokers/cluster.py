@@ -360,12 +360,9 @@ def incomplete(views: Mapping[int, ClusterState | str]) -> list[str]:
 def choose_way(bootstrap: str | None, image: str | None, docker_has_image: Callable[[], bool]) -> How:
     """The way to take where none is insisted on.
 
-    Args:
-        bootstrap: The running cluster that is named, if any.
-        image: The container image that is named, if any. Who names one wants that Kafka and no other, so
-            this never falls back to the embedded one.
-        docker_has_image: Whether an engine answers that has an image or can pull it. Called only if nothing
-            is named, as it may take its time.
+    Who names a container image wants that Kafka and no other, so this never falls back to the embedded one.
+    `docker_has_image` tells whether an engine answers that has an image or can pull it. It is called only if
+    nothing is named, as it may take its time.
     """
     if bootstrap:
         return "given"

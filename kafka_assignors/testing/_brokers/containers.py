@@ -173,8 +173,7 @@ def started_brokers(layout: Layout) -> Iterator[Sequence[ContainerBroker]]:
     """Brokers in containers with a network of their own, ready for clients; removed with the context.
 
     Raises:
-        ClusterUnavailableError: No engine answers, there is no image, a container cannot be started, or the
-            brokers are not ready in time.
+        ClusterUnavailableError: No engine, no image, no container, or the brokers are not ready in time.
         BrokerDiedError: A broker ended while starting.
     """
     with _engine() as engine:

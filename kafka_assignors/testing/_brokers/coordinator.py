@@ -27,8 +27,7 @@ __tracebackhide__ = True
 def coordinator_of(servers: Sequence[str], group_id: str, timeout: float) -> int:
     """The node that coordinates a group, by the first of the brokers that answers.
 
-    Raises:
-        ClusterUnavailableError: None of them knows in that many seconds.
+    Raises ClusterUnavailableError if none of them knows in that many seconds.
     """
     found: list[int] = []
 

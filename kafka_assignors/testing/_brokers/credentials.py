@@ -31,11 +31,9 @@ _LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 class Credentials:
     """An authority with certificates, and a user, as far as the level of security wants them.
 
-    The folder gets the authority's certificate, for clients; it must last as long as the cluster.
-
-    Raises:
-        ClusterUnavailableError: trustme is not installed, which makes the certificates.
-        ValueError: There is no such level.
+    The folder gets the authority's certificate, for clients; it must last as long as the cluster. Raises
+    ClusterUnavailableError without trustme, which makes certificates, and ValueError if there is no such
+    level.
     """
 
     def __init__(self, level: Level, folder: Path) -> None:

@@ -54,11 +54,10 @@ class JarsUnavailableError(KafkaAssignorsError, RuntimeError):
 
 
 def cache_folder() -> Path:
-    """Where this package keeps what it has fetched.
+    """Where this package keeps what it has fetched; the folder need not exist.
 
-    Returns:
-        ``$KAFKA_ASSIGNORS_CACHE``, else the user's cache folder of the platform: on Linux
-        ``$XDG_CACHE_HOME/kafka-assignors`` or ``~/.cache/kafka-assignors``. It need not exist.
+    It is ``$KAFKA_ASSIGNORS_CACHE``, else the user's cache folder of the platform: on Linux
+    ``$XDG_CACHE_HOME/kafka-assignors`` or ``~/.cache/kafka-assignors``.
     """
     if own := os.environ.get("KAFKA_ASSIGNORS_CACHE"):
         return Path(own).expanduser().absolute()
@@ -89,17 +88,11 @@ def kafka_jars(*, extra: Sequence[str] = (), progress: bool = True) -> list[Path
 
 
 def fetch_jars(coordinates: Sequence[str], *, progress: bool = True) -> list[Path]:
-    """Jars of any coordinates with all that they need, kept as `kafka_jars` keeps Kafka's.
+    """Jars of any coordinates with all that they need, sorted by name, kept as `kafka_jars` keeps Kafka's.
 
     For what cannot stand on one class path with Kafka's server, such as classes of an older release.
-
-    Coordinates are Maven's ("group:artifact:version"), resolved together.
-
-    Returns:
-        The jars, sorted by name.
-
-    Raises:
-        JarsUnavailableError: They are not in the cache, and jgo is not installed or cannot fetch them.
+    Coordinates are Maven's ("group:artifact:version"), resolved together. Raises JarsUnavailableError if they
+    are not in the cache, and jgo is not installed or cannot fetch them.
     """
     return _cached("jars", coordinates, ", ".join(sorted(coordinates)), size="", progress=progress)
 

@@ -46,18 +46,10 @@ def kept_cluster(
 ) -> Iterator[Cluster]:
     """Use the kept cluster of these nodes and settings, which is started if there is none.
 
-    Args:
-        nodes: Number of brokers, 1 or 3.
-        seconds: How long the cluster stays after the last one who used it.
-        settings: Broker settings besides or instead of the built-in ones.
-        folder: For what users and keeper have in common; by default in the user's cache.
-
-    Yields:
-        The cluster, as a given one: several may use it, so its brokers are nobody's to kill. Topics and
-        groups of earlier users may be there.
-
-    Raises:
-        ClusterUnavailableError: It cannot be started here; says why.
+    The cluster is as a given one: several may use it, so its brokers are nobody's to kill. Topics and groups
+    of earlier users may be there. It stays for some seconds after the last one who used it. The folder is for
+    what users and keeper have in common, by default in the user's cache. Raises ClusterUnavailableError if
+    the cluster cannot be started here.
     """
     if sys.platform == "win32":
         raise ClusterUnavailableError("keeping a cluster needs a POSIX system: start one each time")
@@ -78,7 +70,6 @@ class _KeptCluster(Cluster):
 
     @property
     def version(self) -> str:
-        """The release that is kept."""
         return KAFKA_VERSION
 
     def wrong(self) -> list[str]:
@@ -86,11 +77,7 @@ class _KeptCluster(Cluster):
         return [f"{server} of the kept cluster does not answer" for server in _silent(self.bootstrap_servers)]
 
     def mend(self, timeout: float = MEND_TIMEOUT) -> list[str]:  # noqa: ARG002 - there is nothing to wait for
-        """Do nothing, if all answer.
-
-        Raises:
-            ClusterUnavailableError: Some do not: the next to use it will have another one.
-        """
+        """Raise ClusterUnavailableError if some do not answer: the next user will have another cluster."""
         if wrong := self.wrong():
             raise ClusterUnavailableError(f"not ours to mend: {', '.join(wrong)}")
         return []
@@ -148,7 +135,6 @@ class _Place:
             return None
 
     def remove(self, name: str) -> None:
-        """Remove what was written."""
         (self.folder / f"{name}.json").unlink(missing_ok=True)
 
     @property
@@ -217,11 +203,7 @@ def _until_unused(place: _Place, cluster: Cluster) -> IO[str] | None:
 
 
 def main(folder: str) -> int:
-    """Start a keeper that outlives this process.
-
-    Returns:
-        0 when its cluster can be used, 1 if it cannot.
-    """
+    """Start a keeper that outlives this process; 0 when its cluster can be used, 1 if it cannot."""
     place = _Place(Path(folder))
     place.remove("kept")
     keeper = os.fork()

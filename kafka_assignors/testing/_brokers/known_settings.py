@@ -24,10 +24,7 @@ def check_known(log: str, settings: Iterable[str]) -> None:
     """Refuse settings that a broker does not know, by what it logs of all that it knows when it starts.
 
     A broker that logs otherwise is not judged. Settings for one listener pass, and all if one of them names a
-    class of a plug-in.
-
-    Raises:
-        UnknownSettingError: A name is unknown; the message has those that are nearest to it.
+    class of a plug-in. Raises UnknownSettingError, which has the names that are nearest to the unknown one.
     """
     given = [*settings]
     known = {name for values in _VALUES.findall(log) for name in _NAME.findall(values)}

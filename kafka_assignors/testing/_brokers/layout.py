@@ -18,13 +18,10 @@ __tracebackhide__ = True
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """A cluster that is to be started.
+    """A cluster that is to be started; each node is a broker and a controller.
 
-    Attributes:
-        nodes: Number of brokers; each is a controller, too.
-        settings: Broker settings, on every node. They come before those that a way of starting adds.
-        credentials: What clients need, or None.
-        proxies: The address of each node's proxy, "host:port"; empty without proxies.
+    The settings come before those that a way of starting adds. The proxies are "host:port", one for each
+    node.
     """
 
     nodes: int

@@ -63,11 +63,7 @@ class ClusterState:
 
 
 def cluster_state(server: str) -> ClusterState:
-    """Ask a broker for its view of the cluster.
-
-    Raises:
-        OSError: It does not answer.
-    """
+    """Ask a broker for its view of the cluster; raises OSError if it does not answer."""
     answer = ask(server, MetadataRequest(topics=None), MetadataResponse, _METADATA_VERSION)
     return ClusterState(
         brokers={broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers},
@@ -88,10 +84,8 @@ def cluster_state(server: str) -> ClusterState:
 def coordinator_by(server: str, group_id: str) -> int | None:
     """Ask a broker which node coordinates a group; None if it knows of none yet.
 
-    The first question in a cluster makes it create the topic of the groups, which takes a moment.
-
-    Raises:
-        OSError: It does not answer.
+    The first question in a cluster makes it create the topic of the groups, which takes a moment. Raises
+    OSError if it does not answer.
     """
     request = FindCoordinatorRequest(key=group_id, key_type=_GROUP)
     answer = ask(server, request, FindCoordinatorResponse, _FIND_COORDINATOR_VERSION)
@@ -101,10 +95,7 @@ def coordinator_by(server: str, group_id: str) -> int | None:
 def fault_of_coordinator(server: str, group_id: str) -> str:
     """Ask a broker for a group that it coordinates; the name of the error that it answers with, or "".
 
-    While it loads the groups it answers none of their members.
-
-    Raises:
-        OSError: It does not answer.
+    While it loads the groups it answers none of their members. Raises OSError if it does not answer.
     """
     request = DescribeGroupsRequest(groups=[group_id])
     answer = ask(server, request, DescribeGroupsResponse, _DESCRIBE_GROUPS_VERSION)
@@ -113,10 +104,9 @@ def fault_of_coordinator(server: str, group_id: str) -> str:
 
 
 def version_by(server: str) -> str:
-    """The release of Kafka by the requests that a broker knows, "4.3"; the newest that kafka-python knows.
+    """The release of Kafka ("4.3") by a broker's requests; the newest that kafka-python knows.
 
-    Raises:
-        OSError: It does not answer.
+    Raises OSError if the broker does not answer.
     """
     answer = ask(server, ApiVersionsRequest(), ApiVersionsResponse, 0)
     known = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
@@ -134,11 +124,7 @@ def first_answer(servers: Iterable[str]) -> ClusterState | None:
 
 
 def ask(server: str, request: Any, response: Any, version: int) -> Any:
-    """Send a request of kafka-python's to a broker.
-
-    Raises:
-        OSError: It does not answer.
-    """
+    """Send a request of kafka-python's to a broker; raises OSError if it does not answer."""
     host, _, port = server.rpartition(":")
     with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS) as connection:
         try:

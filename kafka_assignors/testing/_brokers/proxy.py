@@ -103,11 +103,10 @@ class Link:
 
 
 def client_id_in(data: bytes) -> tuple[bool, str | None]:
-    """The client id in the header of the first request of a connection.
+    """Whether there are enough bytes of a connection to know its client id, and the id.
 
-    Returns:
-        Whether there are enough bytes to know, and the id. The id is None if there is none, or these bytes
-        are not Kafka's in plain text. In TLS, for example, the size is one that no request has.
+    It is in the header of the first request. The id is None if there is none, or these bytes are not Kafka's
+    in plain text. In TLS, for example, the size is one that no request has.
     """
     if len(data) >= _HEADER.size:
         size, _, _, _, length = _HEADER.unpack_from(data)

@@ -27,8 +27,7 @@ def create_user(
 ) -> None:
     """Create the user on a new cluster, and wait until every broker accepts it. Does nothing without SASL.
 
-    Raises:
-        ClusterUnavailableError: A broker does not accept the user.
+    Raises ClusterUnavailableError if a broker does not accept it.
     """
     if not security.authenticated:
         return

@@ -17,7 +17,6 @@ STOP_TIMEOUT = 15.0  # seconds; a stop takes 2 on a quiet machine
 def wait_until(condition: Callable[[], Sequence[str]], timeout: float, what: str) -> None:
     """Wait until a condition finds nothing wrong; see `kafka_assignors._common.waiting.wait_until`.
 
-    Raises:
-        ClusterUnavailableError: Something was still wrong at the end. The message says what.
+    Raises ClusterUnavailableError with what was still wrong at the end.
     """
     waiting.wait_until(condition, timeout, what, error=ClusterUnavailableError)

@@ -59,16 +59,11 @@ class WorkerConfig:
             )
 
     def to_json(self) -> str:
-        """One line without its end.
-
-        Raises:
-            TypeError: A setting or an argument of an assignor has no JSON.
-        """
+        """One line without its end; raises TypeError for settings or arguments that have no JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Self:
-        """The inverse of `to_json`."""
         values = json.loads(line)
         return cls(**{**values, "access": Access.from_json(values["access"])})
 

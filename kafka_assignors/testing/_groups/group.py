@@ -387,8 +387,8 @@ class ConsumerGroup:
     def _give_up_if(self, what: str, wrong: Sequence[str], deadline: Deadline) -> bool:
         """Give up if the time is over or a member has ended by itself.
 
-        Returns:
-            Whether it will be given up, when it is known whether what ended a member ends others, too.
+        If it is not known yet whether what ended a member ends others, too, this returns True and gives up
+        later.
         """
         members = [*self.members.values()]
         ended = [member.name for member in members if member.ended_by_itself]

@@ -14,9 +14,8 @@ __tracebackhide__ = True
 def path_of(target: Any) -> str:
     """The path by which `imported` finds a class or function: "package.module:name", or "/a/file.py:name".
 
-    Raises:
-        ValueError: No other process can find it. It was made within a function or on a command line, or has
-            no name, as `functools.partial` and other objects that can be called.
+    Raises ValueError if no other process can find it. It was made within a function or on a command line, or
+    has no name, as `functools.partial` and other objects that can be called.
     """
     if not hasattr(target, "__qualname__"):
         raise ValueError(

@@ -42,13 +42,9 @@ def summary(log: str) -> str:
     Clients log what a listener raises among all of their own frames, and continue to log. When a wait for a
     group times out, the cause stands far above the last lines.
 
-    Args:
-        log: All of it.
-
-    Returns:
-        The last 15 lines. Unless they contain the exception without a frame of a library, it comes before
-        them. It has the line by which it was logged, and its frames in the application's code. If no
-        exception passed through the application's code, the log's first one, whole.
+    The last lines are 15. Unless they contain the exception without a frame of a library, it comes before
+    them. It has the line by which it was logged, and its frames in the application's code. If no exception
+    passed through the application's code, it is the log's first one, whole.
     """
     lines = log.splitlines()
     last = lines[-_LAST_LINES:]

@@ -41,8 +41,7 @@ _FILES: Final = 4  # standard input, output and error, and where the exit status
 def _receive(connection: socket.socket, size: int) -> bytes:
     """Receive so many bytes; a signal may end a single call before they are all there.
 
-    Raises:
-        EOFError: The other end was closed before.
+    Raises EOFError if the other end was closed before.
     """
     parts = bytearray()
     while len(parts) < size:
@@ -76,8 +75,7 @@ class MemberProcess(Protocol):
 def start_process(log: IO[bytes]) -> MemberProcess:
     """Start the process of a member, which reads its `WorkerConfig` from standard input.
 
-    Raises:
-        OSError: It cannot be started.
+    Raises OSError if it cannot.
     """
     return _Fresh(log) if sys.platform != "linux" else _forking_process().fork(log)
 
@@ -105,7 +103,6 @@ class _Fresh:
         self._over = False  # its group, too
 
     def signal(self, number: signal.Signals) -> None:
-        """See `MemberProcess`."""
         if number != signal.SIGKILL:
             self._process.send_signal(number)
         elif not self._over:
@@ -115,7 +112,6 @@ class _Fresh:
             _await(self.pid, number)
 
     def wait(self) -> int | None:
-        """See `MemberProcess`."""
         status = self._process.wait()
         if not self._over:
             self._over = True
@@ -154,12 +150,10 @@ class _Forked:
         self._waiting = threading.Lock()
 
     def signal(self, number: signal.Signals) -> None:
-        """See `MemberProcess`."""
         if self._asked.ask({"pid": self.pid, "signal": number}) is None:
             _send(self.pid, number)
 
     def wait(self) -> int | None:
-        """See `MemberProcess`."""
         with self._waiting:
             if not self._ended.closed:
                 # Not until its end: a member that was frozen right after its fork has all of them open.
@@ -196,7 +190,6 @@ class _ForkingProcess:
         self._process.wait()
 
     def fork(self, log: IO[bytes]) -> _Forked:
-        """Fork a member."""
         with contextlib.ExitStack() as theirs:
             reads, stdin = os.pipe()
             stdout, writes = os.pipe()
@@ -257,8 +250,7 @@ def _close_all() -> None:
 def serve(asks: socket.socket) -> bool:
     """Fork and signal as asked, and report the ends of processes.
 
-    Returns:
-        True in each process that was forked; False when nobody asks any more.
+    Returns True in each process that was forked, and False when nobody asks any more.
     """
     alive: dict[int, int] = {}
     woken, wakes = socket.socketpair()
@@ -340,11 +332,7 @@ def _become_member(request: dict[str, Any], files: list[int]) -> None:
 
 
 def main() -> int:
-    """Fork members until nobody asks any more; in those, be a member.
-
-    Returns:
-        The exit status.
-    """
+    """Fork members until nobody asks any more; in those, be a member. Returns the exit status."""
     for module in WARM:
         with contextlib.suppress(ImportError):  # whoever needs it will say so
             importlib.import_module(module)

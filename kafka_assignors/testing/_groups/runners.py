@@ -50,19 +50,14 @@ class Runner(Protocol):
     def crash(self) -> None:
         """Kill the process and those that it has started; it has ended on return.
 
-        Raises:
-            NotInAThreadError: It is a thread.
+        Raises NotInAThreadError if it is a thread.
         """
 
     def drain(self) -> None:
         """Wait until all that it reported before it ended is passed on."""
 
     def freeze(self) -> None:
-        """Stop the process; it has stopped on return.
-
-        Raises:
-            NotInAThreadError: It is a thread.
-        """
+        """Stop the process; it has stopped on return. Raises NotInAThreadError if it is a thread."""
 
     def thaw(self) -> None:
         """Let the process continue."""
@@ -95,7 +90,6 @@ class ProcessRunner:
         self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
 
     def start(self) -> None:
-        """See `Runner`."""
         self._reader.start()
         self._begun.wait()
         if self._process is None:
@@ -104,37 +98,30 @@ class ProcessRunner:
         self._write(self._config.to_json())
 
     def send(self, command: Mapping[str, Any]) -> None:
-        """See `Runner`."""
         self._write(json.dumps(command))
 
     def kill(self) -> None:
-        """See `Runner`."""
         self._await_process()
         if self._process is not None:
             self._process.signal(signal.SIGKILL)
 
     def crash(self) -> None:
-        """See `Runner`."""
         if self._process is not None:
             self._process.signal(signal.SIGKILL)
             self._process.wait()
 
     def drain(self) -> None:
-        """See `Runner`."""
         self._reader.join()
 
     def freeze(self) -> None:
-        """See `Runner`."""
         if self._process is not None:
             self._process.signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """See `Runner`."""
         if self._process is not None:
             self._process.signal(signal.SIGCONT)
 
     def wait(self) -> None:
-        """See `Runner`."""
         self._await_process()
         if self._process is not None:
             self._process.wait()
@@ -146,7 +133,6 @@ class ProcessRunner:
         self._log.close()
 
     def log(self) -> str:
-        """See `Runner`."""
         if self._log.closed:
             return self._whole_log
         # The process writes at the end by the same open file: read without moving it.
@@ -211,7 +197,6 @@ class ThreadRunner:
         self._thread = threading.Thread(target=self._run, name=f"member {config.name}", daemon=True)
 
     def start(self) -> None:
-        """See `Runner`."""
         # Not in the member's thread: pytest parses what is imported, and CPython before 3.11.8 may fail with
         # a SystemError where two threads parse at once (gh-106905).
         try:
@@ -222,36 +207,28 @@ class ThreadRunner:
             self._thread.start()
 
     def send(self, command: Mapping[str, Any]) -> None:
-        """See `Runner`."""
         self._worker.take(command)
 
     def kill(self) -> None:
-        """See `Runner`."""
         self._worker.take({"command": "leave"})
 
     def crash(self) -> None:
-        """See `Runner`."""
         raise NotInAThreadError(f"{self._name} cannot crash: it is a thread; join it with place='process'")
 
     def drain(self) -> None:
-        """See `Runner`."""
         self.wait()
 
     def freeze(self) -> None:
-        """See `Runner`."""
         raise NotInAThreadError(f"{self._name} cannot freeze: it is a thread; join it with place='process'")
 
     def thaw(self) -> None:
-        """See `Runner`."""
         raise NotInAThreadError(f"{self._name} is not frozen: it is a thread")
 
     def wait(self) -> None:
-        """See `Runner`."""
         if self._thread.is_alive():
             self._thread.join(_END_SECONDS)
 
     def log(self) -> str:
-        """See `Runner`."""
         return self._log
 
     def _run(self) -> None:

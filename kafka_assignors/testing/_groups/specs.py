@@ -91,10 +91,9 @@ class MemberSpec:
     def config(self, group_id: str, name: str, *, instance_id: str | None, held: bool) -> WorkerConfig:
         """What the member's process or thread needs to know.
 
-        Raises:
-            ValueError: An assignor cannot be made in another process, or the client (or the broker, by
-                KIP-848) has none of that name. The client does not know KIP-848, or a poll is to take no
-                time.
+        Raises ValueError if an assignor cannot be made in another process, the client does not know KIP-848,
+        or a poll is to take no time. It does so, too, if the client (or the broker, by KIP-848) has no such
+        assignor.
         """
         library = self.client if isinstance(self.client, str) else path_of(self.client)
         by_epochs = is_by_epochs(self.settings)
@@ -128,8 +127,7 @@ def usual_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 def on_top(usual: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings on top of those for all groups or for all members, which are fewer for members of KIP-848.
 
-    Raises:
-        ValueError: One is the kit's own to make, or there is no such protocol of groups.
+    Raises ValueError if one is the kit's own to make, or there is no such protocol of groups.
     """
     check_settings(settings)
     left_out = _OF_CLASSIC_GROUPS if is_by_epochs({**usual, **settings}) else ()

@@ -99,11 +99,7 @@ class Worker:
             self._function = imported(config.client)
 
     def run(self) -> int:
-        """Consume and obey until asked to leave.
-
-        Returns:
-            The exit status of a process.
-        """
+        """Consume and obey until asked to leave; returns the exit status of a process."""
         config = self._config
         self._report("started", pid=os.getpid(), instance_id=config.instance_id, client=config.client)
         if config.held:
@@ -305,11 +301,7 @@ def _read_commands(commands: io.RawIOBase, worker: Worker) -> None:
 
 
 def main() -> int:
-    """Be a member until asked to leave.
-
-    Returns:
-        The exit status.
-    """
+    """Be a member until asked to leave; returns the exit status."""
     # What an assignor prints must not end up between the events.
     report = _Reporter(os.dup(sys.stdout.fileno()))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

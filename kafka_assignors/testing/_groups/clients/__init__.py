@@ -36,12 +36,9 @@ Pair = tuple[str, int]
 
 
 class Membership(NamedTuple):
-    """Where a consumer stands in its group.
+    """Where a consumer stands in its group; its generation is -1 if in none, its member id may be empty.
 
-    Attributes:
-        generation: The generation that it is in, -1 if in none.
-        member_id: The id that the coordinator gave it; may be empty.
-        state: "stable", "rebalancing", "unjoined", or "unknown" where the library does not say.
+    `state` is "stable", "rebalancing", "unjoined", or "unknown" where the library does not say.
     """
 
     generation: int
@@ -77,8 +74,7 @@ class Task:
 def is_by_epochs(settings: Mapping[str, Any]) -> bool:
     """Whether a consumer of these settings joins by KIP-848: members have epochs, and the broker assigns.
 
-    Raises:
-        ValueError: It would join by another protocol than that and the classic one.
+    Raises ValueError if it would join by another protocol than that and the classic one.
     """
     chosen = str(settings.get("group_protocol", settings.get("group.protocol", "classic"))).lower()
     if chosen not in {"classic", "consumer"}:
@@ -119,10 +115,9 @@ _IN_PLACE: Final[Mapping[str, str]] = {
 
 
 def check_settings(names: Iterable[str]) -> None:
-    """Refuse settings of consumers that the kit makes itself, in any client's spelling.
+    """Raise ValueError for settings that the kit makes itself, in any client's spelling.
 
-    Raises:
-        ValueError: There is one; the message says what to give in its place.
+    The message says what to give in their place.
     """
     for name in names:
         if (in_place := _IN_PLACE.get(name.replace(".", "_"))) is not None:
@@ -149,11 +144,7 @@ class Client(Protocol):
         """Wait for records at most so long; they are reported. Returns whether there were any."""
 
     def commit(self) -> None:
-        """Commit the positions.
-
-        Raises:
-            CommitError: The coordinator refuses, most often because a rebalance is on.
-        """
+        """Commit the positions. Raises CommitError if the coordinator refuses, most often in a rebalance."""
 
     def membership(self) -> Membership:
         """Where the consumer stands; may be called from another thread."""
@@ -203,11 +194,7 @@ OF_THE_BROKER: Final = ("uniform", "range")
 
 
 def check_epochs(name: ClientName) -> None:
-    """Refuse a client that cannot be a member of a KIP-848 group.
-
-    Raises:
-        ValueError: It cannot.
-    """
+    """Raise ValueError for a client that cannot be a member of a KIP-848 group."""
     if name not in BY_EPOCHS:
         raise ValueError(
             f"group_protocol=consumer: {name} knows only the classic group protocol; the clients that know"
@@ -218,8 +205,7 @@ def check_epochs(name: ClientName) -> None:
 def load(name: ClientName) -> Any:
     """The module of a client, with `settings(task)`, `make(task, report)`, `observe(consumer, report, gate)`.
 
-    Raises:
-        ClientUnavailableError: The library is not installed.
+    Raises ClientUnavailableError if the library is not installed.
     """
     module, package = MODULES[name]
     try:

@@ -96,16 +96,10 @@ def make(task: Task, report: Report) -> ObservedAiokafkaConsumer:
 class ObservedAiokafkaConsumer:
     """An AIOKafkaConsumer in the way that a member's loop uses it.
 
-    The consumer stays the object that it is: its methods are wrapped in place.
-
-    Args:
-        consumer: May not have subscribed yet.
-        report: Gets the events.
-        gate: Called before each poll.
-
-    Attributes:
-        loop: Its event loop, in another thread; None where an application runs it itself. Then the
-            application calls the consumer, and none of the methods here that wait.
+    The consumer stays the object that it is: its methods are wrapped in place. It may not have subscribed
+    yet. `gate` is called before each poll. `loop` is its event loop, in another thread, or None where an
+    application runs it itself. Then the application calls the consumer, and none of the methods here that
+    wait.
     """
 
     def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
@@ -134,49 +128,39 @@ class ObservedAiokafkaConsumer:
         self._observe_commits()
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
-        """See `Client`."""
-
         async def subscribed() -> None:
             self.consumer.subscribe(topics=topics, pattern=pattern)
 
         self._wait(subscribed())
 
     def unsubscribe(self) -> None:
-        """See `Client`."""
-
         async def unsubscribed() -> None:
             self.consumer.unsubscribe()
 
         self._wait(unsubscribed())
 
     def poll(self, seconds: float) -> bool:
-        """See `Client`."""
         return bool(self._wait(self.consumer.getmany(timeout_ms=int(seconds * 1000))))
 
     def commit(self) -> None:
-        """See `Client`."""
         try:
             self._wait(self.consumer.commit())
         except KafkaError as error:
             raise CommitError(described(error)) from error
 
     def membership(self) -> Membership:
-        """See `Client`."""
         coordinator = self.consumer._coordinator  # noqa: SLF001 - there is no public way
         return Membership(
             getattr(coordinator, "generation", -1), str(getattr(coordinator, "member_id", "")), "unknown"
         )
 
     def assignment(self) -> Iterable[Pair]:
-        """See `Client`."""
         return _pairs(self.consumer.assignment())
 
     def subscription(self) -> Iterable[str]:
-        """See `Client`."""
         return sorted(self.consumer.subscription())
 
     def close(self) -> None:
-        """See `Client`."""
         self._wait(self.consumer.stop())
         if self.loop is not None:
             self.loop.call_soon_threadsafe(self.loop.stop)

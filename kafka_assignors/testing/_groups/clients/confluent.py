@@ -72,7 +72,6 @@ def callbacks(report: Report) -> dict[str, Any]:
 
 
 def make(task: Task, report: Report) -> ObservedConfluentConsumer:
-    """A consumer for a task, observed."""
     chosen = settings(task)
     configured_with_dots(report, chosen)
     return ObservedConfluentConsumer(Consumer(chosen | callbacks(report)), report, by_epochs=task.by_epochs)
@@ -217,28 +216,20 @@ class ObservedConfluentConsumer:
 
     @property
     def absences(self) -> Absences:
-        """See `Client`."""
         return self.consumer.absences
 
     @property
     def subscribed(self) -> bool:
-        """See `Client`."""
         return self.consumer.subscribed
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
-        """See `Client`."""
         self.consumer.subscribe(list(topics) if pattern is None else [f"^{pattern}"])
 
     def unsubscribe(self) -> None:
-        """See `Client`."""
         self.consumer.unsubscribe()
 
     def poll(self, seconds: float) -> bool:
-        """See `Client`.
-
-        Raises:
-            KafkaException: Of a record that is an error, unless the client itself gets over it.
-        """
+        """See `Client`. Raises KafkaException for an error that the client does not recover from."""
         first = self.consumer.poll(seconds)
         if first is None:
             return False
@@ -249,7 +240,6 @@ class ObservedConfluentConsumer:
         return True
 
     def commit(self) -> None:
-        """See `Client`."""
         try:
             self.consumer.commit(asynchronous=False)
         except KafkaException as error:
@@ -269,7 +259,6 @@ class ObservedConfluentConsumer:
         return []
 
     def close(self) -> None:
-        """See `Client`."""
         self.consumer.close()
 
 

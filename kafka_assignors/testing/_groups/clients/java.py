@@ -79,7 +79,6 @@ def start_java() -> None:
 
 
 def make(task: Task, report: Report) -> ObservedJavaConsumer:
-    """A consumer for a task, observed."""
     start_java()
     consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
     chosen = settings(task)
@@ -118,7 +117,6 @@ class ObservedJavaConsumer:
         )
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
-        """See `Client`."""
         if pattern is None:
             self.consumer.subscribe(jpype.java.util.ArrayList(list(topics)), self._listener)
         else:
@@ -129,11 +127,9 @@ class ObservedJavaConsumer:
         self._write("subscribed", topics=list(topics), pattern=pattern)
 
     def unsubscribe(self) -> None:
-        """See `Client`."""
         self.consumer.unsubscribe()
 
     def poll(self, seconds: float) -> bool:
-        """See `Client`."""
         with self.absences.poll():
             records = self.consumer.poll(jpype.java.time.Duration.ofMillis(int(seconds * 1000)))
         offsets = {
@@ -149,7 +145,6 @@ class ObservedJavaConsumer:
         return report_records(self._write, offsets)
 
     def commit(self) -> None:
-        """See `Client`."""
         positions = {pair: self._positions[pair] for pair in self._assignment if pair in self._positions}
         try:
             self.consumer.commitSync()
@@ -160,7 +155,6 @@ class ObservedJavaConsumer:
         self._commits.done(positions)
 
     def membership(self) -> Membership:
-        """See `Client`."""
         return self._membership
 
     def assignment(self) -> Iterable[Pair]:
@@ -172,7 +166,6 @@ class ObservedJavaConsumer:
         return self._subscription
 
     def close(self) -> None:
-        """See `Client`."""
         self.consumer.close()
 
     def _assigned(self, added: Any) -> None:

@@ -67,7 +67,6 @@ def settings(task: Task) -> dict[str, Any]:
 
 
 def make(task: Task, report: Report) -> ObservedKafkaConsumer:
-    """A consumer for a task, observed."""
     consumer: Any = KafkaConsumer(**settings(task))
     return ObservedKafkaConsumer(
         consumer, report, functools.partial(_recall_join, consumer) if task.recalls_joins else no_gate
@@ -110,7 +109,6 @@ class ObservedKafkaConsumer:
             self._wrote_subscription(state.subscription, state.subscribed_pattern)
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
-        """See `Client`."""
         self.consumer.subscribe(topics=topics, pattern=None if pattern is None else re.compile(pattern))
         # A leader that joins before it has metadata hands out nothing and has to rebalance again. That is
         # all that comes of a broker that is away just now.
@@ -119,35 +117,28 @@ class ObservedKafkaConsumer:
                 self.consumer.partitions_for_topic(topic)
 
     def unsubscribe(self) -> None:
-        """See `Client`."""
         self.consumer.unsubscribe()
 
     def poll(self, seconds: float) -> bool:
-        """See `Client`."""
         return bool(self.consumer.poll(timeout_ms=int(seconds * 1000)))
 
     def commit(self) -> None:
-        """See `Client`."""
         try:
             self.consumer.commit(timeout_ms=_COMMIT_MS)
         except KafkaError as error:
             raise CommitError(described(error)) from error
 
     def membership(self) -> Membership:
-        """See `Client`."""
         found = self.consumer.group_metadata()
         return Membership(found.generation_id, found.member_id, str(found.state).strip("<>"))
 
     def assignment(self) -> Iterable[Pair]:
-        """See `Client`."""
         return pairs(self.consumer.assignment())
 
     def subscription(self) -> Iterable[str]:
-        """See `Client`."""
         return sorted(self.consumer.subscription() or ())
 
     def close(self) -> None:
-        """See `Client`."""
         commits = bool(self.consumer.config["enable_auto_commit"])
         self.consumer.close(autocommit=commits, timeout_ms=_CLOSE_MS)
 
