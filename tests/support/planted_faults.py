@@ -12,7 +12,7 @@ from kafka_assignors.aio._host import AiokafkaHost
 from kafka_assignors.assignors import (
     _adapter as adapter,
     _cooperative_sticky as cooperative_sticky,
-    _flow as flow,
+    _flow_member as flow_member,
 )
 from kafka_assignors.assignors._flow import FlowingCoordinator
 from kafka_assignors.assignors._membership import hand_over
@@ -124,7 +124,7 @@ def takes_a_newer_claim_for_a_lie(patch: pytest.MonkeyPatch) -> None:
 
 
 def resets_its_generation_by_an_old_answer(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(flow, "verdict", lambda *_: Verdict.COUNTS)
+    patch.setattr(flow_member, "verdict", lambda *_: Verdict.COUNTS)
 
 
 def delivers_what_may_be_given_away(patch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def takes_it_that_nobody_waits_for_its_join(patch: pytest.MonkeyPatch) -> None:
 
 
 def delivers_while_it_leaves(patch: pytest.MonkeyPatch) -> None:
-    patch.delattr(FlowingCoordinator, "maybe_leave_group_async")
+    patch.delattr(flow_member.MemberCoordinator, "maybe_leave_group_async")
 
 
 def goes_on_owning_when_it_is_fenced(patch: pytest.MonkeyPatch) -> None:
