@@ -12,7 +12,6 @@ from rich.text import Text
 from kafka_assignors._cli.output import show_json
 from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_step
-from kafka_assignors._common.plain import to_json
 from kafka_assignors._common.strategies import ASSIGNORS, STRATEGIES
 from kafka_assignors._timelines.events import Consumed
 from kafka_assignors.testing import (
@@ -97,7 +96,7 @@ def run_demo(
     if len(runs) > 1:
         show_comparison(console, runs)
     if as_json:
-        show_json(to_json(runs))
+        show_json(runs)
     return 0 if all(run.ok for run in runs) else 1
 
 

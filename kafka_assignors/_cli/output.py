@@ -30,7 +30,7 @@ _PLAIN: Final = "\x1b[0m"
 def show_result(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
     """Print what a function found, as JSON or for people; only one of the two is made."""
     if as_json:
-        show_json(to_json(result))
+        show_json(result)
     else:
         text = joined(lines)
         show(coloured(text) if is_coloured() else text)
@@ -79,9 +79,9 @@ def show(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def show_json(value: Any) -> None:
-    """Print plain types as JSON; what JSON does not have (times, sets) as text."""
-    show(json.dumps(value, indent=2, default=str))
+def show_json(result: Any) -> None:
+    """Print what a function found as JSON."""
+    show(json.dumps(to_json(result), indent=2))
 
 
 def filled(text: str, first: str, rest: str) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -38,7 +39,7 @@ class TooLargeError(KafkaAssignorsError, RuntimeError):
     """Records take more room than was to be expected of their files: they are Spark's to read."""
 
 
-class Engine:
+class Engine(ABC):
     """Where the work on an archive is done; see `Engine.local`, `Engine.spark` and `Engine.fitting`."""
 
     @staticmethod
@@ -90,6 +91,7 @@ class Engine:
         """
         return self.map_sorted(archive, selection, EachGroup(task, selection.since_us), where=where)
 
+    @abstractmethod
     def map_sorted(
         self,
         archive: Archive,
@@ -101,18 +103,12 @@ class Engine:
     ) -> Outcome:
         """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `ORDER`.
 
-        Args:
-            archive: See there.
-            selection: See there.
-            task: The function.
-            where: See there.
-            wide: Tables with many rows for each record; see `TaskFiles`.
+        Tables with many rows for each record are `wide`; see `TaskFiles`.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         """Call a function with batches of all of an archive's rows, in any order, with some columns."""
-        raise NotImplementedError
 
 
 class _LocalEngine(Engine):

@@ -35,7 +35,7 @@ IDS = {topic: uuid_text(topic_id) for topic, topic_id in TOPIC_IDS.items()}
 
 
 def kip848() -> list[ArchivedRecord]:
-    """A group of KIP-848 that hands over again and again; too long for a window, if it had any."""
+    """A group of KIP-848 that hands over again and again."""
     log = Log()
     for number in range(1, 9):
         log.at(100 * number)
