@@ -126,8 +126,10 @@ class Held:
 def test_partitions_that_stay_are_read_and_committed_while_one_member_is_slow_to_join(
     group: Application,
 ) -> None:
-    leader, slow = two(group)
-    slow.halt()
+    leader, slow = both_halted(group)
+    leader.read.clear()  # the second to join has read again what the first one read alone
+    slow.read.clear()
+    leader.go()
     new = group.consumer("c").go()
     wait_for("the leader to join", lambda: leader.phase == "JOINING", SECONDS)
     before, calls = leader.held, len(leader.calls)
@@ -151,6 +153,8 @@ def test_nothing_of_a_revoked_partition_comes_after_its_listener_which_can_read_
 ) -> None:
     members = two(group)
     for one in members:
+        one.reads_on(one.held)
+        one.calls.clear()
         one.looks_at_positions = True
     group.consumer("c").go()
     group.settled({"a": 2, "b": 2, "c": 2})
