@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-from kafka_assignors import leader
+from kafka_assignors import lead
 
 COMPILED = ("_wire._codec", "planners._exact._flow")
 MEMBER = bytes.fromhex("0000 00000001 0001 74 ffffffff")
@@ -22,5 +22,5 @@ def is_there(part: str) -> bool:
 wrong = [part for part in COMPILED if is_there(part) != (sys.argv[1] == "compiled")]
 if wrong:
     sys.exit(f"not {sys.argv[1]}: {', '.join(wrong)}")
-if leader.lead({"t": [0]}, [("m", None, MEMBER)]) != {"m": ASSIGNMENT}:
+if lead({"t": [0]}, [("m", None, MEMBER)]) != {"m": ASSIGNMENT}:
     sys.exit("it does not lead a group of one member")

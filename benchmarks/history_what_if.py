@@ -26,7 +26,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks import machine
 from benchmarks.local_spark import local_spark
 from benchmarks.processes import cpu_seconds, largest_worker
-from kafka_assignors import StickyAssignor
+from kafka_assignors import StickyAssignor, lead
+from kafka_assignors._assignors._membership.claims import Claim
+from kafka_assignors._assignors._messages import make_subscription
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     MemberMetadata,
@@ -34,12 +36,9 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors.assignors._membership.claims import Claim
-from kafka_assignors.assignors._messages import make_subscription
 from kafka_assignors.history import Archive, Engine, what_if
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._what_if.job import ASSIGNORS
-from kafka_assignors.leader import lead
 from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from kafka_assignors.history.report import GroupHistory, GroupSummary, ReportDat
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from kafka_assignors._assignors import Assignor
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
-    from kafka_assignors.assignors import Assignor
 
 MIDNIGHT: Final = datetime(2026, 11, 20, tzinfo=UTC)
 ASSIGNORS: Final[Sequence[type[Assignor]]] = (

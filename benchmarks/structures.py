@@ -14,10 +14,10 @@ import numpy as np
 
 from benchmarks.cases import IntArray
 from benchmarks.wire import string
+from kafka_assignors._assignors._messages import make_subscription
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import Member
 from kafka_assignors._wire.user_data import encode_sticky
-from kafka_assignors.assignors._messages import make_subscription
 from kafka_assignors.planners import plan_exact
 
 PARTITIONS: Final = 5000

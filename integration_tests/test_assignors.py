@@ -7,7 +7,7 @@ partition owned as the strategy means it.
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
@@ -25,7 +25,11 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors._timelines.events import AssignmentReceived, Joining, Led, Thawed
-from kafka_assignors.testing import ConsumerGroup, Load, Sharing, StableGroup, create_topic, grow_topic
+from kafka_assignors.testing import ConsumerGroup, Load, create_topic, grow_topic
+from kafka_assignors.testing._groups.group import StableGroup
+
+if TYPE_CHECKING:
+    from kafka_assignors.testing._groups.specs import Sharing
 
 EXCLUSIVE = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor, RandomAssignor]
 STICKY = [StickyAssignor, CooperativeStickyAssignor]

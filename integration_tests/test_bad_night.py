@@ -26,9 +26,9 @@ from integration_tests.support.clusters import own_cluster
 from integration_tests.support.commands import COMMAND
 from integration_tests.support.screens import Screen, picture, run_on_terminal
 from integration_tests.support.waiting import wait_for
+from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer
-from kafka_assignors.assignors import RangeAssignor
 from kafka_assignors.placement import format_reassignment
 from kafka_assignors.placement._cluster.throttle import read_throttles
 from kafka_assignors.placement._cluster.topics import create_topic, read_brokers
@@ -37,7 +37,8 @@ from kafka_assignors.testing import ConsumerGroup
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kafka_assignors.testing import Cluster, StableGroup
+    from kafka_assignors.testing import Cluster
+    from kafka_assignors.testing._groups.group import StableGroup
 
 pytestmark = pytest.mark.slow
 

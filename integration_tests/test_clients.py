@@ -21,7 +21,8 @@ from integration_tests.support.patience import QUICK, QUICK_POLLS
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._timelines.events import Closed, CommitFailed, Consumed, Lost
-from kafka_assignors.testing import Cluster, ConsumerGroup, Load, NotInAThreadError, Seat, grow_topic
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load, Seat, grow_topic
+from kafka_assignors.testing._groups.runners import NotInAThreadError
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]

@@ -23,7 +23,7 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.assignors._adapter import METADATA_TRIES
+from kafka_assignors._assignors._adapter import METADATA_TRIES
 from tests.support.wire import subscription
 
 MakeConsumer = Callable[..., KafkaConsumer]

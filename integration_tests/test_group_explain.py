@@ -13,10 +13,10 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from kafka.structs import OffsetAndMetadata
 
 from integration_tests.support.commands import run_command
+from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import ClassicGroup, committed_offsets, describe_classic
 from kafka_assignors._groups.finding import GROUPS_TOPIC
-from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors.groups._coordinator import coordinator_of
 from kafka_assignors.testing import (
     Cluster,

@@ -15,8 +15,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from integration_tests.support.commands import run_command
 from integration_tests.support.waiting import wait_for
+from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer
-from kafka_assignors.assignors import RangeAssignor
 from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.assignors import CooperativeStickyAssignor
+from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup
 from kafka_assignors.testing._brokers.waiting import wait_until
 

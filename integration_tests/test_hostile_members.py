@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -24,8 +24,11 @@ from kafka_assignors import (
 )
 from kafka_assignors._timelines.events import Failed
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
-from kafka_assignors.testing import ConsumerGroup, Load, Sharing
+from kafka_assignors.testing import ConsumerGroup, Load
 from tests.support.wire import NULL, partition_list, subscription
+
+if TYPE_CHECKING:
+    from kafka_assignors.testing._groups.specs import Sharing
 
 ALL = [
     RangeAssignor,

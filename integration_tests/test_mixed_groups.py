@@ -5,12 +5,16 @@ names, so a plan that goes by the order of ids is the same for members of the sa
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
-from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load, Place, StableGroup
+from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load
+
+if TYPE_CHECKING:
+    from kafka_assignors.testing._groups.group import StableGroup
+    from kafka_assignors.testing._groups.runners import Place
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]

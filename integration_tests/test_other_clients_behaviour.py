@@ -29,7 +29,8 @@ from kafka_assignors._timelines.events import Assigned, Lost, Revoked
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafka_assignors.testing import Cluster, ConsumerGroup, Member, Place
+    from kafka_assignors.testing import Cluster, ConsumerGroup, Member
+    from kafka_assignors.testing._groups.runners import Place
 
 PLACES: dict[str, Place] = {"java": "process", "confluent-kafka": "thread"}
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_assignors._timelines.events import AssignmentReceived, Joining
-from kafka_assignors.assignors import (
+from kafka_assignors._assignors import (
     Assignor,
     CooperativeStickyAssignor,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._timelines.events import AssignmentReceived, Joining
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.testing import (

@@ -1,7 +1,4 @@
-from kafka_assignors._common.errors import KafkaAssignorsError as KafkaAssignorsError
-from kafka_assignors._model.group import Group as Group, Member as Member
-from kafka_assignors._model.plan import InvalidPlanError as InvalidPlanError, Plan as Plan
-from kafka_assignors.assignors import (
+from kafka_assignors._assignors import (
     Assignor as Assignor,
     BroadcastAssignor as BroadcastAssignor,
     CooperativeStickyAssignor as CooperativeStickyAssignor,
@@ -10,3 +7,7 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor as RoundRobinAssignor,
     StickyAssignor as StickyAssignor,
 )
+from kafka_assignors._common.errors import KafkaAssignorsError as KafkaAssignorsError
+from kafka_assignors._leader import lead as lead
+from kafka_assignors._model.group import Group as Group, Member as Member
+from kafka_assignors._model.plan import InvalidPlanError as InvalidPlanError, Plan as Plan

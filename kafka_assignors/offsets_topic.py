@@ -6,33 +6,21 @@ classic group (`records.GroupMetadata`) holds the subscriptions and assignments 
 """
 
 from kafka_assignors._wire.offsets_topic import (
-    Assignment,
     Record,
     RecordError,
-    Subscription,
     decode_assignment,
-    decode_group_metadata,
-    decode_offset_commit,
     decode_prior_assignment,
     decode_record,
     decode_subscription,
-    encode_group_metadata,
-    group_metadata_key,
     records,
 )
 
 __all__ = [
-    "Assignment",
     "Record",
     "RecordError",
-    "Subscription",
     "decode_assignment",
-    "decode_group_metadata",
-    "decode_offset_commit",
     "decode_prior_assignment",
     "decode_record",
     "decode_subscription",
-    "encode_group_metadata",
-    "group_metadata_key",
     "records",
 ]

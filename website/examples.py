@@ -13,14 +13,12 @@ from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Topic
 from kafka_assignors._groups.epochs import EpochLook
 from kafka_assignors._groups.joining import Look
+from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors.coordinator import Simulation
-from kafka_assignors.groups import (
-    ExplainedClassicGroup,
-    ExplainedConsumerGroup,
-    GroupCoordinator,
-    GroupStatus,
-)
+from kafka_assignors.groups._coordinator import GroupCoordinator
+from kafka_assignors.groups._explain import ExplainedClassicGroup, ExplainedConsumerGroup
 from kafka_assignors.groups._live import LiveEpochGroup, LiveGroup, LiveRecord
+from kafka_assignors.groups._status import GroupStatus
 from kafka_assignors.history import Maintenance
 from kafka_assignors.history._capture import Captured
 from kafka_assignors.history._counts import Counts
@@ -29,7 +27,6 @@ from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.placement._cluster.stall import Reason
 from kafka_assignors.placement._cluster.throttle import Throttles
 from kafka_assignors.placement._moving import UnderWay
-from kafka_assignors.testing import SeenRebalance
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

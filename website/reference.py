@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
+import griffe
 
 from kafka_assignors._cli.command_line import COMMANDS
 from kafka_assignors._cli.options import PROGRAM
@@ -16,13 +18,14 @@ from kafka_assignors.testing import _plugin, _plugin_options
 from website.answers import answers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 API: Final = Path(__file__).parents[1] / "docs" / "api.md"
 
 _WIDTH: Final = 84
 """The width of a listing."""
 
+_RESULTS: Final = "Their attributes are promised. The modules that define them are not."
 _SECTION: Final = re.compile(
     r"^## `(?P<module>kafka_assignors[\w.]*)`\n\n(?P<what>.*?)\n\n(?P<names>.*?)\n\n",
     re.DOTALL | re.MULTILINE,
@@ -40,7 +43,7 @@ _FACTORIES: Final = (
 def pages() -> dict[str, str]:
     """Path of a page -> its Markdown."""
     return {
-        **{f"reference/{module}.md": _module_page(module) for module in public_modules()},
+        **_module_pages(),
         "reference/commands.md": _commands_page(),
         "reference/pytest.md": _pytest_page(),
         "reference/json.md": answers(),
@@ -57,32 +60,78 @@ def with_links(text: str) -> str:
 
     def linked(match: re.Match[str]) -> str:
         module = match["module"]
-        names = re.sub(r"`(\w+)`", lambda name: f"[`{name[1]}`][{home(module, name[1])}]", match["names"])
+        names = re.sub(r"`(\w+)`", rf"[`\1`][{module}.\1]", match["names"])
         return f"## `{module}`\n\n{match['what']} [Reference](reference/{module}.md)\n\n{names}\n\n"
 
     return _SECTION.sub(linked, text)
 
 
-def home(module: str, name: str) -> str:
-    """The path under which a name has its entry: the assignors are offered by two modules."""
-    again = name in importlib.import_module("kafka_assignors.assignors").__all__
-    return f"kafka_assignors.assignors.{name}" if again else f"{module}.{name}"
+def _module_pages() -> dict[str, str]:
+    """A page for each public module, with the results of its functions where they come first."""
+    modules = {name: importlib.import_module(name) for name in public_modules()}
+    homes = {
+        name: [f"{getattr(getattr(module, one), '__module__', name)}.{one}" for one in module.__all__]
+        for name, module in modules.items()
+    }
+    shown = {_canonical(path) for paths in homes.values() for path in paths}
+    texts: dict[str, str] = {}
+    for name, module in modules.items():
+        results = sorted(_results(homes[name], shown), key=lambda path: path.rpartition(".")[2])
+        shown |= {*results}
+        names = sorted(module.__all__, key=lambda one: (one.isupper(), one))
+        texts[f"reference/{name}.md"] = "\n\n".join(
+            [
+                f"# {name}",
+                inspect.cleandoc(module.__doc__ or ""),
+                *(f"::: {name}.{one}" for one in names),
+                *(["## Results", _RESULTS] if results else []),
+                *(f"::: {path}" for path in results),
+            ]
+        )
+    return texts
 
 
-def _module_page(module: str) -> str:
-    there = importlib.import_module(module)
-    names = sorted(there.__all__, key=lambda name: (name.isupper(), name))
-    own = [name for name in names if home(module, name) == f"{module}.{name}"]
-    elsewhere = [name for name in names if name not in own]
-    also = ", ".join(f"[`{name}`][{home(module, name)}]" for name in elsewhere)
-    return "\n\n".join(
-        [
-            f"# {module}",
-            inspect.cleandoc(there.__doc__ or ""),
-            *([f"Offered here, too: {also}"] if also else []),
-            *(f"::: {module}.{name}" for name in own),
-        ]
-    )
+@functools.cache
+def _source() -> griffe.Module:
+    return cast("griffe.Module", griffe.load("kafka_assignors"))
+
+
+def _results(homes: Iterable[str], shown: Collection[str]) -> set[str]:
+    """Where the classes of values are defined that these return, and those in the fields of such values."""
+    results: set[str] = set()
+    left = [one for home in homes if (one := _defined(home))]
+    while left:
+        for one in filter(None, map(_defined, _returned(left.pop()))):
+            if _is_value(one) and one.canonical_path not in results | {*shown}:
+                results.add(one.canonical_path)
+                left.append(one)
+    return results
+
+
+def _is_value(one: griffe.Object) -> bool:
+    tuples = isinstance(one, griffe.Class) and any("NamedTuple" in str(base) for base in one.bases)
+    return not one.name.startswith("_") and ("dataclass" in one.labels or tuples)
+
+
+def _canonical(path: str) -> str:
+    return one.canonical_path if (one := _defined(path)) else path
+
+
+def _defined(path: str) -> griffe.Object | None:
+    try:
+        found = _source()[path.removeprefix("kafka_assignors.")]
+    except KeyError:  # of another package
+        return None
+    return found.final_target if isinstance(found, griffe.Alias) else found
+
+
+def _returned(one: griffe.Object) -> Iterator[str]:
+    """The paths of all names in what it returns; in a class's public fields and what its methods return."""
+    parts = [part for part in one.all_members.values() if part.is_public] if one.is_class else [one]
+    for part in parts:
+        shown = getattr(part, "returns", None) or getattr(part, "annotation", None)
+        if isinstance(shown, griffe.Expr):
+            yield from (name.canonical_path for name in shown.iterate() if isinstance(name, griffe.ExprName))
 
 
 # --- commands

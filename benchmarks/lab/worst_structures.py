@@ -21,10 +21,10 @@ from rich.progress import track
 
 from benchmarks import machine
 from benchmarks.structures import EVENTS, MEMBERS, PARTITIONS, SHAPES, Made, Structure, make
+from kafka_assignors._assignors import StickyAssignor, _messages as messages
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import check
 from kafka_assignors._wire.codec import read_subscriptions
-from kafka_assignors.assignors import StickyAssignor, _messages as messages
 from kafka_assignors.planners import plan_exact, plan_quickly
 
 RESULT: Final = Path(__file__).parents[1] / "results" / "worst_structures.md"

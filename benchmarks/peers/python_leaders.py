@@ -347,7 +347,7 @@ def _aiokafka_cluster(group: Group) -> Any:
 
 def _lead() -> Callable[..., dict[str, bytes]]:
     """The library's function from bytes to bytes."""
-    lead: Callable[..., dict[str, bytes]] = _named("kafka_assignors.leader.lead")
+    lead: Callable[..., dict[str, bytes]] = _named("kafka_assignors.lead")
     return lead
 
 

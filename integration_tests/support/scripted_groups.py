@@ -14,11 +14,13 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.testing import Cluster, ConsumerGroup, StableGroup, create_topic, grow_topic
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, grow_topic
 from kafka_assignors.testing._groups.clients import confluent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from kafka_assignors.testing._groups.group import StableGroup
 
 Partitions = frozenset[tuple[str, int]]
 Reason = tuple[str, str]

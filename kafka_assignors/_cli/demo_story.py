@@ -15,17 +15,17 @@ from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_st
 from kafka_assignors._common.strategies import ASSIGNORS, STRATEGIES
 from kafka_assignors._timelines.events import Consumed
 from kafka_assignors.testing import (
-    BrokerDiedError,
     ClusterUnavailableError,
     ConsumerGroup,
     GroupNotStableError,
-    JarsUnavailableError,
     Load,
     create_topic,
     delete_topic,
     grow_topic,
     kafka_cluster,
 )
+from kafka_assignors.testing._brokers.errors import BrokerDiedError
+from kafka_assignors.testing._brokers.jars import JarsUnavailableError
 from kafka_assignors.testing._groups.clients import ClientUnavailableError, load as load_client
 
 if TYPE_CHECKING:

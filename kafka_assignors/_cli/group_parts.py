@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.account import GroupAccount, PlannedMove
     from kafka_assignors._groups.lag import GroupLag, PartitionLag
     from kafka_assignors._groups.problems import Problem
-    from kafka_assignors.groups import GroupCoordinator
+    from kafka_assignors.groups._coordinator import GroupCoordinator
 
 MOVES_SHOWN: Final = 20
 """How many partitions that would move are listed; all of them are in the JSON."""

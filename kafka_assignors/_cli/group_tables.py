@@ -10,7 +10,8 @@ from kafka_assignors._cli.output import count, table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kafka_assignors.groups import GroupStatus, RestartCost, RollingRestarts
+    from kafka_assignors.groups._status import GroupStatus
+    from kafka_assignors.groups._what_if import RestartCost, RollingRestarts
 
 
 def listed_lines(groups: Sequence[GroupStatus]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from kafka_assignors._groups.account import partitions_in_words
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.explanation import STICKY
 from kafka_assignors._groups.reasons import HAND_OVER
-from kafka_assignors.groups import ExplainedConsumerGroup
+from kafka_assignors.groups._explain import ExplainedConsumerGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.joining import OngoingRebalance
     from kafka_assignors._groups.lag import GroupLag
     from kafka_assignors._groups.prediction import Client
-    from kafka_assignors.groups import ExplainedClassicGroup
+    from kafka_assignors.groups._explain import ExplainedClassicGroup
     from kafka_assignors.groups._live import NotedChange
 
 CLIENT_NAMES: Final[Mapping[Client, str]] = {

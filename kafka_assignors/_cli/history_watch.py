@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.groups import GroupStatus
+    from kafka_assignors.groups._status import GroupStatus
 
 
 def watch(cluster: Cluster, group: str, *, as_json: bool) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.moved import OwnerMove
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.groups import GroupStatus
+    from kafka_assignors.groups._status import GroupStatus
 
 MOVES_SHOWN: Final = 8
 """How many members that gave to others are listed with what they gave."""

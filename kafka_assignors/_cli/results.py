@@ -6,11 +6,11 @@ from typing import Any
 
 from kafka import TopicPartition
 
+from kafka_assignors._assignors._messages import by_topic
 from kafka_assignors._timelines.best import best_plan
 from kafka_assignors._timelines.events import format_partitions
 from kafka_assignors._timelines.ownership import Overlap
 from kafka_assignors._timelines.rebalances import Holdings, SeenRebalance
-from kafka_assignors.assignors._messages import by_topic
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.assignors._messages import by_topic
+from kafka_assignors._assignors._messages import by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

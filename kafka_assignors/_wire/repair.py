@@ -8,7 +8,7 @@ it. An error there comes out of the leader's `poll`, at each join, as long as th
     a name that no topic can have: its `set_topics` raises, or the brokers answer with an error
 
 What it is given instead says what `codec` reads in the same bytes, and that is nothing where that cannot be
-read. So a member gets the same from a leader in kafka-python as from `kafka_assignors.leader`, whichever of
+read. So a member gets the same from a leader in kafka-python as from `kafka_assignors.lead`, whichever of
 kafka-python's ways it is assigned by.
 """
 

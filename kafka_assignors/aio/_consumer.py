@@ -12,10 +12,10 @@ from aiokafka.errors import ConsumerStoppedError, IllegalStateError
 from aiokafka.structs import TopicPartition
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
+from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator, revoked_meanwhile
 from kafka_assignors.aio._partitions import GONE, ConsumerSubscriptionState, LastingState
 from kafka_assignors.aio._strategies import Strategy, strategies
-from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -22,11 +22,8 @@ from aiokafka.protocol.group import (
 )
 from aiokafka.structs import TopicPartition
 
-from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors.aio._partitions import LastingAssignment
-from kafka_assignors.aio._strategies import lead, look_when_syncing
-from kafka_assignors.assignors._membership.certainty import Certainty, sooner_than
-from kafka_assignors.assignors._membership.phases import (
+from kafka_assignors._assignors._membership.certainty import Certainty, sooner_than
+from kafka_assignors._assignors._membership.phases import (
     ILLEGAL_GENERATION,
     REBALANCE_IN_PROGRESS,
     Phase,
@@ -34,6 +31,9 @@ from kafka_assignors.assignors._membership.phases import (
     Verdict,
     verdict,
 )
+from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors.aio._partitions import LastingAssignment
+from kafka_assignors.aio._strategies import lead, look_when_syncing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

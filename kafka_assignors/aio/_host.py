@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aiokafka.consumer.group_coordinator import CoordinatorGroupRebalance, GroupCoordinator
 
-from kafka_assignors.assignors._membership.host import CoordinatorHost
+from kafka_assignors._assignors._membership.host import CoordinatorHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from kafka.structs import TopicPartition
 
-    from kafka_assignors.assignors._membership.host import Cancel
+    from kafka_assignors._assignors._membership.host import Cancel
 
 
 class AiokafkaHost(CoordinatorHost):

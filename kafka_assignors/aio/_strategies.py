@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
+from kafka_assignors._assignors import Assignor
+from kafka_assignors._assignors._membership.host import LEADING_SINCE, calls
+from kafka_assignors._assignors._sent import AllMembers, MembersReader, takes
 from kafka_assignors.aio._host import AiokafkaHost, Topics
-from kafka_assignors.assignors import Assignor
-from kafka_assignors.assignors._membership.host import LEADING_SINCE, calls
-from kafka_assignors.assignors._sent import AllMembers, MembersReader, takes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -78,7 +78,9 @@ class Strategy:
     def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
         """Raise RuntimeError: aiokafka's way to plan has neither members' bytes nor time."""
         del cluster, members
-        raise RuntimeError(f"{self!r} plans for the members of an AIOKafkaConsumer only; see leader.lead")
+        raise RuntimeError(
+            f"{self!r} plans for the members of an AIOKafkaConsumer only; see kafka_assignors.lead"
+        )
 
     def on_assignment(self, assignment: Any) -> None:
         """Remember what this member got."""

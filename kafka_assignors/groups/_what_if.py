@@ -13,7 +13,6 @@ from kafka_assignors._groups.explanation import explain
 from kafka_assignors.coordinator import (
     BrokerSettings,
     ConsumerBrokerSettings,
-    Cost,
     MemberSettings,
     rolling_restart,
 )
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from kafka_assignors._cluster.handle import Cluster
+    from kafka_assignors.coordinator._simulator.what_if import Cost
 
 _CLIENTS: Final = MemberSettings()
 _BROKERS: Final = BrokerSettings()

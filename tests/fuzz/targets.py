@@ -15,6 +15,7 @@ import pyarrow as pa
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.util import ensure_valid_topic_name
 
+from kafka_assignors import lead
 from kafka_assignors._model.members import MAX_WEIGHT
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import (
@@ -45,7 +46,6 @@ from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED
-from kafka_assignors.leader import lead
 from tests.support.archives import archived, random_records
 from tests.support.networks import WIDE, check_network
 from tests.support.offsets_topic import WRITTEN

@@ -16,8 +16,8 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
+from kafka_assignors._assignors._messages import make_subscription
 from kafka_assignors._wire.user_data import encode_sticky
-from kafka_assignors.assignors._messages import make_subscription
 from tests.support.by_hand import cluster_of, joined, names, partitions_in
 from tests.support.java.oracle import JavaOracle
 

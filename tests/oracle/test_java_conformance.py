@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_assignors._assignors._messages import encode_assignments, make_subscription
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.user_data import StickyUserData, decode_sticky, encode_generation, encode_sticky
-from kafka_assignors.assignors._messages import encode_assignments, make_subscription
 from kafka_assignors.planners import hand_over, plan_exact, plan_kip54, plan_range, plan_round_robin
 from tests.support.by_hand import partitions_in
 from tests.support.scale import few, scaled

@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors._groups.election import NoCommonStrategyError, elect_leader
 from kafka_assignors._wire.java.orders import HashKeys, string_hash
-from kafka_assignors.groups import NoCommonStrategyError, elect_leader, elect_strategy
+from kafka_assignors.groups import elect_strategy
 from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:

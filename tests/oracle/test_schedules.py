@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.lab.schedules import FIRST_SEED, RESULT
-from kafka_assignors.assignors import Assignor
+from kafka_assignors._assignors import Assignor
 from kafka_assignors.coordinator._simulator import member
 from tests.lab.schedules import (
     BrokenError,

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
+from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.main import main
 from kafka_assignors._groups.saving import WhatIf, best_saving
 from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_metadata_key
-from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from kafka_assignors.assignors import Assignor
+    from kafka_assignors._assignors import Assignor
 
 BEGAN_MS = 1_767_268_800_000  # 2026-01-01 12:00 UTC
 TOPICS = {"orders": 8, "payments": 4}

@@ -10,7 +10,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka.protocol.metadata import MetadataResponse
 from kafka.structs import TopicPartition
 
-from kafka_assignors.assignors._membership.host import Cancel, Host
+from kafka_assignors._assignors._membership.host import Cancel, Host
 
 Assigned = dict[str, dict[str, list[int]]]
 """Partition ids by member and topic."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from kafka_assignors._assignors._messages import make_subscription
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     MemberMetadata,
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors.assignors._messages import make_subscription
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, SnapshotMember
@@ -23,7 +23,7 @@ from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, Snapsho
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from kafka_assignors.assignors import Assignor
+    from kafka_assignors._assignors import Assignor
 
 QUICK = MemberSettings(
     session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000, poll_ms=50

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._common.times import moment
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
 from tests.support.archives import counted, random_records as random_pairs, row

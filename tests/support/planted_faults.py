@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
-from kafka_assignors.aio._host import AiokafkaHost
-from kafka_assignors.assignors import (
+from kafka_assignors._assignors import (
     _adapter as adapter,
     _cooperative_sticky as cooperative_sticky,
     _flow_member as flow_member,
 )
-from kafka_assignors.assignors._flow import FlowingCoordinator
-from kafka_assignors.assignors._membership import hand_over
-from kafka_assignors.assignors._membership.certainty import Certainty
-from kafka_assignors.assignors._membership.claims import Claim, Memory
-from kafka_assignors.assignors._membership.phases import Phase, Verdict
+from kafka_assignors._assignors._flow import FlowingCoordinator
+from kafka_assignors._assignors._membership import hand_over
+from kafka_assignors._assignors._membership.certainty import Certainty
+from kafka_assignors._assignors._membership.claims import Claim, Memory
+from kafka_assignors._assignors._membership.phases import Phase, Verdict
+from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
+from kafka_assignors.aio._host import AiokafkaHost
 from kafka_assignors.coordinator._simulator.member import SimulatedHost, SimulatedMember
 from kafka_assignors.planners._cooperative import awaited_holders
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._assignors._relied_on import FLOW, JOINS, MEMBERS
 from kafka_assignors.aio._relied_on import RELIED_ON
-from kafka_assignors.assignors._relied_on import FLOW, JOINS, MEMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,12 +15,10 @@ PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 PROMISED = [
     "kafka_assignors",
     "kafka_assignors.aio",
-    "kafka_assignors.assignors",
     "kafka_assignors.coordinator",
     "kafka_assignors.groups",
     "kafka_assignors.history",
     "kafka_assignors.history.report",
-    "kafka_assignors.leader",
     "kafka_assignors.offsets_topic",
     "kafka_assignors.placement",
     "kafka_assignors.planners",

@@ -22,6 +22,10 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Reba
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
+from kafka_assignors._assignors import Assignor
+from kafka_assignors._assignors._joins import FRESH
+from kafka_assignors._assignors._membership.host import Cancel, Host, calls
+from kafka_assignors._leader import lead
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import (
     Assigned,
@@ -32,12 +36,8 @@ from kafka_assignors._timelines.events import (
     Led,
     Rejected,
 )
-from kafka_assignors.assignors import Assignor
-from kafka_assignors.assignors._joins import FRESH
-from kafka_assignors.assignors._membership.host import Cancel, Host, calls
 from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
-from kafka_assignors.leader import lead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -131,7 +131,7 @@ class SimulatedMember(ClassicConsumer):
         self._led_with: Mapping[str, Collection[int]] | None = None
         self._awaiting = False  # whether a poll waits for the join
         self._poll_end: Timer | None = None
-        self._completes_joins = False  # as `kafka_assignors.assignors._joins` does
+        self._completes_joins = False  # as `kafka_assignors._assignors._joins` does
         self._ended: _EndedExchange | None = None
         self._losing = 0  # answers of the coordinator that will get lost
         self._misses_coordinator = False  # one that is cut off, and knows; it looks for it before it joins
@@ -256,7 +256,7 @@ class SimulatedMember(ClassicConsumer):
             self.assigned -= gone
         self._leads = False
 
-    # Joins completed (`kafka_assignors.assignors._joins`)
+    # Joins completed (`kafka_assignors._assignors._joins`)
 
     def complete_joins(self, *, reads_on: bool) -> None:
         """Take an assignment that came between two polls with the next poll."""

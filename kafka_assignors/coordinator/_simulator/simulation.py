@@ -13,8 +13,8 @@ from kafka_assignors.coordinator._simulator.settings import BrokerSettings, Memb
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from kafka_assignors._assignors import Assignor
     from kafka_assignors._timelines.events import Event
-    from kafka_assignors.assignors import Assignor
 
 __all__ = ["NotStableError", "Simulation"]
 

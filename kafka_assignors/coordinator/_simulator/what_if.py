@@ -19,8 +19,8 @@ from kafka_assignors.coordinator._simulator.simulation import Simulation
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from kafka_assignors._assignors import Assignor
     from kafka_assignors._timelines.timeline import Timeline
-    from kafka_assignors.assignors import Assignor
     from kafka_assignors.coordinator._simulator import target_assignment
     from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
     from kafka_assignors.coordinator._simulator.settings import MemberSettings

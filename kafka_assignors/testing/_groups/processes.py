@@ -28,7 +28,7 @@ __tracebackhide__ = True
 WARM: Final = (
     "kafka_assignors.testing._groups.worker",
     "kafka_assignors.testing._groups.clients.kafka_python",
-    "kafka_assignors.assignors",
+    "kafka_assignors._assignors",
 )
 """What is imported before the first fork."""
 

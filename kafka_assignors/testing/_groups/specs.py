@@ -172,7 +172,7 @@ def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any
 
 
 def _is_ours(kind: type[Any]) -> bool:
-    from kafka_assignors.assignors import Assignor  # noqa: PLC0415 - not for members of other clients
+    from kafka_assignors._assignors import Assignor  # noqa: PLC0415 - not for members of other clients
 
     return issubclass(kind, Assignor)
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
+from kafka_assignors._assignors import Assignor, StickyAssignor
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.events import NO_GENERATION, name_of
 from kafka_assignors._timelines.lines import MANY
-from kafka_assignors.assignors import Assignor, StickyAssignor
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.logs import summary

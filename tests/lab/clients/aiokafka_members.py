@@ -63,8 +63,8 @@ if TYPE_CHECKING:
 
     from kafka.structs import TopicPartition
 
+    from kafka_assignors._assignors import Assignor
     from kafka_assignors._timelines.events import Crashed, Event
-    from kafka_assignors.assignors import Assignor
 
 COMMITS_MS: Final = 2000
 """How often a consumer commits what it has consumed: `auto_commit_interval_ms`."""

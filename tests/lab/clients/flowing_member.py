@@ -1,7 +1,7 @@
 """kafka-python's consumer with a cooperative strategy of ours, whose records flow during a rebalance.
 
 What joins, gives up and takes here is kafka-python's `ConsumerCoordinator` and
-`kafka_assignors.assignors._flow` themselves, not a model of them. Simulated are the event loop and the client
+`kafka_assignors._assignors._flow` themselves, not a model of them. Simulated are the event loop, the client
 with its connections (`kafka_python_client`), and the application. Of `KafkaConsumer.poll`, only those polls
 are simulated in which the coordinator has something to do. integration_tests/test_flowing_members.py holds
 that to a real broker.
@@ -19,16 +19,16 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState
 from kafka.util import Timer
 
+from kafka_assignors._assignors import Assignor
+from kafka_assignors._assignors._flow import FlowingCoordinator
+from kafka_assignors._assignors._host import KafkaPythonHost
+from kafka_assignors._assignors._membership.host import CALLING
+from kafka_assignors._assignors._relied_on import wait
 from kafka_assignors._timelines.events import (
     Closed,
     Failed,
     Rejected,
 )
-from kafka_assignors.assignors import Assignor
-from kafka_assignors.assignors._flow import FlowingCoordinator
-from kafka_assignors.assignors._host import KafkaPythonHost
-from kafka_assignors.assignors._membership.host import CALLING
-from kafka_assignors.assignors._relied_on import wait
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from tests.lab.clients.kafka_python_client import (
     CLOCK,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
     from kafka.structs import TopicPartition
 
-    from kafka_assignors.assignors._membership.host import Cancel, Host
+    from kafka_assignors._assignors._membership.host import Cancel, Host
     from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 
 

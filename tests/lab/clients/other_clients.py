@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from kafka_assignors._assignors import CooperativeStickyAssignor, _messages as messages
+from kafka_assignors._assignors._host import calling
+from kafka_assignors._assignors._sent import Sent
 from kafka_assignors._model.group import NOBODY, Group
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived
 from kafka_assignors._wire.user_data import encode_generation
-from kafka_assignors.assignors import CooperativeStickyAssignor, _messages as messages
-from kafka_assignors.assignors._host import calling
-from kafka_assignors.assignors._sent import Sent
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.coordinator._simulator.messages import Error

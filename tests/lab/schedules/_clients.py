@@ -10,8 +10,8 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from kafka_assignors import leader
-from kafka_assignors.assignors import CooperativeStickyAssignor
+from kafka_assignors import _leader
+from kafka_assignors._assignors import CooperativeStickyAssignor
 from tests.lab.clients.flowing_member import kafka_python_member
 from tests.lab.clients.other_clients import (
     JavaCooperativeSticky,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 
-    from kafka_assignors.assignors import Assignor
+    from kafka_assignors._assignors import Assignor
     from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 
 __tracebackhide__ = True
@@ -51,7 +51,7 @@ OURS: Final = ("ours", "waits", "unaided", "aio", "aiokafka")
 """Those whose leaders plan by our assignors."""
 
 STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
-    name: assignor for name, assignor in leader.STRATEGIES.items() if not assignor.shared
+    name: assignor for name, assignor in _leader.STRATEGIES.items() if not assignor.shared
 }
 """Strategies under which a partition has one owner."""
 

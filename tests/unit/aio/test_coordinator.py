@@ -34,6 +34,7 @@ from aiokafka.structs import OffsetAndMetadata
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors import StickyAssignor
+from kafka_assignors._assignors._membership.certainty import Certainty
 from kafka_assignors.aio import _coordinator, _partitions, strategies
 from kafka_assignors.aio._coordinator import (
     _SENT_IN,
@@ -46,7 +47,6 @@ from kafka_assignors.aio._coordinator import (
     revoked_meanwhile,
 )
 from kafka_assignors.aio._partitions import LastingState
-from kafka_assignors.assignors._membership.certainty import Certainty
 from kafka_assignors.testing._groups.clients import described
 from kafka_assignors.testing._groups.clients.aio import ObservedAiokafkaConsumer
 

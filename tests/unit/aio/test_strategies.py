@@ -31,5 +31,5 @@ def test_strategies_are_for_aiokafkas_consumer_only() -> None:
     (one,) = strategies(RangeAssignor)
     with pytest.raises(RuntimeError, match="called by aiokafka's consumer only"):
         one.metadata({"t"})
-    with pytest.raises(RuntimeError, match=r"see leader\.lead"):
+    with pytest.raises(RuntimeError, match=r"see kafka_assignors\.lead"):
         one.assign(None, {})

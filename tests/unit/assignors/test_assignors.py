@@ -23,8 +23,8 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._assignors._membership.hand_over import PATIENCE
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
-from kafka_assignors.assignors._membership.hand_over import PATIENCE
 from kafka_assignors.planners import plan_kip54, plan_range, plan_round_robin
 from tests.support.by_hand import HandGroup, cluster_of, joined, names, partitions_in
 

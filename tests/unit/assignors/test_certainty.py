@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kafka_assignors.assignors._membership.certainty import Certainty, sooner_than
+from kafka_assignors._assignors._membership.certainty import Certainty, sooner_than
 
 
 def test_nothing_is_certain_before_the_coordinator_has_answered() -> None:

@@ -13,8 +13,8 @@ from kafka import TopicPartition
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import CooperativeStickyAssignor, RandomAssignor, StickyAssignor
+from kafka_assignors._assignors._membership.host import calls
 from kafka_assignors._model.group import Group, Member
-from kafka_assignors.assignors._membership.host import calls
 from tests.support.by_hand import HandHost
 
 if TYPE_CHECKING:

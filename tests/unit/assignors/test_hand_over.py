@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors import CooperativeStickyAssignor, lead
+from kafka_assignors._assignors._membership.hand_over import PATIENCE, HandOver
+from kafka_assignors._assignors._membership.host import calls
+from kafka_assignors._assignors._messages import make_subscription
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.user_data import UNFINISHED
-from kafka_assignors.assignors._membership.hand_over import PATIENCE, HandOver
-from kafka_assignors.assignors._membership.host import calls
-from kafka_assignors.assignors._messages import make_subscription
-from kafka_assignors.leader import lead
 from kafka_assignors.planners import plan_quickly
 from kafka_assignors.planners._cooperative import awaited_holders
 from tests.support.by_hand import HandHost

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kafka.coordinator.consumer import ConsumerCoordinator
 
-from kafka_assignors.assignors._host import KafkaPythonHost
+from kafka_assignors._assignors._host import KafkaPythonHost
 
 
 class WithoutTheMethod:

@@ -11,7 +11,7 @@ import pytest
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors.assignors import _joins as joins
+from kafka_assignors._assignors import _joins as joins
 
 
 def made() -> Any:

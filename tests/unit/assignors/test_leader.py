@@ -15,11 +15,11 @@ from kafka_assignors import (
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
+    lead,
 )
 from kafka_assignors._model.members import NO_GENERATION, Member
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
-from kafka_assignors.leader import lead
 from kafka_assignors.planners._exact import flow
 from tests.support.by_hand import cluster_of, joined
 from tests.support.rebalances import RACKS, Rebalance, random_rebalance

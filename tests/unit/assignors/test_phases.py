@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.assignors._membership.phases import Event, Phase, Sender, Verdict, after, verdict
+from kafka_assignors._assignors._membership.phases import Event, Phase, Sender, Verdict, after, verdict
 
 FOLLOWS = """
             JOIN_SENT  JOIN_ANSWERED SYNC_ANSWERED TAKEN    FAILED   FELL_OUT

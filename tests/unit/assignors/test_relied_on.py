@@ -13,10 +13,10 @@ import pytest
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 
-from kafka_assignors.assignors import _flow as flow, _joins as joins, _relied_on
-from kafka_assignors.assignors._host import KafkaPythonHost
-from kafka_assignors.assignors._relied_on import FLOW, JOINS, MEMBERS, READ, TOPICS, Part, check
-from kafka_assignors.assignors._sent import MembersReader
+from kafka_assignors._assignors import _flow as flow, _joins as joins, _relied_on
+from kafka_assignors._assignors._host import KafkaPythonHost
+from kafka_assignors._assignors._relied_on import FLOW, JOINS, MEMBERS, READ, TOPICS, Part, check
+from kafka_assignors._assignors._sent import MembersReader
 from tests.support.sources import KAFKA_PYTHON, private_names
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor, lead
+from kafka_assignors._assignors import _sent as sent
 from kafka_assignors._wire.user_data import encode_sticky
-from kafka_assignors.assignors import _sent as sent
-from kafka_assignors.leader import lead
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 from tests.support.by_hand import cluster_of
 from tests.support.wire import partition_list, subscription

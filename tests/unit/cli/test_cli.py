@@ -13,8 +13,9 @@ from rich.console import Console
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cli.show import show_comparison, show_run, show_step
+from kafka_assignors._timelines.ownership import Overlap
+from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors.groups import Cluster
-from kafka_assignors.testing import Overlap, SeenRebalance
 
 
 def partitions(*ids: int, topic: str = "orders-ab12") -> frozenset[TopicPartition]:

@@ -12,7 +12,6 @@ from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
 from kafka_assignors.groups import (
     Cluster,
-    OtherProtocolError,
     _coordinator,
     _explain,
     _status,
@@ -26,6 +25,7 @@ from kafka_assignors.groups import (
     what_if,
     what_if_described,
 )
+from kafka_assignors.groups._live import OtherProtocolError
 from tests.support.group_files import GROUP_AS_YAML
 from website import examples
 

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.output import show_result
 from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, Topic
 from kafka_assignors._groups.joining import Look
-from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
-from kafka_assignors.groups import ExplainedClassicGroup, GroupCoordinator, _what_if
+from kafka_assignors.groups import _what_if
+from kafka_assignors.groups._coordinator import GroupCoordinator
+from kafka_assignors.groups._explain import ExplainedClassicGroup
 from kafka_assignors.groups._live import LiveGroup, LiveRecord
 
 if TYPE_CHECKING:

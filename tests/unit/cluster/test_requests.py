@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 RELIED_ON = {"_find_coordinator_ids", "_manager", "_net"}
 """The private names."""
 
-CONSUMERS = {"aio", "assignors", "testing"}
+CONSUMERS = {"aio", "_assignors", "testing"}
 """Rooms whose private names of client libraries are those of consumers."""
 
 NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 from kafka import TopicPartition
 
+from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Assigned, Failed, Lost, Revoked
 from kafka_assignors._wire.java.orders import HashKeys
-from kafka_assignors.assignors import CooperativeStickyAssignor
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation

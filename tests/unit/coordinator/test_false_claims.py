@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors.assignors import CooperativeStickyAssignor
+from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 

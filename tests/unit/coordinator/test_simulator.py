@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, strategies as st
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Failed, Led, Lost
-from kafka_assignors.assignors import (
+from kafka_assignors._assignors import (
     Assignor,
     CooperativeStickyAssignor,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._timelines.events import Failed, Led, Lost
 from kafka_assignors.coordinator._simulator.classic_group import State
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings

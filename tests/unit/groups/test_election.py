@@ -3,13 +3,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from kafka_assignors._groups.election import NoCommonStrategyError, elect_leader
 from kafka_assignors._wire.java.orders import HashKeys, hash_order, string_hash
-from kafka_assignors.groups import (
-    NoCommonStrategyError,
-    elect_leader,
-    elect_strategy,
-    partition_for_group,
-)
+from kafka_assignors.groups import elect_strategy, partition_for_group
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors._groups.classic import classic_snapshot
-from kafka_assignors._groups.explanation import Explanation, explain
-from kafka_assignors._groups.reasons import find_changes
-from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
-from kafka_assignors._wire.user_data import encode_sticky
-from kafka_assignors.assignors import (
+from kafka_assignors._assignors import (
     Assignor,
     CooperativeStickyAssignor,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.assignors._messages import make_subscription
+from kafka_assignors._assignors._messages import make_subscription
+from kafka_assignors._groups.classic import classic_snapshot
+from kafka_assignors._groups.explanation import Explanation, explain
+from kafka_assignors._groups.reasons import find_changes
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
+from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors._groups.activity import Activity, GroupFollower, find_group
-from kafka_assignors._groups.best import Best, find_best
-from kafka_assignors._groups.moved import OwnerMove
-from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, RebalanceFinder, find_rebalances
-from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors.assignors import (
+from kafka_assignors._assignors import (
     Assignor,
     CooperativeStickyAssignor,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._groups.activity import Activity, GroupFollower, find_group
+from kafka_assignors._groups.best import Best, find_best
+from kafka_assignors._groups.moved import OwnerMove
+from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, RebalanceFinder, find_rebalances
+from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._snapshots import Snapshot, read_snapshots

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cli.group_parts import lag_cell, lag_lines, lag_words
 from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, EpochGroup, EpochMember
 from kafka_assignors._groups.described import described_value
@@ -13,7 +14,6 @@ from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
 from kafka_assignors._groups.lag import find_lag
 from kafka_assignors._groups.problems import find_lag_problems
-from kafka_assignors.assignors import RangeAssignor
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
-from kafka_assignors.groups import GroupCoordinator
+from kafka_assignors.groups._coordinator import GroupCoordinator
 from kafka_assignors.groups._live import LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _snapshots
 from kafka_assignors.history._decoded import read_batches

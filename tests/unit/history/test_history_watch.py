@@ -6,15 +6,15 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.history_watch import show_rebalances
 from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.lag import find_lag
 from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator._simulator.simulation import Simulation
-from kafka_assignors.groups import GroupStatus
+from kafka_assignors.groups._status import GroupStatus
 from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._watch import belongs_to, watch_records
 from tests.support.group_histories import RecordedGroup, member, snapshot

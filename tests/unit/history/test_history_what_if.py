@@ -41,7 +41,7 @@ from tests.support.scale import examples
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from kafka_assignors.assignors import Assignor
+    from kafka_assignors._assignors import Assignor
 
 SECOND = 1_000_000
 
@@ -716,7 +716,7 @@ def test_every_assignor_has_a_name_and_gives_all_away(name: str) -> None:
         ("no_such_module:Assignor", "No module named 'no_such_module'"),
         ("kafka_assignors:NoAssignor", "choose one of range"),
         ("collections:Counter", "has no metadata, assign, on_assignment"),
-        ("kafka_assignors.assignors:Assignor", "cannot be made without arguments"),
+        ("kafka_assignors._assignors:Assignor", "cannot be made without arguments"),
     ],
 )
 def test_an_assignor_that_there_is_not_is_said(name: str, why: str) -> None:

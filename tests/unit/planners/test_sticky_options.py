@@ -14,6 +14,8 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors import CooperativeStickyAssignor, Group, Plan, RangeAssignor, StickyAssignor
+from kafka_assignors._assignors import _sticky as sticky
+from kafka_assignors._assignors._host import KafkaPythonHost
 from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION, Member
 from kafka_assignors._wire.user_data import (
     decode_all,
@@ -22,8 +24,6 @@ from kafka_assignors._wire.user_data import (
     encode_generation,
     encode_sticky,
 )
-from kafka_assignors.assignors import _sticky as sticky
-from kafka_assignors.assignors._host import KafkaPythonHost
 from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
 from tests.support.by_hand import HandGroup, cluster_of, joined, names, partitions_in
 

@@ -14,7 +14,7 @@ from kafka_assignors.testing._groups.imports import path_of
 from kafka_assignors.testing._groups.stability import BrokersView, against_topics
 
 if TYPE_CHECKING:
-    from kafka_assignors.testing import Topics
+    from kafka_assignors.testing._groups.specs import Topics
 
 S0, T0 = TopicPartition("s", 0), TopicPartition("t", 0)
 EXISTING = {"s": [S0], "t": [T0]}

@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from kafka_assignors import RangeAssignor
-from kafka_assignors.assignors._adapter import RECORD_LIMIT
-from kafka_assignors.assignors._messages import make_subscription, sizes_of, subscriptions
+from kafka_assignors._assignors._adapter import RECORD_LIMIT
+from kafka_assignors._assignors._messages import make_subscription, sizes_of, subscriptions
 from tests.support.by_hand import cluster_of, joined
 
 

@@ -18,6 +18,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
 
+from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor
 from kafka_assignors.aio import CooperativeConsumer, strategies
 from kafka_assignors.aio._coordinator import (
     CooperativeCoordinator,
@@ -25,7 +26,6 @@ from kafka_assignors.aio._coordinator import (
     revoked_meanwhile,
 )
 from kafka_assignors.aio._strategies import Strategy
-from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 from kafka_assignors.testing._groups.clients import (
     Absences,
     CommitError,

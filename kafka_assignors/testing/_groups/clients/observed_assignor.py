@@ -24,7 +24,7 @@ def observe_assignor(assignor: Any, report: Report) -> None:
     """
     base: Any = type(assignor)
     # Of an assignor of ours it has been imported; others need not wait for that.
-    ours: Any = sys.modules.get("kafka_assignors.assignors._sent")
+    ours: Any = sys.modules.get("kafka_assignors._assignors._sent")
     takes_all_members = ours is not None and ours.takes(assignor)
 
     class Observed(base):

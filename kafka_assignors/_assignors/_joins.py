@@ -30,7 +30,7 @@ from kafka.errors import KafkaError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState
 
-from kafka_assignors.assignors._relied_on import JOINS
+from kafka_assignors._assignors._relied_on import JOINS
 
 log = logging.getLogger(__name__)
 

@@ -4,12 +4,10 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from kafka_assignors._assignors import Assignor
 from kafka_assignors._common.strategies import ASSIGNORS, load
 from kafka_assignors._model.group import Group
 from kafka_assignors._wire.codec import read_subscriptions
-from kafka_assignors.assignors import Assignor
-
-__all__ = ["STRATEGIES", "lead"]
 
 log = logging.getLogger(__name__)
 

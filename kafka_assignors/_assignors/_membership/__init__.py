@@ -6,6 +6,6 @@
 - `claims`: what a member claims when it joins.
 - `hand_over`: what a leader believes of these claims, and when it begins another round.
 
-No client library, thread or socket is in here: `kafka_assignors.assignors._flow` (kafka-python),
+No client library, thread or socket is in here: `kafka_assignors._assignors._flow` (kafka-python),
 `kafka_assignors.aio` (aiokafka) and the simulated consumers act by it.
 """

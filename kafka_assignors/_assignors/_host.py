@@ -17,12 +17,12 @@ from typing import Any, Final
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 
+from kafka_assignors._assignors import _flow as flow
+from kafka_assignors._assignors._joins import REFUSED, complete
+from kafka_assignors._assignors._membership.host import CALLING, LEADING_SINCE, Cancel, CoordinatorHost, Host
+from kafka_assignors._assignors._relied_on import MEMBERS, TOPICS, warn
+from kafka_assignors._assignors._sent import AllMembers, Sent, needs_only_topics, takes
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors.assignors import _flow as flow
-from kafka_assignors.assignors._joins import REFUSED, complete
-from kafka_assignors.assignors._membership.host import CALLING, LEADING_SINCE, Cancel, CoordinatorHost, Host
-from kafka_assignors.assignors._relied_on import MEMBERS, TOPICS, warn
-from kafka_assignors.assignors._sent import AllMembers, Sent, needs_only_topics, takes
 
 _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
 
@@ -97,7 +97,7 @@ class KafkaPythonHost(CoordinatorHost):
         return timer.cancel
 
     def complete_joins(self, *, reads_on: bool) -> None:
-        """As `Host`; see `kafka_assignors.assignors._flow` and `kafka_assignors.assignors._joins`."""
+        """As `Host`; see `kafka_assignors._assignors._flow` and `kafka_assignors._assignors._joins`."""
         if not reads_on or not flow.install(self.coordinator):
             complete(self.coordinator)
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
+from kafka_assignors._assignors._membership.claims import Claim
+from kafka_assignors._assignors._sticky import Planner, StickyAssignor
 from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.user_data import UNFINISHED, encode_generation
-from kafka_assignors.assignors._membership.claims import Claim
-from kafka_assignors.assignors._sticky import Planner, StickyAssignor
 
 
 class CooperativeStickyAssignor(StickyAssignor):
@@ -69,7 +69,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         return 0 if limit is not None and self._consumer.hand_over.goes_on_with(group) else limit
 
     def settle(self, group: Group) -> Group:
-        """The group with the claims that count; see `kafka_assignors.assignors._membership.hand_over`."""
+        """The group with the claims that count; see `kafka_assignors._assignors._membership.hand_over`."""
         return self._consumer.hand_over.settle(group, self._host())
 
     def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:

@@ -3,7 +3,7 @@
 kafka-python 3.0 returns nothing from `poll` while a join is on its way: `ConsumerCoordinator.poll` waits for
 JoinGroup and SyncGroup, though the consumer keeps its partitions. Here the join continues in the I/O thread.
 A poll starts it, returns the records of what the consumer keeps, and takes the assignment once it is there.
-`kafka_assignors.assignors._membership` has the rules: the phases, whose answers count, until when partitions
+`kafka_assignors._assignors._membership` has the rules: the phases, whose answers count, until when partitions
 are certainly the consumer's, and when heartbeats are sent.
 
 JoinGroup and SyncGroup go over a connection of their own. A broker answers a connection in order, so commits,
@@ -38,12 +38,12 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 from kafka.util import Timer
 
-from kafka_assignors.assignors._flow_member import MemberCoordinator
-from kafka_assignors.assignors._flow_state import FlowState, JoinsApart
-from kafka_assignors.assignors._joins import REFUSED, completes
-from kafka_assignors.assignors._membership.certainty import Certainty, sooner_than
-from kafka_assignors.assignors._membership.phases import Event, Phase
-from kafka_assignors.assignors._relied_on import FLOW, wait
+from kafka_assignors._assignors._flow_member import MemberCoordinator
+from kafka_assignors._assignors._flow_state import FlowState, JoinsApart
+from kafka_assignors._assignors._joins import REFUSED, completes
+from kafka_assignors._assignors._membership.certainty import Certainty, sooner_than
+from kafka_assignors._assignors._membership.phases import Event, Phase
+from kafka_assignors._assignors._relied_on import FLOW, wait
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import CoordinatorType
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.assignors._membership.certainty import Certainty
-from kafka_assignors.assignors._membership.phases import Event, Phase, after
+from kafka_assignors._assignors._membership.certainty import Certainty
+from kafka_assignors._assignors._membership.phases import Event, Phase, after
 
 
 class FlowState:

@@ -1,8 +1,8 @@
 """The `range` strategy."""
 
+from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
-from kafka_assignors.assignors._adapter import Assignor
 from kafka_assignors.planners import plan_range
 
 

@@ -28,11 +28,11 @@ from typing import Final, Self
 
 import numpy as np
 
+from kafka_assignors._assignors._membership.host import Cancel, Host
 from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.plan import Plan
-from kafka_assignors.assignors._membership.host import Cancel, Host
 from kafka_assignors.planners._cooperative import awaited_holders
 
 log = logging.getLogger(__name__)

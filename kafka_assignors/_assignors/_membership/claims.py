@@ -18,9 +18,9 @@ from typing import Final
 
 from kafka.structs import TopicPartition
 
+from kafka_assignors._assignors import _messages as messages
+from kafka_assignors._assignors._membership.host import Host
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors.assignors import _messages as messages
-from kafka_assignors.assignors._membership.host import Host
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 
 from kafka.structs import TopicPartition
 
+from kafka_assignors._assignors._sent import Sent
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors.assignors._sent import Sent
 
 Cancel = Callable[[], None]
 """Calls off what was to be done later."""

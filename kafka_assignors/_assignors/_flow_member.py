@@ -18,15 +18,15 @@ from kafka.errors import (
 from kafka.protocol.consumer import HeartbeatRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.assignors._flow_state import Commit, FlowState
-from kafka_assignors.assignors._membership.phases import (
+from kafka_assignors._assignors._flow_state import Commit, FlowState
+from kafka_assignors._assignors._membership.phases import (
     REBALANCE_IN_PROGRESS,
     Event,
     Sender,
     Verdict,
     verdict,
 )
-from kafka_assignors.assignors._relied_on import new_future, wait
+from kafka_assignors._assignors._relied_on import new_future, wait
 
 log = logging.getLogger(__name__)
 

@@ -111,7 +111,7 @@ JOINS: Final = Part(
     methods=_JOIN,
     attributes=("_generation", "_rebalance_protocol", "_subscription", "config", "rejoining", "state"),
 )
-"""For `kafka_assignors.assignors._joins`."""
+"""For `kafka_assignors._assignors._joins`."""
 
 MEMBERS: Final = Part(
     cost="A member with a subscription that cannot be decoded stops its group, and large groups plan slowly",
@@ -183,7 +183,7 @@ FLOW: Final = Part(
         "state",
     ),
 )
-"""For `kafka_assignors.assignors._flow`."""
+"""For `kafka_assignors._assignors._flow`."""
 
 TOPICS: Final = Part(
     cost="A leader may join again after each plan, if its group subscribes to topics that it does not",

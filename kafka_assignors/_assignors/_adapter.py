@@ -11,19 +11,19 @@ import numpy as np
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 
+from kafka_assignors._assignors import _messages as messages
+from kafka_assignors._assignors._host import calling
+from kafka_assignors._assignors._membership.claims import Claim, Memory
+from kafka_assignors._assignors._membership.hand_over import HandOver
+from kafka_assignors._assignors._membership.host import Host
+from kafka_assignors._assignors._sent import MembersReader, Sent, takes_all_members
+from kafka_assignors._assignors._topics import partition_ids, replica_racks
 from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.claims import Claimed, ClaimTable
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION, Members
 from kafka_assignors._model.plan import Plan, check
 from kafka_assignors._wire.codec import Subscriptions
-from kafka_assignors.assignors import _messages as messages
-from kafka_assignors.assignors._host import calling
-from kafka_assignors.assignors._membership.claims import Claim, Memory
-from kafka_assignors.assignors._membership.hand_over import HandOver
-from kafka_assignors.assignors._membership.host import Host
-from kafka_assignors.assignors._sent import MembersReader, Sent, takes_all_members
-from kafka_assignors.assignors._topics import partition_ids, replica_racks
 
 log = logging.getLogger(__name__)
 

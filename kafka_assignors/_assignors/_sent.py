@@ -13,10 +13,10 @@ from types import CodeType
 from typing import Any, Final, Self, TypeVar
 from weakref import WeakSet
 
+from kafka_assignors._assignors import _messages as messages
+from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._wire.codec import Subscriptions, write_topics
 from kafka_assignors._wire.repair import read_repaired
-from kafka_assignors.assignors import _messages as messages
-from kafka_assignors.assignors._member_warnings import MemberWarnings
 
 _Assign = TypeVar("_Assign", bound=Callable[..., Any])
 

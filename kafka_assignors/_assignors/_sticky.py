@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kafka_assignors._assignors._adapter import Assignor
+from kafka_assignors._assignors._member_warnings import MemberWarnings
+from kafka_assignors._assignors._membership.claims import Claim
 from kafka_assignors._model.claims import Claimed
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
@@ -12,9 +15,6 @@ from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import Subscriptions
 from kafka_assignors._wire.user_data import encode_sticky
-from kafka_assignors.assignors._adapter import Assignor
-from kafka_assignors.assignors._member_warnings import MemberWarnings
-from kafka_assignors.assignors._membership.claims import Claim
 from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
 
 log = logging.getLogger(__name__)
