@@ -17,9 +17,10 @@ from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember
 from kafka_assignors._groups.explanation import member_names
 from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
 from kafka_assignors._wire.offsets_topic import decode_group_metadata
-from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup, State, Trigger
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.messages import Join, Joined, Sync, Synced
+from kafka_assignors.coordinator._simulator.rounds import State, Trigger
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 from tests.support.scale import few, scaled
 

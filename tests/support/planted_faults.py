@@ -19,7 +19,8 @@ from kafka_assignors._assignors._membership.claims import Claim, Memory
 from kafka_assignors._assignors._membership.phases import Phase, Verdict
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
 from kafka_assignors.aio._host import AiokafkaHost
-from kafka_assignors.coordinator._simulator.member import SimulatedHost, SimulatedMember
+from kafka_assignors.coordinator._simulator.exchange import SimulatedHost
+from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.planners._cooperative import awaited_holders
 
 if TYPE_CHECKING:

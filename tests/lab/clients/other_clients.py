@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from kafka.structs import TopicPartition
 
-    from kafka_assignors.coordinator._simulator.member import _Attempt
+    from kafka_assignors.coordinator._simulator.exchange import Attempt
     from kafka_assignors.coordinator._simulator.messages import Joined, Synced
 
 
@@ -59,7 +59,7 @@ class UnaidedMember(SimulatedMember):
 class JavaMember(SimulatedMember):
     """Java's consumer: what a join gave between two polls is kept, and the next poll applies it."""
 
-    _unread: tuple[_Attempt, Joined] | None = None
+    _unread: tuple[Attempt, Joined] | None = None
     _kept: bytes | None = None
 
     def complete_joins(self, *, reads_on: bool) -> None:
@@ -80,12 +80,12 @@ class JavaMember(SimulatedMember):
         else:
             super()._go_on()
 
-    def _ask_to_join(self, attempt: _Attempt) -> None:
+    def _ask_to_join(self, attempt: Attempt) -> None:
         self._stop_heartbeats()
         self._rejoin_needed = True
         super()._ask_to_join(attempt)
 
-    def _joined(self, attempt: _Attempt, answer: Joined) -> None:
+    def _joined(self, attempt: Attempt, answer: Joined) -> None:
         # Only a poll reads this answer: the heartbeat thread is off.
         if not self._awaiting:
             self._unread = attempt, answer
@@ -95,7 +95,7 @@ class JavaMember(SimulatedMember):
         if not answer.error and self._state == "REBALANCING":
             self._keep_alive()
 
-    def _synced(self, attempt: _Attempt, answer: Synced) -> None:
+    def _synced(self, attempt: Attempt, answer: Synced) -> None:
         if attempt.done or answer.error or self._state != "REBALANCING":
             super()._synced(attempt, answer)
             return
@@ -161,7 +161,7 @@ class LibrdkafkaMember(SimulatedMember):
             self._awaiting = True
             self._go_on()
 
-    def _ask_to_join(self, attempt: _Attempt) -> None:
+    def _ask_to_join(self, attempt: Attempt) -> None:
         self._rejoin_needed = True
         super()._ask_to_join(attempt)
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup, State
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync
+from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from kafka_assignors._assignors import (
     StickyAssignor,
 )
 from kafka_assignors._timelines.events import Failed, Led, Lost
-from kafka_assignors.coordinator._simulator.classic_group import State
 from kafka_assignors.coordinator._simulator.messages import Error
+from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import NotStableError, Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
