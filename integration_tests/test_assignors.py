@@ -26,7 +26,7 @@ from kafka_assignors import (
 )
 from kafka_assignors._timelines.events import AssignmentReceived, Joining, Led, Thawed
 from kafka_assignors.testing import ConsumerGroup, Load, create_topic, grow_topic
-from kafka_assignors.testing._groups.group import StableGroup
+from kafka_assignors.testing._groups.stability import StableGroup
 
 if TYPE_CHECKING:
     from kafka_assignors.testing._groups.specs import Sharing

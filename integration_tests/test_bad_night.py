@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors.testing import Cluster
-    from kafka_assignors.testing._groups.group import StableGroup
+    from kafka_assignors.testing._groups.stability import StableGroup
 
 pytestmark = pytest.mark.slow
 

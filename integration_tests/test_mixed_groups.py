@@ -13,8 +13,8 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobin
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load
 
 if TYPE_CHECKING:
-    from kafka_assignors.testing._groups.group import StableGroup
     from kafka_assignors.testing._groups.runners import Place
+    from kafka_assignors.testing._groups.stability import StableGroup
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]

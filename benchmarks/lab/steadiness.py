@@ -33,7 +33,7 @@ from kafka_assignors.testing import ConsumerGroup, Load, create_topic, delete_to
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from kafka_assignors.testing._groups.group import StableGroup
+    from kafka_assignors.testing._groups.stability import StableGroup
 
 STRATEGIES = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
 STEPS = ("three join", "a fourth joins", "one crashes", "one leaves", "one restarts")

@@ -20,7 +20,7 @@ from kafka_assignors.testing._groups.clients import confluent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kafka_assignors.testing._groups.group import StableGroup
+    from kafka_assignors.testing._groups.stability import StableGroup
 
 Partitions = frozenset[tuple[str, int]]
 Reason = tuple[str, str]

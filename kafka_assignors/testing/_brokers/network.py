@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
@@ -65,6 +66,15 @@ class Fault:
         self._network.end(self.rule)
 
 
+@dataclass(slots=True, eq=False)
+class _Followed:
+    """A client, who is called when it is cut off or reconnected, and whether it is cut off."""
+
+    client: str
+    changed: Callable[[bool], None]
+    cut: bool = False
+
+
 class Network:
     """The way between clients and the brokers of a cluster, and what can be wrong with it.
 
@@ -90,7 +100,8 @@ class Network:
         self._thread.start()
         self._loop, self._closing, self._proxy, addresses = self._started.result()
         self.access = Access(tuple(addresses), security)
-        self._watchers: list[Callable[[], None]] = []
+        self._followed: list[_Followed] = []
+        self._looking = threading.Lock()
         _networks[self.access.servers] = self
 
     def __enter__(self) -> Self:
@@ -164,7 +175,7 @@ class Network:
     def heal(self) -> None:
         """End all faults."""
         self._do(self._proxy.remove_all)
-        self._tell()
+        self._look()
 
     def faults(self) -> tuple[Rule, ...]:
         """What is wrong now."""
@@ -173,30 +184,33 @@ class Network:
     def end(self, rule: Rule) -> None:
         """End one fault; see `Fault.heal`."""
         self._do(lambda: self._proxy.remove(rule))
-        self._tell()
+        self._look()
 
-    def cuts(self, client: str) -> bool:
-        """Whether a client reaches no broker now, or hears of none."""
+    def follow(self, client: str, changed: Callable[[bool], None]) -> Callable[[], None]:
+        """Have a function called with True when a client reaches no broker, or hears of none; False: again.
+
+        It is called in the thread that made or healed the fault. What is returned ends it.
+        """
+        one = _Followed(client, changed)
+        self._followed.append(one)
+        self._look()
+        return lambda: self._followed.remove(one)
+
+    def _look(self) -> None:
+        with self._looking:
+            changed = [one for one in self._followed if one.cut != self._cuts(one.client)]
+            for one in changed:
+                one.cut = not one.cut
+        for one in changed:
+            one.changed(one.cut)
+
+    def _cuts(self, client: str) -> bool:
         return any(
             rule.kind in {"drop", "half_open"}
             and rule.client in {None, client}
             and (rule.broker is None or len(self._nodes) == 1)
             for rule in self.faults()
         )
-
-    def watch(self, watcher: Callable[[], None]) -> None:
-        """Have a function called after each fault's begin and end, in the thread that made or healed it."""
-        if watcher not in self._watchers:
-            self._watchers.append(watcher)
-
-    def unwatch(self, watcher: Callable[[], None]) -> None:
-        """Call it no more."""
-        if watcher in self._watchers:
-            self._watchers.remove(watcher)
-
-    def _tell(self) -> None:
-        for watcher in [*self._watchers]:
-            watcher()
 
     def connections(self, *, client: str | None = None, broker: int | None = None) -> int:
         """How many connections are open, of a client, to a broker, or in all."""
@@ -215,7 +229,7 @@ class Network:
                 "cluster without TLS"
             )
         self._do(lambda: self._proxy.add(rule))
-        self._tell()
+        self._look()
         return Fault(self, rule)
 
     def _do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -17,18 +17,11 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors._timelines.events import (
-    NO_GENERATION,
-    CutOff,
-    Event,
-    Reconnected,
-    StateReported,
-)
+from kafka_assignors._timelines.events import NO_GENERATION, Event, StateReported
 from kafka_assignors._timelines.losses import may_end_others
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._brokers.access import Access
@@ -44,6 +37,7 @@ from kafka_assignors.testing._groups.specs import (
     Topics,
     usual_settings,
 )
+from kafka_assignors.testing._groups.stability import StableGroup
 from kafka_assignors.testing._groups.waiting import (
     GroupNotStableError,
     Unhandled,
@@ -60,7 +54,6 @@ if TYPE_CHECKING:
     from kafka import TopicPartition
 
     from kafka_assignors.testing._brokers.access import Kafka
-    from kafka_assignors.testing._brokers.network import Network
     from kafka_assignors.testing._groups.runners import Place
     from kafka_assignors.testing._groups.specs import OwnParts
     from kafka_assignors.testing._groups.stability import BrokersView
@@ -71,21 +64,6 @@ __tracebackhide__ = True
 _LOOK_SECONDS = 0.05  # between two looks at what sends no word: the brokers, the caller's predicate
 _ANSWER_SECONDS = 1.0  # for members that say where they stand, when the wait is over already
 _SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StableGroup:
-    """A group on which its members and its coordinator agreed.
-
-    Attributes:
-        generation: The generation that all members are in.
-        protocol: The name of the chosen assignor.
-        assignments: The partitions of each member, by the member's name.
-    """
-
-    generation: int
-    protocol: str
-    assignments: Mapping[str, frozenset[TopicPartition]]
 
 
 class ConsumerGroup:
@@ -154,8 +132,6 @@ class ConsumerGroup:
         self._timeline = Timeline(())
         self._changed = threading.Condition(threading.RLock())
         self._admin: AdminClient | None = admin_client(self.access)
-        self._networks: dict[str, Network] = {}  # member -> what it goes through
-        self._cut_off: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -169,8 +145,6 @@ class ConsumerGroup:
             member.kill()
         for member in self.members.values():
             member.close()
-        for network in self._networks.values():
-            network.unwatch(self._follow_networks)
         # Its threads would go on looking for brokers that are about to stop.
         self._admin = None
 
@@ -207,16 +181,18 @@ class ConsumerGroup:
         spec = self._usual.changed(**own)
         config = spec.config(self.group_id, name, instance_id=instance_id, held=held)
         config.to_json()  # fails before there is a process
-        rejoin = partial(self.join, instance_id=instance_id, **own)
+        member = Member(
+            config,
+            spec.topics,
+            spec.place,
+            network=network_of(spec.access),
+            record=self.record,
+            wait_for=self.wait_for,
+            rejoin=partial(self.join, instance_id=instance_id, **own),
+        )
         with self._changed:
-            self.members[name] = member = Member(
-                config, spec.topics, spec.place, record=self.record, wait_for=self.wait_for, rejoin=rejoin
-            )
+            self.members[name] = member
         member.start()
-        if (network := network_of(spec.access)) is not None:
-            self._networks[name] = network
-            network.watch(self._follow_networks)
-            self._follow_networks()
         return member
 
     def present(self) -> list[Member]:
@@ -228,15 +204,6 @@ class ConsumerGroup:
         ]
 
     # Events
-
-    def _follow_networks(self) -> None:
-        """Record which members reach no broker any more, and which do again."""
-        with self._changed:
-            for name, network in self._networks.items():
-                cut = network.cuts(name)
-                if cut != (name in self._cut_off) and self.members[name].running:
-                    self._cut_off ^= {name}
-                    self.record((CutOff if cut else Reconnected)(time.monotonic(), name))
 
     def record(self, event: Event) -> None:
         """Add an event; members' readers call it."""
@@ -320,7 +287,8 @@ class ConsumerGroup:
             with self._changed:
                 awaited = self.present() if members is None else [*members]
                 wrong = stability.among_members(awaited)
-                words = {member.name: (member.generation, member.assignment) for member in awaited}
+                generation = max((member.generation for member in awaited), default=NO_GENERATION)
+                assignments = {member.name: member.assignment for member in awaited}
             if not wrong:
                 view = self.describe()
                 wrong = [
@@ -332,11 +300,7 @@ class ConsumerGroup:
             if wrong:
                 stable = None
             else:
-                found = StableGroup(
-                    generation=max((generation for generation, _ in words.values()), default=NO_GENERATION),
-                    protocol=view.protocol,
-                    assignments={name: assignment for name, (_, assignment) in words.items()},
-                )
+                found = StableGroup(generation=generation, protocol=view.protocol, assignments=assignments)
                 if stable is None or stable[1] != found:
                     stable = now, found
                 elif now - stable[0] >= _SETTLED_SECONDS and not doomed:

@@ -11,6 +11,7 @@ from kafka_assignors._timelines.events import (
     AssignmentReceived,
     Closed,
     Crashed,
+    CutOff,
     Event,
     Exited,
     Failed,
@@ -20,6 +21,7 @@ from kafka_assignors._timelines.events import (
     Lost,
     Obeyed,
     Paused,
+    Reconnected,
     Resumed,
     Revoked,
     StateReported,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from kafka import TopicPartition
 
+    from kafka_assignors.testing._brokers.network import Network
     from kafka_assignors.testing._groups.config import WorkerConfig
     from kafka_assignors.testing._groups.runners import Place, Runner
     from kafka_assignors.testing._groups.specs import OwnParts, Topics
@@ -79,6 +82,7 @@ class Member:
         config: What it is to do.
         topics: What it subscribes to.
         place: A process or a thread.
+        network: What it goes through, if its faults are made here.
         record: Gets each event, and calls `take` with it.
         wait_for: Waits until a predicate holds, for so many seconds; what is waited for, for the message.
         rejoin: Starts another of a name, made like this one but for keyword arguments of its own.
@@ -105,6 +109,7 @@ class Member:
         topics: Topics,
         place: Place,
         *,
+        network: Network | None,
         record: Callable[[Event], None],
         wait_for: Callable[[Callable[[], object], float, str], None],
         rejoin: Callable[..., Member],
@@ -124,6 +129,8 @@ class Member:
         self.topics = topics
         self.last_event: Event | None = None
         self._told_to_end = False
+        self._network = network
+        self._unfollow: Callable[[], None] = lambda: None
         self._record = record
         self._wait_for = wait_for
         self._rejoin = rejoin
@@ -164,6 +171,12 @@ class Member:
     def start(self) -> None:
         """Begin; the group calls this once it knows the member, so that no process is left over."""
         self._runner.start()
+        if self._network is not None:
+            self._unfollow = self._network.follow(self.name, self._reaches_none)
+
+    def _reaches_none(self, cut_off: bool) -> None:
+        if self.running:
+            self._record((CutOff if cut_off else Reconnected)(time.monotonic(), self.name))
 
     def take(self, event: Event) -> None:
         """Follow an event; the group calls it, under its lock."""
@@ -189,12 +202,7 @@ class Member:
                 self.running = self.frozen = False
 
     def _ask(self, answer: type[_Answer], **command: Any) -> _Answer:
-        """Send a command and wait for the event that answers it.
-
-        Raises:
-            RuntimeError: The member could not do it, or has ended.
-            GroupNotStableError: No answer came, for instance because the member is frozen.
-        """
+        """Send a command and wait for the event that answers it."""
         name = command["command"]
         seen = len(self._events)
         self._runner.send(command)
@@ -361,4 +369,5 @@ class Member:
 
     def close(self) -> None:
         """Wait for the end of a member that was asked to end, and clear up after it."""
+        self._unfollow()
         self._runner.wait()

@@ -69,6 +69,21 @@ class BrokersView:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StableGroup:
+    """A group on which its members and its coordinator agreed.
+
+    Attributes:
+        generation: The generation that all members are in.
+        protocol: The name of the chosen assignor.
+        assignments: The partitions of each member, by the member's name.
+    """
+
+    generation: int
+    protocol: str
+    assignments: Mapping[str, frozenset[TopicPartition]]
+
+
 def describe(client: AdminClient, group_id: str) -> BrokersView:
     """Ask the coordinator about a group, of the classic protocol or of KIP-848."""
     try:

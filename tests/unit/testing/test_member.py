@@ -25,7 +25,9 @@ def named(name: str, rejoin: Callable[..., Any]) -> Member:
         client="kafka-python",
         assignors=None,
     )
-    return Member(config, "t", "thread", record=lambda _: None, wait_for=lambda *_: None, rejoin=rejoin)
+    return Member(
+        config, "t", "thread", network=None, record=lambda _: None, wait_for=lambda *_: None, rejoin=rejoin
+    )
 
 
 @pytest.mark.parametrize(
