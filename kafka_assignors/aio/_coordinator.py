@@ -630,12 +630,12 @@ class CooperativeCoordinator(EagerCoordinator):
         lasting.lost = False  # now only: a commit within the listener is refused, and says "lost" once more
 
     async def _send_req(self, request: Any) -> Any:
-        sent, asking = time.monotonic(), self.asking
+        sent = time.monotonic()
         answer = await super()._send_req(request)
         if isinstance(request, SyncGroupRequest) and answer.error_code == 0:
             self._certainty.synced(sent)
         elif isinstance(request, HeartbeatRequest) and answer.error_code in {0, REBALANCE_IN_PROGRESS}:
-            self._confirm(sent, awaited=answer.error_code == REBALANCE_IN_PROGRESS and not asking)
+            self._confirm(sent, awaited=answer.error_code == REBALANCE_IN_PROGRESS)
         return answer
 
     def _confirm(self, sent: float, *, awaited: bool = False) -> None:

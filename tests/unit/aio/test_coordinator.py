@@ -1247,14 +1247,10 @@ def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
         assert lasting.doubted is not None
         await beat()
         assert lasting.doubted is not None
-        # It asks to join, and waits for others.
+        # It asks to join. The request may be lost on a connection of which nobody hears that it is cut.
         asking = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
         await joining.wait()
         await beat()
-        assert lasting.doubted is None
-        clock.now += 9.9
-        assert lasting.doubted is None
-        clock.now += 0.1
         assert lasting.doubted is not None
         joined.set()
         assert not await asking
