@@ -14,7 +14,7 @@ from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import Names, TopicSets
-from kafka_assignors._wire.codec import NOT_SAID, Subscriptions, write_partition_lists
+from kafka_assignors._wire.codec import NOT_STATED, Subscriptions, write_partition_lists
 from kafka_assignors._wire.reader import GENERATION_SINCE, INT16, INT32
 
 VERSION: Final = 3
@@ -148,5 +148,5 @@ def _owned_in(subscription: Any) -> Iterator[tuple[str, Collection[int]]]:
 
 def _generation_in(subscription: Any) -> int:
     if subscription.version < GENERATION_SINCE:
-        return NOT_SAID
+        return NOT_STATED
     return int(getattr(subscription, "generation_id", NO_GENERATION))

@@ -49,7 +49,7 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
     members cannot all be decoded. Partitions that were assigned before or after count anyway.
     """
     wanted, had_all = _wanted(before, end, topics)
-    if not _can_be_told(before, end):
+    if not _is_known(before, end):
         return Best(partitions=len(wanted), moved=None, imbalance=None)
     if len(end.subscriptions) <= 1:
         loads, owned = _loads(before, end, None if had_all else wanted)
@@ -140,7 +140,7 @@ def _best_by_plan(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition
     )
 
 
-def _can_be_told(before: Snapshot, end: Snapshot) -> bool:
+def _is_known(before: Snapshot, end: Snapshot) -> bool:
     if not (before.assignable and end.assignable):
         return False
     if all(end.owned_topics <= topics for topics in end.subscriptions):

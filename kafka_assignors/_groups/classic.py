@@ -27,7 +27,7 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
 
     Members whose bytes cannot be read are there, without topics or without partitions.
     """
-    said = _read(value) if value.protocol_type == "consumer" else [_SaidAndGiven()] * len(value.members)
+    decoded = _read(value) if value.protocol_type == "consumer" else [_Decoded()] * len(value.members)
     members = [
         SnapshotMember(
             member_id=member.member_id,
@@ -38,7 +38,7 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
             rebalance_timeout_ms=member.rebalance_timeout,
             **its._asdict(),
         )
-        for member, its in zip(value.members, said, strict=True)
+        for member, its in zip(value.members, decoded, strict=True)
     ]
     return Snapshot(
         group=group,
@@ -55,7 +55,7 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
     )
 
 
-class _SaidAndGiven(NamedTuple):
+class _Decoded(NamedTuple):
     """What a member said when it joined, and what it was given; as in `SnapshotMember`."""
 
     rack: str | None = None
@@ -65,23 +65,25 @@ class _SaidAndGiven(NamedTuple):
     assignment: Partitions = frozenset()
 
 
-def _read(value: GroupMetadataValue) -> list[_SaidAndGiven]:
+def _read(value: GroupMetadataValue) -> list[_Decoded]:
     """What each member said and was given."""
     blobs = [member.subscription for member in value.members]
     columns = read_subscriptions(blobs)
     claimed, _ = claims_of(value.protocol, columns)
     topics = [columns.topics[number] for number in columns.topics_of.tolist()]
     each = zip(columns.racks, topics, _by_topic(claimed.table), claimed.generations.tolist(), strict=True)
-    said = [_SaidAndGiven(*one) for one in each]
+    decoded = [_Decoded(*one) for one in each]
     for number in {*columns.unreadable, *columns.strange}:
         try:
             strict = decode_subscription(blobs[number])
         except RecordError:
-            said[number] = _SaidAndGiven()
+            decoded[number] = _Decoded()
         else:
-            said[number] = said[number]._replace(rack=strict.rack_id or None, topics=frozenset(strict.topics))
+            decoded[number] = decoded[number]._replace(
+                rack=strict.rack_id or None, topics=frozenset(strict.topics)
+            )
     assigned = _read_assignments([member.assignment for member in value.members])
-    return [one._replace(assignment=had) for one, had in zip(said, assigned, strict=True)]
+    return [one._replace(assignment=had) for one, had in zip(decoded, assigned, strict=True)]
 
 
 def _read_assignments(blobs: list[bytes]) -> list[Partitions]:

@@ -1,7 +1,7 @@
 """A group of KIP-848, put together from records that each hold a part of it.
 
-The coordinator writes what members said (type 5), the group's epoch (3), and what members are to have (7) and
-for which epoch (6). It also writes what each of them has (8). A snapshot is what these add up to:
+The coordinator writes each member's metadata (type 5), the group's epoch (3), and what members are to have
+(7) and for which epoch (6). It also writes what each of them has (8). A snapshot is what these add up to:
 
 - The generation is the epoch of the target assignment.
 - A member has what it was given and what it has yet to revoke: it consumes both. A static member that is away
@@ -68,19 +68,19 @@ class _KnownMember:
     longer for that than the coordinator allows.
     """
 
-    said: ConsumerGroupMemberMetadataValue | None = None
+    metadata: ConsumerGroupMemberMetadataValue | None = None
     has: ConsumerGroupCurrentMemberAssignmentValue | None = None
-    said_last: bool = False
+    metadata_last: bool = False
     due_us: int | None = None
     gone: bool = False
 
     @property
     def patience_us(self) -> int:
         """How long it may take to say that it has what it is to have, in microseconds."""
-        if self.said is None:
+        if self.metadata is None:
             return 1000 * _SESSION_TIMEOUT_MS
         return 1000 * (
-            max(_session_timeout_ms(self.said), _SESSION_TIMEOUT_MS) + self.said.rebalance_timeout_ms
+            max(_session_timeout_ms(self.metadata), _SESSION_TIMEOUT_MS) + self.metadata.rebalance_timeout_ms
         )
 
 
@@ -95,7 +95,7 @@ class Kip848Group:
         self._names: dict[str, str] = {}
         self.learn(topic_names)
         self._matches: dict[str, tuple[str, ...]] = {}
-        self._told: tuple[object, ...] | None = None
+        self._given_out: tuple[object, ...] | None = None
         self._changed = False
         self._forget()
 
@@ -120,10 +120,10 @@ class Kip848Group:
                 self._assign(None if value is None else value.assignment_epoch, record.time_us)
             case ConsumerGroupMemberMetadata(member_id=member_id, value=value):
                 member = self._member(member_id)
-                member.said, member.said_last = value, True
+                member.metadata, member.metadata_last = value, True
             case ConsumerGroupCurrentMemberAssignment(member_id=member_id, value=value):
                 member = self._member(member_id)
-                member.has, member.said_last = value, False
+                member.has, member.metadata_last = value, False
             case ConsumerGroupRegularExpression(regular_expression=expression, value=value):
                 self._matches[expression] = () if value is None else value.topics
             case ConsumerGroupPartitionMetadata(value=value):
@@ -154,7 +154,7 @@ class Kip848Group:
         for member_id, member in [*self._members.items()]:
             if member.has is None or member.has.member_epoch <= epoch:
                 continue
-            if member.said_last:  # a consumer keeps its id for as long as it lives: it is in both groups
+            if member.metadata_last:  # a consumer keeps its id for as long as it lives: it is in both groups
                 member.has = None
             else:
                 del self._members[member_id]
@@ -180,18 +180,18 @@ class Kip848Group:
             return None
         self._changed = False
         for member_id, member in [*self._members.items()]:
-            if member.said is None and member.has is None:
+            if member.metadata is None and member.has is None:
                 del self._members[member_id]
         if self._ended is not None:
             made = self._make((), settled=True)
-            self._ended = self._told = None
+            self._ended = self._given_out = None
             return made
         if self._epoch is None or self._assignment_epoch is None:
             return None
         members = [
-            self._read(member_id, member.said, member.has)
+            self._read(member_id, member.metadata, member.has)
             for member_id, member in self._members.items()
-            if member.said is not None and not member.gone
+            if member.metadata is not None and not member.gone
         ]
         members.sort(key=lambda member: (member.identity, member.member_id))
         made = self._make(tuple(members), settled=not members or self._stable)
@@ -200,9 +200,9 @@ class Kip848Group:
             made.settled,
             [(one.identity, one.member_id, one.topics, one.assignment) for one in made.members],
         )
-        if picture == self._told:
+        if picture == self._given_out:
             return None
-        self._told = picture
+        self._given_out = picture
         return made
 
     def _member(self, member_id: str) -> _KnownMember:
@@ -224,9 +224,9 @@ class Kip848Group:
     def _make(self, members: tuple[SnapshotMember, ...], *, settled: bool) -> Snapshot:
         assert self._last is not None  # noqa: S101 - for the type checker
         wanted = Counter(
-            member.said.server_assignor
+            member.metadata.server_assignor
             for member in self._members.values()
-            if member.said is not None and member.said.server_assignor and not member.gone
+            if member.metadata is not None and member.metadata.server_assignor and not member.gone
         )
         return Snapshot(
             group=self._group,
@@ -245,26 +245,25 @@ class Kip848Group:
     def _read(
         self,
         member_id: str,
-        said: ConsumerGroupMemberMetadataValue,
+        metadata: ConsumerGroupMemberMetadataValue,
         has: ConsumerGroupCurrentMemberAssignmentValue | None,
     ) -> SnapshotMember:
-        matching = (
-            () if said.subscribed_topic_regex is None else self._matches.get(said.subscribed_topic_regex, ())
-        )
+        regex = metadata.subscribed_topic_regex
+        matching = () if regex is None else self._matches.get(regex, ())
         assignment: Partitions = frozenset()
         if has is not None and has.member_epoch != _AWAY:
             assignment = self._flat((*has.assigned_partitions, *has.partitions_pending_revocation))
         return SnapshotMember(
             member_id=member_id,
-            instance_id=said.instance_id,
-            client_id=said.client_id,
-            host=said.client_host,
-            rack=said.rack_id or None,
-            topics=frozenset((*said.subscribed_topic_names, *matching)),
+            instance_id=metadata.instance_id,
+            client_id=metadata.client_id,
+            host=metadata.client_host,
+            rack=metadata.rack_id or None,
+            topics=frozenset((*metadata.subscribed_topic_names, *matching)),
             claims={},
             assignment=assignment,
-            session_timeout_ms=_session_timeout_ms(said),
-            rebalance_timeout_ms=said.rebalance_timeout_ms,
+            session_timeout_ms=_session_timeout_ms(metadata),
+            rebalance_timeout_ms=metadata.rebalance_timeout_ms,
         )
 
     def _flat(self, given: Iterable[TopicPartitions]) -> Partitions:
@@ -276,7 +275,7 @@ class Kip848Group:
         )
 
 
-def _session_timeout_ms(said: ConsumerGroupMemberMetadataValue) -> int:
+def _session_timeout_ms(metadata: ConsumerGroupMemberMetadataValue) -> int:
     """That of a member that uses the classic protocol; of others it is not told: -1."""
-    classic = said.classic_member_metadata
+    classic = metadata.classic_member_metadata
     return -1 if classic is None else classic.session_timeout_ms

@@ -73,12 +73,12 @@ def _guess(member: MemberMetadata) -> Client | None:
     if member.client_id == "rdkafka":
         return "librdkafka"
     try:
-        said = decode_subscription(member.subscription)
+        subscription = decode_subscription(member.subscription)
     except RecordError:
         return None
-    if said.version >= _RACKS_SINCE and said.rack_id == "" and said.user_data == b"":
+    if subscription.version >= _RACKS_SINCE and subscription.rack_id == "" and subscription.user_data == b"":
         return "librdkafka"
-    return "java" if said.version > 0 and said.user_data is None else None
+    return "java" if subscription.version > 0 and subscription.user_data is None else None
 
 
 def _range(
@@ -158,8 +158,8 @@ def _librdkafka(members: Sequence[JoinedMember]) -> list[JoinedMember] | None:
 
 
 def _pairs(members: Sequence[JoinedMember]) -> Iterator[tuple[JoinedMember, JoinedMember]]:
-    for place, one in enumerate(members):
-        for other in members[place + 1 :]:
+    for number, one in enumerate(members):
+        for other in members[number + 1 :]:
             yield one, other
 
 

@@ -98,8 +98,8 @@ def began_us(last: WrittenRecord, snapshot: WrittenRecord) -> int:
 
     `last` was written earlier than all can have joined.
     """
-    told = snapshot.state_time_us
-    return told if told is not None and last.time_us < told <= snapshot.time_us else snapshot.time_us
+    noted = snapshot.state_time_us
+    return noted if noted is not None and last.time_us < noted <= snapshot.time_us else snapshot.time_us
 
 
 def hands_over(last: Snapshot, snapshot: Snapshot) -> bool:

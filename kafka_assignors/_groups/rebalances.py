@@ -310,26 +310,26 @@ class RebalanceFinder:
     """Finds rebalances as snapshots come; see `SpanFinder` and `find_rebalances`."""
 
     def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
-        self._topics = TopicsSeen.told(topics)
+        self._topics = TopicsSeen.known(topics)
         self._spans = SpanFinder()
 
     def learn(self, topics: Mapping[str, int] | TopicsSeen) -> None:
         """Take other topics from now on."""
-        self._topics = TopicsSeen.told(topics)
+        self._topics = TopicsSeen.known(topics)
 
     def add(self, snapshot: Snapshot) -> Iterator[Rebalance]:
         """Take the next snapshot; yields the rebalances that are over with it, quiet ones among them."""
-        return self._told(self._spans.add(snapshot))
+        return self._explained(self._spans.add(snapshot))
 
     def finish(self) -> Iterator[Rebalance]:
         """What is left of a rebalance that did not come to its end."""
-        return self._told(self._spans.finish())
+        return self._explained(self._spans.finish())
 
     def give_up(self, now_us: int) -> Iterator[Rebalance]:
         """What is left of one whose hand-over should have come by now."""
-        return self._told(self._spans.give_up(now_us))
+        return self._explained(self._spans.give_up(now_us))
 
-    def _told(self, spans: Iterator[Span]) -> Iterator[Rebalance]:
+    def _explained(self, spans: Iterator[Span]) -> Iterator[Rebalance]:
         for span in spans:
             yield rebalance_of(span, self._topics)
 

@@ -48,7 +48,7 @@ class TopicsSeen:
         return cls(counts)
 
     @classmethod
-    def told(cls, topics: Mapping[str, int] | TopicsSeen | None) -> TopicsSeen:
+    def known(cls, topics: Mapping[str, int] | TopicsSeen | None) -> TopicsSeen:
         """What a caller gave: counts that never changed, counts over time, or nothing."""
         return topics if isinstance(topics, TopicsSeen) else cls.always(topics or {})
 
@@ -59,8 +59,8 @@ class TopicsSeen:
     def count(self, topic: str, time_us: int) -> int:
         """How many partitions a topic had, by what was seen last until then; 0 if it was not seen."""
         seen = self.changes(topic)
-        place = bisect_right(seen, time_us, key=lambda one: one[0])
-        return seen[place - 1][1] if place else 0
+        after = bisect_right(seen, time_us, key=lambda one: one[0])
+        return seen[after - 1][1] if after else 0
 
 
 def seen_and_names(topics: Sequence[SeenTopic]) -> tuple[TopicsSeen, dict[str, str]]:

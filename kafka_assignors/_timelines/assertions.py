@@ -176,13 +176,13 @@ class TimelineAssertions(TimelineFacts):
             return
         long.sort(key=lambda pause: (-pause[0], pause[2]))
         seconds, start, _ = long[0]
-        faults, said = [], list[str]()
+        faults, named_before = [], list[str]()
         for lasted, begun, partition in long:
             reasons = why_paused(self, begun, begun + lasted)
             took = f"{1000 * lasted:.0f} ms, from {begun - self.begin:.3f} s"
             # Once for all that stood still for the same reasons.
-            faults.append(named(partition, took, [] if reasons == said else reasons))
-            said = reasons
+            faults.append(named(partition, took, [] if reasons == named_before else reasons))
+            named_before = reasons
         _fail(
             self,
             f"partitions were without {'an owner' if by == 'ownership' else 'records'}"

@@ -64,11 +64,11 @@ def _summed_up(events: Sequence[Event], begin: float) -> Iterator[str]:
 def _all_of(found: Sequence[Event]) -> str:
     """What events of one kind come to: all their records, or their last positions, and why they failed."""
     runs = runs_of(find_deliveries(one for one in found if isinstance(one, OfRecords)))
-    said = [
+    parts = [
         f"{name_of(partition)}: {', '.join(f'{first}..{last}' for first, last in each)}"
         for partition, each in sorted(runs.items())
     ]
     positions = {at: to for one in found if isinstance(one, OfPositions) for at, to in one.positions.items()}
-    said += each_position(positions)
-    said += [found[-1].text] if isinstance(found[-1], CommitFailed) else []
-    return "".join(f" {one}" for one in said)
+    parts += each_position(positions)
+    parts += [found[-1].text] if isinstance(found[-1], CommitFailed) else []
+    return "".join(f" {one}" for one in parts)

@@ -59,26 +59,26 @@ def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: S
 def _polled_only(
     timeline: "TimelineFacts", partition: TopicPartition, member: str, offsets: Sequence[int]
 ) -> str:
-    said = f"{member} polled {_these(offsets)}"
+    text = f"{member} polled {_these(offsets)}"
     committed = [one for one in _commits(timeline, partition) if one.member == member]
     past = [one for one in committed if one.positions[partition] > offsets[0]]
     if past:
-        said += f" and committed {past[0].positions[partition]} before it had processed them"
+        text += f" and committed {past[0].positions[partition]} before it had processed them"
     end = _end_of(timeline, member)
-    said += f"; {end}" if end else ", and has not processed them"
+    text += f"; {end}" if end else ", and has not processed them"
     later = [
         one for one in timeline.deliveries[partition] if one.first > offsets[-1] and one.member != member
     ]
-    return f"{said}; {later[0].member} went on at {later[0].first}" if later else said
+    return f"{text}; {later[0].member} went on at {later[0].first}" if later else text
 
 
 def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> str:
-    said = f"no member polled {_these(offsets)}"
+    text = f"no member polled {_these(offsets)}"
     later = [one for one in timeline.deliveries.get(partition, ()) if one.first > offsets[0]]
     commits = _commits(timeline, partition)
     if later:
         next_one = min(later, key=lambda one: one.first)
-        said += f"; {next_one.member} went on at {next_one.first}"
+        text += f"; {next_one.member} went on at {next_one.first}"
         # What it committed itself since it got the partition follows from where it began.
         began = _assigned_at(timeline, next_one.member, partition, next_one.time)
         commits = [one for one in commits if one.time <= began]
@@ -86,11 +86,11 @@ def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets:
         settings = timeline.of(Configured, member=next_one.member)
         reset = settings[-1].auto_offset_reset if settings else ""
         how = f"and auto_offset_reset={reset}" if reset else "see auto_offset_reset"
-        return f"{said}; nothing of it was committed, {how}"
+        return f"{text}; nothing of it was committed, {how}"
     if not commits:
-        return f"{said}; nothing of it was committed"
+        return f"{text}; nothing of it was committed"
     last = commits[-1]
-    return f"{said}; the last commit before was {last.positions[partition]}, by {last.member}"
+    return f"{text}; the last commit before was {last.positions[partition]}, by {last.member}"
 
 
 def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartition, int]:
@@ -185,9 +185,9 @@ def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Aga
         what = f"and {last} was committed"
     else:
         what = f"and had not committed them (the last commit was {last}, by {commits[-1].member})"
-    said = f"{before} had {done} {_these(offsets)} {what} when {now} got them at {at}"
+    text = f"{before} had {done} {_these(offsets)} {what} when {now} got them at {at}"
     failed = _failed_commit(timeline, partition, before, time)
-    return f"{said}; {failed}" if failed else said
+    return f"{text}; {failed}" if failed else text
 
 
 def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member: str, time: float) -> str:
@@ -203,14 +203,14 @@ def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member:
     if not failed:
         return ""
     one = next((one for one in reversed(failed) if one.time <= time), failed[0])
-    said = f"its commit at {one.time - timeline.begin:.3f} s"
+    text = f"its commit at {one.time - timeline.begin:.3f} s"
     received = [had for had in timeline.of(AssignmentReceived, member=member) if had.time <= one.time]
     if not received:
-        return f"{said} failed: {one.text}"
+        return f"{text} failed: {one.text}"
     generation = received[-1].generation
     newer = [had for had in timeline.rebalances if had.generation > generation and had.end <= one.time]
     group = f"; the group was in generation {newer[-1].generation} by then" if newer else ""
-    return f"{said}, as of generation {generation}, failed: {one.text}{group}"
+    return f"{text}, as of generation {generation}, failed: {one.text}{group}"
 
 
 def _commits(timeline: "TimelineFacts", partition: TopicPartition) -> list[Committed]:

@@ -43,9 +43,9 @@ def find_processing(events: Iterable[Event]) -> frozenset[str]:
     One that crashes before its first word is no less an application that says so.
     """
     clients = {event.member: event.client for event in events if isinstance(event, Started)}
-    said = {event.member for event in events if isinstance(event, Processed)}
-    speaking = {clients[member] for member in said if clients.get(member)}
-    return frozenset(said | {member for member, client in clients.items() if client in speaking})
+    reporting = {event.member for event in events if isinstance(event, Processed)}
+    speaking = {clients[member] for member in reporting if clients.get(member)}
+    return frozenset(reporting | {member for member, client in clients.items() if client in speaking})
 
 
 def handled_by(events: Iterable[Event], processing: Collection[str]) -> Iterator[OfRecords]:

@@ -30,7 +30,7 @@ import numpy as np
 
 from kafka_assignors._model.claims import Claimed, ClaimTable, TableClaims
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors._wire.codec import NOT_SAID, Subscriptions
+from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
 from kafka_assignors._wire.user_data import UserDataError, decode_all, decode_generation
 
 
@@ -43,10 +43,10 @@ def claims_of(
     if strategy == "cooperative-sticky":
         return _held(subscriptions)
     count = len(subscriptions.user_data)
-    said = subscriptions.generations
+    stated = subscriptions.generations
     claimed = Claimed(
         table=subscriptions.owned,
-        generations=np.where(said == NOT_SAID, NO_GENERATION, said),
+        generations=np.where(stated == NOT_STATED, NO_GENERATION, stated),
         holds=np.full(count, strategy != "sticky"),
         weights=np.ones(count, dtype=np.int64),
     )
@@ -56,7 +56,7 @@ def claims_of(
 def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataError]]:
     prior = decode_all(subscriptions.user_data)
     silent = np.array(list(map(len, subscriptions.user_data))) == 0
-    table, said = prior.table, subscriptions.generations
+    table, stated = prior.table, subscriptions.generations
     if subscriptions.owned.claimant.size and silent.any():
         table = ClaimTable.of(
             [
@@ -68,7 +68,7 @@ def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, Use
         )
     claimed = Claimed(
         table=table,
-        generations=np.where(silent & (said != NOT_SAID), said, prior.generations),
+        generations=np.where(silent & (stated != NOT_STATED), stated, prior.generations),
         holds=np.zeros(silent.size, dtype=np.bool_),
         weights=prior.weights,
     )
@@ -76,23 +76,23 @@ def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, Use
 
 
 def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataError]]:
-    said, data = subscriptions.generations, subscriptions.user_data
+    stated, data = subscriptions.generations, subscriptions.user_data
     owns = np.bincount(subscriptions.owned.claimant, minlength=len(data)) > 0
-    told = np.full(len(data), NO_GENERATION)
+    short_generations = np.full(len(data), NO_GENERATION)
     weights = np.ones(len(data), dtype=np.int64)
     longer = []  # user data that may be a prior assignment, where that could count
     for number, each in enumerate(data):
         short = decode_generation(each)
         if short is not None:
-            told[number], weights[number] = short
-        elif each and not (owns[number] and said[number] != NOT_SAID):
+            short_generations[number], weights[number] = short
+        elif each and not (owns[number] and stated[number] != NOT_STATED):
             longer.append(number)
     table, holds = subscriptions.owned, np.ones(len(data), dtype=np.bool_)
-    generations = np.where(said == NOT_SAID, told, said)
+    generations = np.where(stated == NOT_STATED, short_generations, stated)
     faults = {}
     if longer:
         prior = decode_all([data[number] for number in longer])
-        faults = {longer[place]: fault for place, fault in prior.faults.items()}
+        faults = {longer[index]: fault for index, fault in prior.faults.items()}
         claims: list[TableClaims | dict[str, list[int]]] = [*table.claims()] or [{}] * len(data)
         for number, wish, generation, weight in zip(
             longer, prior.table.claims(), prior.generations, prior.weights, strict=True

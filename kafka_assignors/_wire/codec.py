@@ -68,10 +68,10 @@ def read_partition_lists(blobs: list[bytes]) -> PartitionLists:
         except UnreadableError:
             lists.append([])
             continue
-        ends[number] = reader.place
-        after = blob[reader.place : reader.place + 2 * INT32.size]
-        for place, (tail,) in enumerate(INT32.iter_unpack(after[: len(after) // 4 * 4])):
-            tails[number, place] = tail
+        ends[number] = reader.offset
+        after = blob[reader.offset : reader.offset + 2 * INT32.size]
+        for column, (tail,) in enumerate(INT32.iter_unpack(after[: len(after) // 4 * 4])):
+            tails[number, column] = tail
     return PartitionLists(table=ClaimTable.of_rows(lists), lengths=ends, tails=tails)
 
 
@@ -156,7 +156,7 @@ def write_topics(names: Collection[str]) -> bytes:
     return b"".join((bytes(2), INT32.pack(len(names)), *map(encode_string, names), INT32.pack(-1)))
 
 
-NOT_SAID: Final = -(2**40)
+NOT_STATED: Final = -(2**40)
 """What stands for the generation in subscriptions that have none (below v2)."""
 
 
@@ -165,7 +165,7 @@ class Subscriptions:
     """What ConsumerProtocolSubscriptions of many members say, as columns.
 
     `topics_of` (M,) is which of the different sets of topics each member subscribes to. User data is empty
-    for null. Nothing is owned below v1, generations are `NOT_SAID` below v2. Members that are `unreadable`
+    for null. Nothing is owned below v1, generations are `NOT_STATED` below v2. Members that are `unreadable`
     subscribe to nothing. Others are `strange`, with something in them that Kafka never writes: a null among
     the topics, or owned partitions that cannot be read. Both are numbers of members.
     """
@@ -217,13 +217,13 @@ def _read_compiled(blobs: list[bytes]) -> Subscriptions | list[int]:
         odd |= [not _is_utf8(rack) for rack in racks]
     if odd.any():
         return [int(number) for number in np.flatnonzero(odd)]
-    said = _column(read["version"]) >= GENERATION_SINCE
+    stated = _column(read["version"]) >= GENERATION_SINCE
     return Subscriptions(
         topics=TopicSets(names=names, bounds=bounds, entries=entries),
         topics_of=topics_of,
         user_data=read["user_data"],
         owned=_table(read, read["owned_names"], len(blobs)),
-        generations=np.where(said, _column(read["generation"]), NOT_SAID),
+        generations=np.where(stated, _column(read["generation"]), NOT_STATED),
         racks=rack_names,
         strange=np.flatnonzero(_column(read["strange"])).tolist(),
     )
@@ -247,7 +247,7 @@ class _Subscription(NamedTuple):
 
 
 def _put_together(read: Sequence[_Subscription | None]) -> Subscriptions:
-    nothing = _Subscription(frozenset(), b"", b"", NOT_SAID, None)
+    nothing = _Subscription(frozenset(), b"", b"", NOT_STATED, None)
     each = [one or nothing for one in read]
     topics: dict[frozenset[str], int] = {}
     owned = read_partition_lists([one.owned for one in each])
@@ -272,14 +272,14 @@ def _written(one: _Subscription | None) -> bytes:
     """What was read of a subscription, in the lowest version that can say it."""
     if one is None:
         return write_topics(())
-    said = one.generation != NOT_SAID
-    version = RACK_SINCE if said else OWNED_SINCE if one.owned else 0
+    stated = one.generation != NOT_STATED
+    version = RACK_SINCE if stated else OWNED_SINCE if one.owned else 0
     rack = b"\xff\xff" if one.rack is None else encode_string(one.rack)
     return b"".join(
         (
             *(INT16.pack(version), INT32.pack(len(one.topics)), *map(encode_string, one.topics)),
             *(INT32.pack(len(one.user_data)), one.user_data, one.owned),
-            *((INT32.pack(one.generation), rack) if said else ()),
+            *((INT32.pack(one.generation), rack) if stated else ()),
         )
     )
 
@@ -295,7 +295,7 @@ def _read_subscription(blob: bytes) -> _Subscription | None:
         topics=frozenset(name for name in read.topics if name is not None),
         user_data=read.user_data or b"",
         owned=read.owned or b"",
-        generation=NOT_SAID if read.generation is None else read.generation,
+        generation=NOT_STATED if read.generation is None else read.generation,
         rack=read.rack or None,
         has_nulls=None in read.topics,
     )

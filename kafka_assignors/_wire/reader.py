@@ -79,19 +79,19 @@ class Reader:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.place = 0
+        self.offset = 0
 
     @property
     def left(self) -> int:
-        return len(self.data) - self.place
+        return len(self.data) - self.offset
 
     def take(self, size: int, what: str) -> bytes:
         if size < 0:
             raise UnreadableError(f"{what} is negative ({size})")
-        taken = self.data[self.place : self.place + size]
+        taken = self.data[self.offset : self.offset + size]
         if len(taken) < size:
             raise UnreadableError(f"{what} wants {size} bytes, {len(taken)} are left")
-        self.place += size
+        self.offset += size
         return taken
 
     def int16(self, what: str) -> int:
@@ -103,11 +103,11 @@ class Reader:
     def number(self, kind: struct.Struct, what: str) -> int:
         """The next number of some kind."""
         try:
-            number: int = kind.unpack_from(self.data, self.place)[0]
+            number: int = kind.unpack_from(self.data, self.offset)[0]
         except struct.error:
             self.take(kind.size, what)  # which says how many bytes are missing
             raise
-        self.place += kind.size
+        self.offset += kind.size
         return number
 
     def length(self, what: str) -> int:
@@ -172,11 +172,11 @@ class Reader:
 
     def raw_partition_list(self) -> bytes:
         """The bytes of a partition list, whose names are not looked at; null lists pass for empty ones."""
-        start = self.place
+        start = self.offset
         for _ in range(self.count_or_null(6, "topics") or 0):
             self.take(self.int16("the length of a topic's name"), "a topic's name")
             self.take((self.count_or_null(4, "partitions") or 0) * 4, "the partitions")
-        return self.data[start : self.place]
+        return self.data[start : self.offset]
 
     def subscription(
         self, topic: Callable[[str], _Topic], owned: Callable[[], _Owned]

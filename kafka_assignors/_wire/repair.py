@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from kafka_assignors._wire.codec import NOT_SAID, Subscriptions, read_subscriptions
+from kafka_assignors._wire.codec import NOT_STATED, Subscriptions, read_subscriptions
 from kafka_assignors._wire.reader import OWNED_SINCE, RACK_SINCE
 
 _LEGAL: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
@@ -70,7 +70,7 @@ def _rewritten(read: Subscriptions, number: int, illegal: Collection[str]) -> by
     generation = int(read.generations[number])
     entry = ConsumerProtocolSubscription.TopicPartition
     encoded: bytes = ConsumerProtocolSubscription(
-        version=OWNED_SINCE if generation == NOT_SAID else RACK_SINCE,
+        version=OWNED_SINCE if generation == NOT_STATED else RACK_SINCE,
         topics=sorted(read.topics[int(read.topics_of[number])].difference(illegal)),
         user_data=read.user_data[number],
         owned_partitions=[

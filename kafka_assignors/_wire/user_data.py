@@ -87,11 +87,11 @@ def decode_all(data: Sequence[bytes]) -> AllUserData:
     lists = read_partition_lists(list(data))
     sizes = np.fromiter(map(len, data), dtype=np.int64, count=len(data))
     left = np.where(lists.lengths >= 0, sizes - lists.lengths, -1)
-    told, weight = lists.tails[:, 0], lists.tails[:, 1]
+    stated, weight = lists.tails[:, 0], lists.tails[:, 1]
     is_weighted = left == _WEIGHTED
     has_generation = (left == INT32.size) | is_weighted
     weights = np.where(is_weighted & (weight >= 1) & (weight <= MAX_WEIGHT), weight, 1)
-    generations = np.where(has_generation, told, NO_GENERATION)
+    generations = np.where(has_generation, stated, NO_GENERATION)
     table, faults = lists.table, {}
     # What is left are other layouts, and what cannot be read.
     others = ((sizes > 0) & (left != 0) & ~has_generation).nonzero()[0].tolist()

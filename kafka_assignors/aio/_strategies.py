@@ -72,8 +72,8 @@ class Strategy:
         host = _calling()
         lead_beside_the_loop(host.coordinator)
         with calls(host):
-            told: bytes = self.assignor.metadata(topics).encode()
-        return told
+            encoded: bytes = self.assignor.metadata(topics).encode()
+        return encoded
 
     def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
         """Raise RuntimeError: aiokafka's way to plan has neither members' bytes nor time."""

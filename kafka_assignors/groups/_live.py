@@ -163,19 +163,19 @@ def read_rebalances(live: LiveGroup) -> tuple[NotedChange, ...]:
     snapshots = [*accumulate((noted.snapshot(live.group_id) for noted in live.records), keep_claims)]
     finder = SpanFinder()
     spans = [span for snapshot in snapshots for span in finder.add(snapshot)]
-    places = {id(snapshot): place for place, snapshot in enumerate(snapshots)}
+    numbers = {id(snapshot): number for number, snapshot in enumerate(snapshots)}
     going_on: set[int] = set()
     for span in (*spans, *finder.finish()):
-        going_on.update(range(places[id(span.before)] + 2, places[id(span.end)] + 1))
+        going_on.update(range(numbers[id(span.before)] + 2, numbers[id(span.end)] + 1))
     return tuple(
         NotedChange(
             generation=after.generation,
-            begins=place not in going_on,
+            begins=number not in going_on,
             time_ms=after.time_us // 1000,
             seconds=None if before is None else max(0, after.time_us - before.time_us) / 1e6,
             changes=() if before is None else find_changes(before, after),
         )
-        for place, (before, after) in enumerate(zip((None, *snapshots), snapshots, strict=False))
+        for number, (before, after) in enumerate(zip((None, *snapshots), snapshots, strict=False))
     )
 
 

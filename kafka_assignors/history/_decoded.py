@@ -21,7 +21,7 @@ from kafka_assignors._model.claims import ClaimTable
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.topic_sets import TopicSets
 from kafka_assignors._wire.claims_of import claims_of
-from kafka_assignors._wire.codec import NOT_SAID, Subscriptions
+from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
 from kafka_assignors._wire.reader import GENERATION_SINCE
 from kafka_assignors.history._native import decode, is_compiled, numbers, texts
 
@@ -251,7 +251,7 @@ def _claims(
     owned = numbers(columns["claim_source"]) == 0
     generations = np.full(members, NO_GENERATION)
     generations[every.claimant[owned]] = numbers(columns["claim_generation"])[owned]
-    generations[numbers(columns["subscription_version"]) < GENERATION_SINCE] = NOT_SAID
+    generations[numbers(columns["subscription_version"]) < GENERATION_SINCE] = NOT_STATED
     # A row without a topic tells a generation only.
     rows = owned & (every.topic >= 0)
     ids = every.ids[np.repeat(rows, every.sizes)]

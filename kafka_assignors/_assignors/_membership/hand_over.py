@@ -71,13 +71,13 @@ class _Given:
             unheard=unheard,
         )
 
-    def told(self, group: Group) -> IntArray:
+    def assigned(self, group: Group) -> IntArray:
         """(N,) the member of a later group that each of its partitions was given to, or `NOBODY`."""
         numbers = {member: number for number, member in enumerate(group.members.ids)}
         now = np.array([*(numbers.get(member, NOBODY) for member in self.members), NOBODY], dtype=np.int64)
         if self.topics == group.topics and np.array_equal(self.partition_ids, group.partition_ids):
             return now[self.owner]
-        told = np.full(group.size, NOBODY, dtype=np.int64)
+        assigned = np.full(group.size, NOBODY, dtype=np.int64)
         places = {topic: number for number, topic in enumerate(self.topics)}
         for number, topic in enumerate(group.topics):
             if topic in places:
@@ -89,8 +89,8 @@ class _Given:
                     assume_unique=True,
                     return_indices=True,
                 )
-                told[here.start + mine] = now[self.owner[there][theirs]]
-        return told
+                assigned[here.start + mine] = now[self.owner[there][theirs]]
+        return assigned
 
 
 def _static_behind(group: Group, generation: int) -> BoolArray:
@@ -133,29 +133,29 @@ class HandOver:
     def settle(self, group: Group, host: Host | None) -> Group:
         """The group with the claims that count as what they say, by rules 2 and 3."""
         self._unheard = self._may_hold_more(group, host)
-        claims, told = group.claims, None
+        claims, assigned = group.claims, None
         generation = claims.generation
         if host is not None and host.generation >= 0:
             generation = np.where(generation < host.generation, generation, NO_GENERATION)
         if self._given is not None:
-            told = self._given.told(group)
-            elsewhere = told[claims.partition] != claims.member
+            assigned = self._given.assigned(group)
+            elsewhere = assigned[claims.partition] != claims.member
             generation = np.where(
                 (generation == self._generation) & elsewhere & claims.held, NO_GENERATION, generation
             )
         if not np.array_equal(generation, claims.generation):
             group = group.with_claims(replace(claims, generation=generation))
-        return group if told is None else self._with_silent(group, told)
+        return group if assigned is None else self._with_silent(group, assigned)
 
     def _may_hold_more(self, group: Group, host: Host | None) -> Mapping[str, int]:
         """By member id, what generation the members say that rule 4 is about."""
-        said = group.members.generations
+        stated = group.members.generations
         if host is None or host.generation < 0:
-            newest = int(said.max(initial=NO_GENERATION))
+            newest = int(stated.max(initial=NO_GENERATION))
         else:
             newest = host.generation - 1
-        behind = np.flatnonzero(_static_behind(group, newest) & (said >= 0))
-        found = {group.members.ids[number]: int(said[number]) for number in behind.tolist()}
+        behind = np.flatnonzero(_static_behind(group, newest) & (stated >= 0))
+        found = {group.members.ids[number]: int(stated[number]) for number in behind.tolist()}
         if self._given is None or self._generation < newest:
             return found
         return {member: one for member, one in found.items() if self._given.unheard.get(member) == one}
@@ -171,17 +171,17 @@ class HandOver:
                 wanted |= group.subscribes(np.full(group.size, number), group.topic_of)
         return np.flatnonzero(free & wanted)
 
-    def _with_silent(self, group: Group, told: IntArray) -> Group:
+    def _with_silent(self, group: Group, assigned: IntArray) -> Group:
         """The group in which static members that have not taken the last plan hold what it gave them."""
         silent = _static_behind(group, self._generation)
         if not silent.any():
             return group
-        partition = np.flatnonzero((told != NOBODY) & silent[told])
+        partition = np.flatnonzero((assigned != NOBODY) & silent[assigned])
         claims = group.claims
         size = len(group.members)
-        known = np.isin(partition * size + told[partition], claims.partition * size + claims.member)
+        known = np.isin(partition * size + assigned[partition], claims.partition * size + claims.member)
         partition = partition[~known]
-        member = told[partition]
+        member = assigned[partition]
         return group.with_claims(
             replace(
                 claims,

@@ -106,7 +106,7 @@ def _read(data: bytes, name: str, read: Callable[[Reader], _T]) -> _T:
     try:
         return read(reader)
     except UnreadableError as fault:
-        raise RecordError(name, reader.place, len(data), str(fault)) from fault
+        raise RecordError(name, reader.offset, len(data), str(fault)) from fault
 
 
 def _subscription(reader: Reader) -> Subscription:

@@ -37,7 +37,7 @@ class Message(NamedTuple):
         try:
             return self._read(reader)
         except UnreadableError as fault:
-            raise RecordError(self.name, reader.place, len(data), str(fault)) from fault
+            raise RecordError(self.name, reader.offset, len(data), str(fault)) from fault
 
     def _read(self, reader: RecordReader) -> Any:
         version = reader.int16("the version")

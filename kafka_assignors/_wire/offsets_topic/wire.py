@@ -27,21 +27,21 @@ class RecordError(KafkaAssignorsError, ValueError):
 
     Attributes:
         reading: What was being read, as Kafka calls it.
-        place: The byte that reading had come to.
+        offset: The byte that reading had come to.
         size: How many bytes there are.
         reason: What is wrong there.
     """
 
-    def __init__(self, reading: str, place: int, size: int, reason: str) -> None:
+    def __init__(self, reading: str, offset: int, size: int, reason: str) -> None:
         # All of them as `args`: exceptions cross processes by these.
-        super().__init__(reading, place, size, reason)
+        super().__init__(reading, offset, size, reason)
         self.reading = reading
-        self.place = place
+        self.offset = offset
         self.size = size
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.reading}, byte {self.place} of {self.size}: {self.reason}"
+        return f"{self.reading}, byte {self.offset} of {self.size}: {self.reason}"
 
 
 class RecordReader(Reader):
@@ -57,9 +57,9 @@ class RecordReader(Reader):
     def unsigned(self, what: str) -> int:
         """An unsigned varint below 2^32."""
         number = 0
-        for place in range(_VARINT_BYTES):
+        for index in range(_VARINT_BYTES):
             (byte,) = self.take(1, what)
-            number |= (byte & 0x7F) << 7 * place
+            number |= (byte & 0x7F) << 7 * index
             if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follow
                 break
         else:
@@ -109,10 +109,10 @@ class RecordReader(Reader):
         for _ in range(self.unsigned("the number of tagged fields")):
             tag = self.unsigned("a tag")
             size = self.unsigned(f"the size of the field with tag {tag}")
-            end = self.place + size
+            end = self.offset + size
             if tag in known:
                 found[tag] = known[tag]()
-                if self.place != end:
+                if self.offset != end:
                     raise UnreadableError(f"the field with tag {tag} has not the {size} bytes that it says")
             else:
                 self.take(size, f"the field with tag {tag}")

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _LastSaid:
+class _LastSent:
     """What the member said last, so that it does not say it again."""
 
     topics: frozenset[str] | None = None
@@ -83,9 +83,9 @@ class ConsumerMember(SimulatedConsumer):
         self._group = group
         self._known_topics = known_topics
         self._names: dict[TopicIdPartition, TopicPartition] = {}
-        self._told: frozenset[TopicIdPartition] | None = None
+        self._assigned: frozenset[TopicIdPartition] | None = None
         self._has: frozenset[TopicIdPartition] | None = None
-        self._said = _LastSaid()
+        self._sent_last = _LastSent()
         self._requests = 0
         self._in_flight = False
         self._at_once = False
@@ -115,8 +115,8 @@ class ConsumerMember(SimulatedConsumer):
         if self._paused_at is not None or self.epoch != NO_GENERATION:
             return
         self.stable = False
-        self._said = _LastSaid()
-        self._told = self._has = None
+        self._sent_last = _LastSent()
+        self._assigned = self._has = None
         self._report(Joining(*self._now, member_id=self.member_id, topics=tuple(sorted(self.topics))))
         self.epoch = JOIN
         self._send_heartbeat()
@@ -137,11 +137,11 @@ class ConsumerMember(SimulatedConsumer):
             instance_id=self.instance_id,
             rack=self.rack if joins else None,
             rebalance_timeout_ms=self.settings.max_poll_interval_ms if joins else None,
-            topics=self.topics if joins or self.topics != self._said.topics else None,
+            topics=self.topics if joins or self.topics != self._sent_last.topics else None,
             assignor=self.assignor if joins else None,
-            owned=has if joins or has != self._said.owned else None,
+            owned=has if joins or has != self._sent_last.owned else None,
         )
-        self._said = _LastSaid(self.topics, has)
+        self._sent_last = _LastSent(self.topics, has)
         self._requests += 1
         number = self._requests
 
@@ -159,37 +159,37 @@ class ConsumerMember(SimulatedConsumer):
             return
         new_epoch, self.epoch = answer.epoch != self.epoch, answer.epoch
         if answer.assignment is not None:
-            self._told = answer.assignment
+            self._assigned = answer.assignment
             self._learn_names(answer.assignment - self._names.keys())
         if new_epoch or answer.assignment is not None:
             self._report(
                 AssignmentReceived(
                     *self._now,
                     generation=self.epoch,
-                    partitions=frozenset(self._names[partition] for partition in self._told or ()),
+                    partitions=frozenset(self._names[partition] for partition in self._assigned or ()),
                     member_id=self.member_id,
                 )
             )
-        if self._told != self._has:
+        if self._assigned != self._has:
             self.stable = False
             if self._paused_at is None:
                 self._at_next_poll(self._reconcile)
         else:
-            self.stable = self._said == _LastSaid(self.topics, self._has)
+            self.stable = self._sent_last == _LastSent(self.topics, self._has)
         if self._at_once:
             self._send_heartbeat()
 
     def _reconcile(self) -> None:
         """Get from what it has to what it was told to have, and say so."""
-        if self._paused_at is not None or self._told is None or self._told == self._has:
+        if self._paused_at is not None or self._assigned is None or self._assigned == self._has:
             return
-        wanted = frozenset(self._names[partition] for partition in self._told)
+        wanted = frozenset(self._names[partition] for partition in self._assigned)
         self._revoke(self.held - wanted)
         added = wanted - self.held
         if added or self._has is None:
             self.held |= added
             self._report(Assigned(*self._now, generation=self.epoch, partitions=added))
-        self._has = self._told
+        self._has = self._assigned
         self._send_heartbeat()
 
     def _failed(self, error: str) -> None:

@@ -135,13 +135,13 @@ class JoiningMember(ClassicConsumer):
         self._state = "REBALANCING"
         self._joined_topics = self.topics
         with calls(self._host):
-            said = {name: assignor.metadata(self.topics) for name, assignor in self._assignors.items()}
+            sent = {name: one.metadata(self.topics) for name, one in self._assignors.items()}
         self._report(
             Joining(
                 *self._now,
                 member_id=self.member_id,
                 topics=tuple(sorted(self.topics)),
-                claimed_generation=max(one.generation_id for one in said.values()),
+                claimed_generation=max(one.generation_id for one in sent.values()),
             )
         )
         request = Join(
@@ -150,7 +150,7 @@ class JoiningMember(ClassicConsumer):
             instance_id=self.instance_id,
             session_timeout_ms=self.settings.session_timeout_ms,
             rebalance_timeout_ms=self.settings.max_poll_interval_ms,
-            protocols={name: one.encode() for name, one in said.items()},
+            protocols={name: one.encode() for name, one in sent.items()},
         )
         timeout = max(REQUEST_TIMEOUT_MS, self.settings.max_poll_interval_ms + 5000)
         self._request(

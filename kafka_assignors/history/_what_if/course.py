@@ -217,7 +217,7 @@ class CourseBuilder:
         for span in self._spans.finish():
             self._end_rebalance(span)
         rebalances = self._steps if self._any_members and self._assignable else []
-        numbers, bounds, sizes = self._layout(rebalances, TopicsSeen.told(topics))
+        numbers, bounds, sizes = self._layout(rebalances, TopicsSeen.known(topics))
         shown = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         steps = []
         for rebalance, counts in zip(rebalances, sizes, strict=True):

@@ -77,7 +77,7 @@ class Cluster:
         """
         if self._ended.is_set():
             return []
-        found = [said for broker in self.brokers if (said := broker.wrong()) is not None]
+        found = [wrong for broker in self.brokers if (wrong := broker.wrong()) is not None]
         faults = () if self.proxies is None else self.proxies.faults()
         return [*found, *(f"its network has a fault: {rule}" for rule in faults)]
 

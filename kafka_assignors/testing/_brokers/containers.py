@@ -72,7 +72,7 @@ class ContainerBroker(Broker):
         for key, value in {**server_settings(node_id, layout), **layout.settings}.items():
             self._container.with_env(variable(key), str(value))
         self._container.with_command(["sh", "-c", _START])
-        self._told = False
+        self._announced = False
         self._logged = (0, 0)  # bytes on stdout and stderr before the last start
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class ContainerBroker(Broker):
         return self._container.get_wrapped_container()
 
     def _launch(self) -> None:
-        if self._told:
+        if self._announced:
             stdout, stderr = self._container.get_logs()
             self._logged = len(stdout), len(stderr)
             self._docker.start()
@@ -116,7 +116,7 @@ class ContainerBroker(Broker):
                 "BROKER": f"{_host(self.node_id)}:19092",
             }
             self._container.copy_into_container(joined(advertised, "://").encode(), _ADVERTISED)
-            self._told = True
+            self._announced = True
 
     def _end(self, *, orderly: bool) -> None:
         if orderly:

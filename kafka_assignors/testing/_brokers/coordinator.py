@@ -118,10 +118,10 @@ def _who_says_otherwise(servers: Sequence[str], group_id: str, to: int) -> list[
     wrong = []
     for node, address in state.brokers.items():
         try:
-            said = coordinator_by(address, group_id)
+            found = coordinator_by(address, group_id)
         except OSError as error:
             wrong.append(f"node {node} does not answer: {error}")
         else:
-            if said != to:
-                wrong.append(f"node {node} says {'nobody' if said is None else said}")
+            if found != to:
+                wrong.append(f"node {node} says {'nobody' if found is None else found}")
     return wrong

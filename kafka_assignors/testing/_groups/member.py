@@ -128,7 +128,7 @@ class Member:
         self.begun = False
         self.topics = topics
         self.last_event: Event | None = None
-        self._told_to_end = False
+        self._asked_to_end = False
         self._network = network
         self._unfollow: Callable[[], None] = lambda: None
         self._record = record
@@ -162,7 +162,7 @@ class Member:
     @property
     def ended_by_itself(self) -> bool:
         """Whether the process ended without having been asked to."""
-        return not self.running and not self._told_to_end
+        return not self.running and not self._asked_to_end
 
     def log(self) -> str:
         """All that it wrote to its standard error; of a member in a thread, the exception that ended it."""
@@ -291,7 +291,7 @@ class Member:
         Raises:
             GroupNotStableError: The process does not end.
         """
-        self._told_to_end = True
+        self._asked_to_end = True
         self._runner.send({"command": "leave"})
         if not wait:
             return
@@ -303,11 +303,11 @@ class Member:
         Raises:
             NotInAThreadError: It runs in a thread.
         """
-        told, self._told_to_end = self._told_to_end, True
+        before, self._asked_to_end = self._asked_to_end, True
         try:
             self._runner.crash()
         except NotInAThreadError:
-            self._told_to_end = told
+            self._asked_to_end = before
             raise
         self._record(Crashed(time.monotonic(), self.name))
         # The last it wrote before may still be on its way.
@@ -364,7 +364,7 @@ class Member:
 
     def kill(self) -> None:
         """End it without waiting: a process at once, a thread when its poll ends."""
-        self._told_to_end = True
+        self._asked_to_end = True
         self._runner.kill()
 
     def close(self) -> None:

@@ -158,8 +158,8 @@ class _Forked:
             if not self._ended.closed:
                 # Not until its end: a member that was frozen right after its fork has all of them open.
                 with self._ended:
-                    told = self._ended.readline()
-                self._status = int(told) if told else None
+                    line = self._ended.readline()
+                self._status = int(line) if line else None
         return self._status
 
 

@@ -112,14 +112,14 @@ class Unhandled:
 def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:
     """That members ended by themselves, and at which records, if applications say what they processed."""
     in_turn = ended_in_turn(timeline, ended)
-    said = []
+    text = []
     for (partition, offset), deaths in in_turn.items():
         each = ", then ".join(f"{member} at {time - timeline.begin:.3f} s" for time, member in deaths)
-        said.append(
+        text.append(
             f"{name_of(partition)} offset {offset} ended {each}: each had polled it, and had not processed it"
         )
-    told = {member for deaths in in_turn.values() for _, member in deaths}
-    return said + [_how_one_ended(timeline, member) for member in ended if member not in told]
+    named = {member for deaths in in_turn.values() for _, member in deaths}
+    return text + [_how_one_ended(timeline, member) for member in ended if member not in named]
 
 
 def _how_one_ended(timeline: Timeline, member: str) -> str:

@@ -208,12 +208,12 @@ class Worker:
                 self._paused = False
                 self._report("resumed")
             case "commit":
-                self._commit_as_told(client)
+                self._commit_on_command(client)
                 self._report("obeyed", command="commit")
             case other:
                 raise ValueError(f"unknown command {other!r}")
 
-    def _commit_as_told(self, client: Client) -> None:
+    def _commit_on_command(self, client: Client) -> None:
         """Commit. If a rebalance is on, polling completes it, as clients say; for half a minute."""
         polls = 0 if self._paused else round(_COMMIT_MS / self._config.poll_ms)
         for _ in range(polls):

@@ -123,16 +123,16 @@ def values(draw: st.DrawFn) -> GroupMetadataValue:
     )
 
 
-def strictly(member: MemberMetadata, strategy: str | None) -> classic._SaidAndGiven:
+def strictly(member: MemberMetadata, strategy: str | None) -> classic._Decoded:
     """One member by the decoders of records, which take nothing that Kafka does not write."""
-    said = classic._SaidAndGiven()
+    said = classic._Decoded()
     try:
         subscription = decode_subscription(member.subscription)
     except RecordError:
         pass
     else:
         claimed, _ = claims_of(strategy, read_subscriptions([member.subscription]))
-        said = classic._SaidAndGiven(
+        said = classic._Decoded(
             rack=subscription.rack_id or None,
             topics=frozenset(subscription.topics),
             claims=classic._by_topic(claimed.table)[0],
@@ -178,7 +178,7 @@ def test_what_is_usual_is_read() -> None:
     )
 
     assert classic._read(value) == [
-        classic._SaidAndGiven(
+        classic._Decoded(
             topics=frozenset({"a"}),
             claims={"a": (0, 1)},
             claimed_generation=4,

@@ -12,7 +12,7 @@ from hypothesis import example, given, strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._wire import codec
-from kafka_assignors._wire.codec import NOT_SAID, UNREADABLE
+from kafka_assignors._wire.codec import NOT_STATED, UNREADABLE
 from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment
 from tests.support.effort import assert_takes
 from tests.support.wire import (
@@ -76,7 +76,7 @@ def read_subscriptions(blobs: list[bytes], way: Any) -> list[Subscription | None
             topics=read.topics[place],
             user_data=user_data,
             owned=tuple(owned.items()),
-            generation=None if generation == NOT_SAID else generation,
+            generation=None if generation == NOT_STATED else generation,
             rack=rack,
         )
         for place, user_data, owned, generation, rack in zip(

@@ -165,7 +165,7 @@ class TestRecords:
         error = RecordError("GroupMetadataValue", 3, 9, "no reason")
         again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
         assert str(again) == str(error) == "GroupMetadataValue, byte 3 of 9: no reason"
-        assert (again.reading, again.place, again.size, again.reason) == error.args
+        assert (again.reading, again.offset, again.size, again.reason) == error.args
 
     @pytest.mark.parametrize(
         ("key", "head"),

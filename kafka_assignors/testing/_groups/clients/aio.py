@@ -249,12 +249,12 @@ observe = ObservedAiokafkaConsumer
 class _AiokafkaListener(ConsumerRebalanceListener):
     """Reports, and calls the application's, whose methods may be coroutines or not."""
 
-    def __init__(self, report: Report, absences: Absences, inner: Any, told: bool) -> None:
+    def __init__(self, report: Report, absences: Absences, inner: Any, reported: bool) -> None:
         self._report, self._absences, self._inner = report, absences, inner
-        self._told = told  # the strategies have reported the assignment
+        self._reported = reported  # the strategies have reported the assignment
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        if not self._told:  # eager: what is assigned is all that it has
+        if not self._reported:  # eager: what is assigned is all that it has
             self._report("assignment", partitions=_pairs(assigned))
         self._report("assigned", partitions=_pairs(assigned))
         await self._call("on_partitions_assigned", assigned)

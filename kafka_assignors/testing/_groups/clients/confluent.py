@@ -92,7 +92,7 @@ class ObservedConsumer:
         # Asked by another thread than the one that polls, librdkafka was seen to take seconds to answer.
         self.last_membership = Membership(NO_GENERATION, "", "unknown")
         self.held: set[Pair] = set()
-        self._told = NO_GENERATION
+        self._reported = NO_GENERATION
         self._commits = Commits(self._report)
         self.absences = Absences(self._report)
 
@@ -185,12 +185,12 @@ class ObservedConsumer:
     def _follow_epoch(self) -> None:
         if self._by_epochs:
             epoch = _generation(self._consumer.consumer_group_metadata())
-            if epoch > 0 and epoch != self._told:
+            if epoch > 0 and epoch != self._reported:
                 self._report_assignment()
 
     def _report_assignment(self) -> None:
         self._report("assignment", partitions=sorted(self.held))
-        self._told = self.last_membership.generation
+        self._reported = self.last_membership.generation
 
     def _report(self, kind: str, **fields: Any) -> None:
         generation = _generation(self._consumer.consumer_group_metadata())

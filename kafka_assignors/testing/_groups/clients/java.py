@@ -101,7 +101,7 @@ class ObservedJavaConsumer:
         self._write = report
         # Java's consumer throws if it is asked by another thread than the one that polls.
         self._membership = Membership(NO_GENERATION, "", "unknown")
-        self._told = NO_GENERATION
+        self._reported = NO_GENERATION
         self._assignment: list[Pair] = []
         self._subscription: list[str] = []
         self._positions: dict[Pair, int] = {}
@@ -139,7 +139,7 @@ class ObservedJavaConsumer:
             for partition in records.partitions()
         }
         self._look()
-        if self._by_epochs and self._membership.generation not in (self._told, *_NO_EPOCH):
+        if self._by_epochs and self._membership.generation not in (self._reported, *_NO_EPOCH):
             self._report_assignment()
         self._positions |= {pair: found[-1] + 1 for pair, found in offsets.items() if found}
         return report_records(self._write, offsets)
@@ -177,7 +177,7 @@ class ObservedJavaConsumer:
 
     def _report_assignment(self) -> None:
         self._report("assignment", partitions=_pairs(self.consumer.assignment()))
-        self._told = self._membership.generation
+        self._reported = self._membership.generation
 
     def _report(self, kind: str, **fields: Any) -> None:
         self._look()
