@@ -165,7 +165,7 @@ def test_a_leader_warns_once_of_a_subscription_that_it_asks_for_again_and_again(
         assert decoded == {"good": [(topic, 0)], "bad": [], "odd": [(topic, 1)]}
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert [warning for warning in warnings if warning.startswith("Member")] == [
-        "Member odd names a null as a topic, or owns what cannot be read: that does not count",
+        "Member odd names a null as a topic, or cannot be read behind its topics: that does not count",
         "Member bad gets nothing: its subscription (1 bytes) cannot be read",
     ]
 

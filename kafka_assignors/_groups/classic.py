@@ -1,8 +1,4 @@
-"""A record of a classic group as a snapshot.
-
-The columns of `_wire.codec` read all members at once. It takes some things for readable that Kafka never
-writes. So a member in whose bytes it finds anything unusual is decoded as strictly as records are.
-"""
+"""A record of a classic group as a snapshot; the columns of `_wire.codec` read all members at once."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import read_assignments, read_subscriptions
-from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment, decode_subscription
+from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,15 +69,6 @@ def _read(value: GroupMetadataValue) -> list[_Decoded]:
     topics = [columns.topics[number] for number in columns.topics_of.tolist()]
     each = zip(columns.racks, topics, _by_topic(claimed.table), claimed.generations.tolist(), strict=True)
     decoded = [_Decoded(*one) for one in each]
-    for number in {*columns.unreadable, *columns.strange}:
-        try:
-            strict = decode_subscription(blobs[number])
-        except RecordError:
-            decoded[number] = _Decoded()
-        else:
-            decoded[number] = decoded[number]._replace(
-                rack=strict.rack_id or None, topics=frozenset(strict.topics)
-            )
     assigned = _read_assignments([member.assignment for member in value.members])
     return [one._replace(assignment=had) for one, had in zip(decoded, assigned, strict=True)]
 

@@ -116,6 +116,7 @@ def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> Me
         member = replace(member, subscription=b"", assignment=b"")
     try:
         subscription = decode_subscription(member.subscription)
+        unreadable = subscription.fault
         decode_prior_assignment(value.protocol, subscription.user_data)  # fails if that cannot be read
         if value.protocol == "sticky" and subscription.user_data:
             layout = layout_of(subscription.user_data)
@@ -125,8 +126,7 @@ def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> Me
         assigned = decode_assignment(member.assignment)
     except RecordError as error:
         unreadable = str(error)
-    readable = [b"" if subscription is None else member.subscription]
-    claimed, _ = claims_of(value.protocol, read_subscriptions(readable))
+    claimed, _ = claims_of(value.protocol, read_subscriptions([member.subscription]))
     return MemberAccount(
         name=name,
         member_id=member.member_id,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from kafka_assignors._wire.reader import (
     OWNED_SINCE,
     RACK_SINCE,
     Reader,
+    SubscriptionFields,
     UnreadableError,
     encode_string,
 )
@@ -167,7 +168,7 @@ class Subscriptions:
     `topics_of` (M,) is which of the different sets of topics each member subscribes to. User data is empty
     for null. Nothing is owned below v1, generations are `NOT_STATED` below v2. Members that are `unreadable`
     subscribe to nothing. Others are `strange`, with something in them that Kafka never writes: a null among
-    the topics, or owned partitions that cannot be read. Both are numbers of members.
+    the topics, or what cannot be read behind them. Both are numbers of members.
     """
 
     topics: TopicSets
@@ -194,11 +195,10 @@ def read_subscriptions(blobs: list[bytes]) -> Subscriptions:
     read = _read_compiled(plain)
     if not isinstance(read, Subscriptions):  # what the Python version took for readable is not
         return _put_together([_read_subscription(blob) for blob in blobs])
-    nulls = {number for number, one in odd.items() if one is not None and one.has_nulls}
     return replace(
         read,
         unreadable=[number for number, one in odd.items() if one is None],
-        strange=sorted({*read.strange, *nulls}),
+        strange=sorted({*read.strange, *(number for number, one in odd.items() if one and one.fault)}),
     )
 
 
@@ -237,65 +237,47 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-class _Subscription(NamedTuple):
-    topics: frozenset[str]
-    user_data: bytes
-    owned: bytes
-    generation: int
-    rack: str | None
-    has_nulls: bool = False
-
-
-def _put_together(read: Sequence[_Subscription | None]) -> Subscriptions:
-    nothing = _Subscription(frozenset(), b"", b"", NOT_STATED, None)
-    each = [one or nothing for one in read]
+def _put_together(read: Sequence[SubscriptionFields | None]) -> Subscriptions:
+    each = [one or SubscriptionFields(0, ()) for one in read]
     topics: dict[frozenset[str], int] = {}
     owned = read_partition_lists([one.owned for one in each])
     strange = [
         number
         for number, (one, length) in enumerate(zip(each, owned.lengths.tolist(), strict=True))
-        if one.has_nulls or (one.owned and length == UNREADABLE)
+        if one.fault or (one.owned and length == UNREADABLE)
     ]
     return Subscriptions(
-        topics_of=np.array([topics.setdefault(one.topics, len(topics)) for one in each], dtype=np.int64),
+        topics_of=np.array(
+            [topics.setdefault(frozenset(one.topics), len(topics)) for one in each], dtype=np.int64
+        ),
         topics=TopicSets.of(topics),
-        user_data=[one.user_data for one in each],
+        user_data=[one.user_data or b"" for one in each],
         owned=owned.table,
-        generations=np.array([one.generation for one in each], dtype=np.int64),
-        racks=[one.rack for one in each],
+        generations=np.array(
+            [NOT_STATED if one.generation is None else one.generation for one in each], dtype=np.int64
+        ),
+        racks=[one.rack or None for one in each],
         unreadable=[number for number, one in enumerate(read) if one is None],
         strange=strange,
     )
 
 
-def _written(one: _Subscription | None) -> bytes:
+def _written(one: SubscriptionFields | None) -> bytes:
     """What was read of a subscription, in the lowest version that can say it."""
     if one is None:
         return write_topics(())
-    stated = one.generation != NOT_STATED
-    version = RACK_SINCE if stated else OWNED_SINCE if one.owned else 0
+    data = one.user_data or b""
+    parts = [INT32.pack(len(one.topics)), *map(encode_string, one.topics), INT32.pack(len(data)), data]
+    if one.generation is None:
+        return b"".join((INT16.pack(OWNED_SINCE if one.owned else 0), *parts, one.owned))
     rack = b"\xff\xff" if one.rack is None else encode_string(one.rack)
-    return b"".join(
-        (
-            *(INT16.pack(version), INT32.pack(len(one.topics)), *map(encode_string, one.topics)),
-            *(INT32.pack(len(one.user_data)), one.user_data, one.owned),
-            *((INT32.pack(one.generation), rack) if stated else ()),
-        )
-    )
+    owned = one.owned or bytes(INT32.size)
+    return b"".join((INT16.pack(RACK_SINCE), *parts, owned, INT32.pack(one.generation), rack))
 
 
-def _read_subscription(blob: bytes) -> _Subscription | None:
+def _read_subscription(blob: bytes) -> SubscriptionFields | None:
     """What counts in a subscription, also in an odd one; None if it cannot be read."""
-    reader = Reader(blob)
     try:
-        read = reader.subscription(reader.string, reader.raw_partition_list)
+        return Reader(blob).subscription()
     except UnreadableError:
         return None
-    return _Subscription(
-        topics=frozenset(name for name in read.topics if name is not None),
-        user_data=read.user_data or b"",
-        owned=read.owned or b"",
-        generation=NOT_STATED if read.generation is None else read.generation,
-        rack=read.rack or None,
-        has_nulls=None in read.topics,
-    )

@@ -12,15 +12,11 @@ checked against the bytes that are there before anything is made of it. `codec` 
 
 import reprlib
 import struct
-from collections.abc import Callable
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-
-_Topic = TypeVar("_Topic")
-_Owned = TypeVar("_Owned")
 
 INT16: Final = struct.Struct(">h")
 INT32: Final = struct.Struct(">i")
@@ -51,15 +47,20 @@ class UnreadableError(KafkaAssignorsError, ValueError):
     """The bytes are not what they should be."""
 
 
-class SubscriptionFields(NamedTuple, Generic[_Topic, _Owned]):
-    """What stands in a ConsumerProtocolSubscription; None for what its version does not have."""
+class SubscriptionFields(NamedTuple):
+    """What counts in a ConsumerProtocolSubscription; see `Reader.subscription`.
+
+    `owned` are the bytes of its partition list, which may yet be found unreadable. `fault` is what stands in
+    it that Kafka never writes, and does not count.
+    """
 
     version: int
-    topics: tuple[_Topic, ...]
-    user_data: bytes | None
-    owned: _Owned | None
-    generation: int | None
-    rack: str | None
+    topics: tuple[str, ...]
+    user_data: bytes | None = None
+    owned: bytes = b""
+    generation: int | None = None
+    rack: str | None = None
+    fault: str | None = None
 
 
 class AssignmentFields(NamedTuple):
@@ -178,19 +179,26 @@ class Reader:
             self.take((self.count_or_null(4, "partitions") or 0) * 4, "the partitions")
         return self.data[start : self.offset]
 
-    def subscription(
-        self, topic: Callable[[str], _Topic], owned: Callable[[], _Owned]
-    ) -> SubscriptionFields[_Topic, _Owned]:
-        """A ConsumerProtocolSubscription; what versions after 3 append is not read."""
+    def subscription(self) -> SubscriptionFields:
+        """A ConsumerProtocolSubscription; what versions after 3 append is not read.
+
+        A member is served by its topics, whatever follows them: a field behind them that cannot be read
+        counts as not there, with all that follow it. A null among the topics does not count.
+        """
         version = self.version()
-        return SubscriptionFields(
-            version=version,
-            topics=tuple([topic("a topic's name") for _ in range(self.count(2, "topics"))]),
-            user_data=self.blob_or_null("the user data"),
-            owned=owned() if version >= OWNED_SINCE else None,
-            generation=self.int32("the generation") if version >= GENERATION_SINCE else None,
-            rack=self.string("the rack") if version >= RACK_SINCE else None,
-        )
+        topics = [self.string("a topic's name") for _ in range(self.count(2, "topics"))]
+        read = SubscriptionFields(version, tuple([name for name in topics if name is not None]))
+        try:
+            read = read._replace(user_data=self.blob_or_null("the user data"))
+            if version >= OWNED_SINCE:
+                read = read._replace(owned=self.raw_partition_list())
+            if version >= GENERATION_SINCE:
+                read = read._replace(generation=self.int32("the generation"))
+            if version >= RACK_SINCE:
+                read = read._replace(rack=self.string("the rack"))
+        except UnreadableError as error:
+            return read._replace(fault=str(error))
+        return read._replace(fault="a topic's name is null" if None in topics else None)
 
     def assignment(self) -> AssignmentFields:
         """A ConsumerProtocolAssignment; what newer versions append is not read."""

@@ -59,7 +59,7 @@ def repairs(blobs: list[bytes], read: Subscriptions | None = None) -> dict[int, 
             if named[which]:
                 faults[number] = f"subscribes to what cannot be a topic, {reprlib.repr(named[which])}"
     for number in read.strange:
-        faults[number] = "names a null as a topic, or owns what cannot be read: that does not count"
+        faults[number] = "names a null as a topic, or cannot be read behind its topics: that does not count"
     for number in read.unreadable:
         faults[number] = f"gets nothing: its subscription ({len(blobs[number])} bytes) cannot be read"
     return {number: Repair(_rewritten(read, number, illegal), fault) for number, fault in faults.items()}

@@ -1,7 +1,8 @@
 """Subscriptions written by hand, so that they can also be wrong; and any number of them, for hypothesis."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -40,6 +41,38 @@ def subscription(
     raw += struct.pack(">i", generation) if version >= 2 else b""
     return raw + (string(rack) if version >= 3 else b"")
 
+
+ODD: Mapping[str, tuple[bytes, dict[str, Any]]] = {
+    "no owned partitions": (bytes.fromhex("0001 00000001 0001 74 ffffffff"), {}),
+    "nothing behind the topics": (bytes.fromhex("0003 00000001 0001 74"), {}),
+    "negative user data": (bytes.fromhex("0000 00000001 0001 74 fffffffe"), {}),
+    "less user data than announced": (bytes.fromhex("0003 00000001 0001 74 00000009 00"), {}),
+    "null list of owned partitions": (
+        subscription(2, ["t"], user_data=b"u", owned=NULL, generation=4),
+        {"user_data": b"u", "generation": 4},
+    ),
+    "null owned topic": (subscription(1, ["t"], owned=partition_list([(None, [])])), {}),
+    "null partitions": (bytes.fromhex("0001 00000001 0001 74 ffffffff 00000001 0001 74 ffffffff"), {}),
+    "owned topic not UTF-8": (
+        subscription(2, ["t"], owned=partition_list([("t", [0]), (b"\xff", [1])]), generation=4),
+        {"generation": 4},
+    ),
+    "no generation": (
+        subscription(1, ["t"], owned=partition_list([("t", [1])])).replace(b"\0\1", b"\0\2", 1),
+        {"owned": (("t", [1]),)},
+    ),
+    "no rack": (
+        subscription(2, ["t"], owned=partition_list([("t", [1])]), generation=4).replace(b"\0\2", b"\0\3", 1),
+        {"owned": (("t", [1]),), "generation": 4},
+    ),
+    "negative rack": (
+        bytes.fromhex("0003 00000001 0001 74 ffffffff 00000000 00000007 fffe"),
+        {"generation": 7},
+    ),
+    "rack not UTF-8": (subscription(3, ["t"], generation=7, rack=b"\xff"), {"generation": 7}),
+    "null topic": (subscription(3, [None, "t"], generation=7, rack="r"), {"generation": 7, "rack": "r"}),
+}
+"""Subscriptions to t with something that Kafka never writes, and what counts in them beside the topic."""
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 NAMES = st.text(max_size=9)

@@ -27,6 +27,8 @@ class Subscription:
         owned_partitions: Partition ids by topic that it says it owns; empty below v1.
         generation_id: The generation that it owns them since; -1 for none, and below v2.
         rack_id: Its rack; None below v3. librdkafka writes an empty one for none.
+        fault: What does not count, as it cannot be read: a null among the topics, or a field behind them
+            with all that follow it. None if everything could be read.
     """
 
     version: int
@@ -35,6 +37,7 @@ class Subscription:
     owned_partitions: Mapping[str, tuple[int, ...]]
     generation_id: int = NO_GENERATION
     rack_id: str | None = None
+    fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +58,10 @@ class Assignment:
 def decode_subscription(data: bytes) -> Subscription:
     """Read a `MemberMetadata.subscription` of a group whose protocol type is `consumer`.
 
+    A member is served by its topics, whatever follows them, as a leader of this library does; see `fault`.
+
     Raises:
-        RecordError: The member sent something else.
+        RecordError: The member sent something else, or its topics cannot be read.
     """
     return _read(data, "ConsumerProtocolSubscription", _subscription)
 
@@ -110,14 +115,20 @@ def _read(data: bytes, name: str, read: Callable[[Reader], _T]) -> _T:
 
 
 def _subscription(reader: Reader) -> Subscription:
-    read = reader.subscription(reader.text, reader.partition_list)
+    read = reader.subscription()
+    owned, fault = list[tuple[str, list[int]]](), read.fault
+    try:
+        owned = Reader(read.owned).partition_list() if read.owned else []
+    except UnreadableError as error:
+        fault = str(error)
     return Subscription(
         version=read.version,
         topics=read.topics,
         user_data=read.user_data,
-        owned_partitions=_by_topic(read.owned or []),
+        owned_partitions=_by_topic(owned),
         generation_id=NO_GENERATION if read.generation is None else read.generation,
         rack_id=read.rack,
+        fault=fault and f"ConsumerProtocolSubscription: {fault}",
     )
 
 

@@ -230,6 +230,7 @@ class _Rows:
         subscribed, problem = _SAID_NOTHING
         try:
             subscribed = decode_subscription(member.subscription)
+            problem = subscribed.fault
             self._add_claims(
                 number,
                 member.member_id,

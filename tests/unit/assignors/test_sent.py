@@ -199,7 +199,7 @@ def test_who_needs_the_members_sees_hostile_ones_repaired(
     assert [given[name].encode() for name in MEMBERS] == list(MEMBERS.values())
     assert [given[name].topics for name in HOSTILE] == [[], ["t"], ["u"], []]
     warnings = [text for text in caplog.messages if text.startswith("Member ")]
-    null = "names a null as a topic, or owns what cannot be read: that does not count"
+    null = "names a null as a topic, or cannot be read behind its topics: that does not count"
     assert warnings == [
         f"Member names no topic {null}",
         f"Member owns what cannot be read {null}",

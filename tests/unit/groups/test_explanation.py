@@ -22,6 +22,7 @@ from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
+from tests.support.wire import ODD
 
 if TYPE_CHECKING:
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
@@ -127,6 +128,16 @@ def test_a_member_that_cannot_be_read_is_named() -> None:
     found = explain("g", record, {"orders": range(4)})
     assert found.problems[0].kind == "unreadable member"
     assert record.members[0].client_id in found.problems[0].text
+
+
+@pytest.mark.parametrize("raw", [raw for raw, _ in ODD.values()], ids=list(ODD))
+def test_a_member_with_something_odd_behind_its_topics_has_them_and_is_named(raw: bytes) -> None:
+    record = changed(simulated(StickyAssignor, 2, orders=4).group.record(), 0, subscription=raw)
+    found = explain("g", record, {"orders": range(4), "t": range(1)})
+    (odd,) = [one for one in found.account.members if one.member_id == record.members[0].member_id]
+    assert odd.topics == ("t",)
+    assert odd.unreadable is not None
+    assert found.problems[0].kind == "unreadable member"
 
 
 def test_timeouts_that_do_not_fit_each_other_are_told() -> None:

@@ -194,7 +194,7 @@ class TestClassicGroups:
             (
                 subscription(1, ["t", None]),
                 None,
-                "ConsumerProtocolSubscription, byte 11 of 19: a topic's name is null",
+                "ConsumerProtocolSubscription: a topic's name is null",
             ),
             (
                 subscription(1, ["t"], user_data=b"x"),

@@ -34,7 +34,17 @@ from kafka_assignors._wire.offsets_topic import (
 from kafka_assignors._wire.user_data import StickyUserData, encode_generation, encode_sticky
 from tests.support.effort import assert_takes
 from tests.support.offsets_topic import WRITTEN, groups
-from tests.support.wire import ENTRIES, INT32, NAMES, Entries, damaged, partition_list, string, subscription
+from tests.support.wire import (
+    ENTRIES,
+    INT32,
+    NAMES,
+    ODD,
+    Entries,
+    damaged,
+    partition_list,
+    string,
+    subscription,
+)
 
 GROUP_KEY = group_metadata_key("g")
 GROUPS = [raw for key, raw, _ in WRITTEN if key == "0002000167"]
@@ -327,8 +337,7 @@ class TestWhatMembersSay:
         [
             (b"", "byte 0 of 0: the version wants 2 bytes, 0 are left"),
             (b"\xff\xff", "byte 2 of 2: there is no version -1"),
-            (subscription(0, [None]), "byte 8 of 12: a topic's name is null"),
-            (subscription(1, ["t"])[:-1], "byte 13 of 16: the number of topics wants 4 bytes, 3 are left"),
+            (subscription(0, ["t"])[:-5], "byte 8 of 8: a topic's name wants 1 bytes, 0 are left"),
             (subscription(0, [b"\xff"]), "byte 9 of 13: a topic's name b'\\xff' is not UTF-8"),
         ],
     )
@@ -336,6 +345,17 @@ class TestWhatMembersSay:
         with pytest.raises(RecordError) as caught:
             decode_subscription(raw)
         assert str(caught.value) == f"ConsumerProtocolSubscription, {message}"
+
+    @pytest.mark.parametrize("name", ODD)
+    def test_what_stands_behind_the_topics_never_makes_them_unreadable(self, name: str) -> None:
+        raw, rest = ODD[name]
+        read = decode_subscription(raw)
+        assert read.topics == ("t",)
+        assert (read.user_data or b"") == rest.get("user_data", b"")
+        assert read.owned_partitions == {topic: tuple(ids) for topic, ids in rest.get("owned", ())}
+        assert read.generation_id == rest.get("generation", NO_GENERATION)
+        assert read.rack_id == rest.get("rack")
+        assert read.fault is not None
 
     def test_what_is_no_assignment_is_refused(self) -> None:
         with pytest.raises(RecordError, match="ConsumerProtocolAssignment, byte 6 of 6: 1 topics do not fit"):
