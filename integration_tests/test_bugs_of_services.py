@@ -116,6 +116,24 @@ def test_what_is_committed_before_it_is_processed_is_lost(
     }
 
 
+def test_a_wait_for_records_that_are_lost_ends_when_nobody_is_at_work_and_says_who_committed_them(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=services.commits_first, members=1, settings=QUICK)
+    with Load(kafka_cluster, topic, rate=200) as load:
+        group.wait_for(lambda: has_committed_ahead(group.timeline), what="the moment to crash")
+        group.members["m1"].crash()
+        load.stop()
+    group.join("m2")
+    with pytest.raises(GroupNotStableError) as caught:
+        group.wait_consumed(load, timeout=600)
+    said = str(caught.value)
+    assert "gave up waiting for all records to be processed (what counts is what applications say):" in said
+    assert re.search(
+        r"-\d: \d+ of \d+ missing, offsets [\d., …]+: m1 polled offsets? [\d., …]+ and committed ", said
+    )
+
+
 def test_what_is_committed_when_it_is_processed_is_not_lost(
     kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
 ) -> None:

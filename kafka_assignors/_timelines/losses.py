@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __tracebackhide__ = True
 
 _RANGES_SHOWN: Final = 10
+_COMMITS_SHOWN: Final = 3
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
 
 
@@ -59,17 +60,29 @@ def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: S
 def _polled_only(
     timeline: "TimelineFacts", partition: TopicPartition, member: str, offsets: Sequence[int]
 ) -> str:
-    text = f"{member} polled {_these(offsets)}"
+    text, them = f"{member} polled {_these(offsets)}", "them" if len(offsets) > 1 else "it"
     committed = [one for one in _commits(timeline, partition) if one.member == member]
-    past = [one for one in committed if one.positions[partition] > offsets[0]]
+    past = _committed_past([one.positions[partition] for one in committed], offsets)
     if past:
-        text += f" and committed {past[0].positions[partition]} before it had processed them"
+        text += f" and committed {past} before it had processed {them}"
     end = _end_of(timeline, member)
-    text += f"; {end}" if end else ", and has not processed them"
+    text += f"; {end}" if end else "" if past else f", and has not processed {them}"
     later = [
         one for one in timeline.deliveries[partition] if one.first > offsets[-1] and one.member != member
     ]
     return f"{text}; {later[0].member} went on at {later[0].first}" if later else text
+
+
+def _committed_past(positions: Sequence[int], offsets: Sequence[int]) -> str:
+    """By which committed position each of these offsets was passed, the first such commit of each."""
+    found: dict[int, list[int]] = {}
+    for offset in offsets:
+        if (position := next((one for one in positions if one > offset), None)) is not None:
+            found.setdefault(position, []).append(offset)
+    if len(found) == 1 and [*found.values()] == [[*offsets]]:
+        return str(*found)
+    shown = [f"{position} past {in_ranges(passed)}" for position, passed in found.items()]
+    return ", ".join([*shown[:_COMMITS_SHOWN], *(["…"] if len(shown) > _COMMITS_SHOWN else [])])
 
 
 def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> str:
@@ -91,6 +104,29 @@ def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets:
         return f"{text}; nothing of it was committed"
     last = commits[-1]
     return f"{text}; the last commit before was {last.positions[partition]}, by {last.member}"
+
+
+def are_committed_past(timeline: "TimelineFacts", missing: Mapping[TopicPartition, Iterable[int]]) -> bool:
+    """Whether the last commit of each partition is beyond these offsets, so that none of them comes again."""
+    last: dict[TopicPartition, int] = {}
+    for one in timeline.of(Committed):
+        last |= one.positions
+    return all(max(offsets) < last.get(partition, 0) for partition, offsets in missing.items())
+
+
+def longest_processing(timeline: "TimelineFacts") -> float:
+    """Seconds that a record took at most from a member's poll until that member had processed it."""
+    longest = 0.0
+    for partition, reports in timeline.handled.items():
+        polled = timeline.deliveries.get(partition, ())
+        for done in reports:
+            times = [
+                one.time
+                for one in polled
+                if one.member == done.member and one.first <= done.first <= one.last
+            ]
+            longest = max(longest, done.time - max(times, default=done.time))
+    return longest
 
 
 def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartition, int]:

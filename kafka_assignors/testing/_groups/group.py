@@ -14,21 +14,19 @@ a condition. A wait that times out says who held it up and how.
 
 from __future__ import annotations
 
-import threading
 import time
 import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors._timelines.events import NO_GENERATION, Event, StateReported
-from kafka_assignors._timelines.losses import may_end_others
-from kafka_assignors._timelines.timeline import Timeline
+from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.network import network_of
 from kafka_assignors.testing._groups import stability
 from kafka_assignors.testing._groups.config import POLL_MS, CommitMode
 from kafka_assignors.testing._groups.member import Member
+from kafka_assignors.testing._groups.reporting import LOOK_SECONDS, ReportingGroup
 from kafka_assignors.testing._groups.specs import (
     AssignorSpec,
     ClientSpec,
@@ -39,16 +37,13 @@ from kafka_assignors.testing._groups.specs import (
 )
 from kafka_assignors.testing._groups.stability import StableGroup
 from kafka_assignors.testing._groups.waiting import (
-    GroupNotStableError,
     Unhandled,
-    describe_group,
-    how_ended,
     names_of_ids,
 )
 from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from confluent_kafka.admin import AdminClient
     from kafka import TopicPartition
@@ -61,12 +56,10 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-_LOOK_SECONDS = 0.05  # between two looks at what sends no word: the brokers, the caller's predicate
-_ANSWER_SECONDS = 1.0  # for members that say where they stand, when the wait is over already
 _SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
 
 
-class ConsumerGroup:
+class ConsumerGroup(ReportingGroup):
     """A consumer group whose members are started, observed and disturbed from here.
 
     A context manager: on leaving it all members are killed. Not for use from several threads.
@@ -110,11 +103,9 @@ class ConsumerGroup:
         recalls_joins: bool = False,
         timeout: float = 30.0,
     ) -> None:
+        super().__init__(f"group-{uuid.uuid4().hex[:8]}" if group_id is None else group_id, timeout)
         self.access = Access.to(kafka)
         self.topics = topics
-        self.group_id = f"group-{uuid.uuid4().hex[:8]}" if group_id is None else group_id
-        self.members: dict[str, Member] = {}
-        self.timeout = timeout
         self.settings = usual_settings(settings or {})
         self._usual = MemberSpec(
             access=self.access,
@@ -128,9 +119,6 @@ class ConsumerGroup:
             work_ms=work_ms,
             recalls_joins=recalls_joins,
         )
-        self._events: list[Event] = []
-        self._timeline = Timeline(())
-        self._changed = threading.Condition(threading.RLock())
         self._admin: AdminClient | None = admin_client(self.access)
 
     def __enter__(self) -> Self:
@@ -195,61 +183,7 @@ class ConsumerGroup:
         member.start()
         return member
 
-    def present(self) -> list[Member]:
-        """The members that should make up the group: running, subscribed, neither held, frozen nor paused."""
-        return [
-            member
-            for member in self.members.values()
-            if member.running and member.topics and not (member.held or member.frozen or member.paused)
-        ]
-
-    # Events
-
-    def record(self, event: Event) -> None:
-        """Add an event; members' readers call it."""
-        with self._changed:
-            self._events.append(event)
-            self.members[event.member].take(event)
-            self._changed.notify_all()
-
-    @property
-    def event_count(self) -> int:
-        """How many events there are so far."""
-        return len(self._events)
-
-    def events_since(self, count: int) -> list[Event]:
-        """The events after the first `count`, as they came in."""
-        return self._events[count:]
-
-    @property
-    def timeline(self) -> Timeline:
-        """All that happened up to now. Events are put in order only if there are new ones."""
-        with self._changed:
-            if len(self._timeline.events) != len(self._events):
-                self._timeline = Timeline(self._events)
-            return self._timeline.ending(time.monotonic())
-
     # Waiting
-
-    def wait_for(self, predicate: Callable[[], object], timeout: float | None = None, what: str = "") -> None:
-        """Wait until the predicate holds. It is asked again after every event, and often without.
-
-        Args:
-            predicate: Asked while new events are held back, so it sees one moment of the group.
-            timeout: In seconds; the group's by default.
-            what: What is waited for, for the message.
-
-        Raises:
-            GroupNotStableError: It did not come to hold, or a member ended by itself. If the member had
-                polled a record and not processed it, the error waits until another has processed the record,
-                or none is left. So a record that ends them all is named with all of them.
-        """
-        deadline = Deadline(self.timeout if timeout is None else timeout)
-        doomed = False
-        with self._changed:
-            while doomed or not predicate():
-                doomed = self._give_up_if(what or "a condition", [], deadline)
-                self._changed.wait(_LOOK_SECONDS)
 
     def wait_stable(
         self,
@@ -305,9 +239,9 @@ class ConsumerGroup:
                     stable = now, found
                 elif now - stable[0] >= _SETTLED_SECONDS and not doomed:
                     return found
-            doomed = self._give_up_if("the group to be stable", wrong, deadline)
+            doomed = self._give_up_if("the group to be stable", partial(list, wrong), deadline)
             with self._changed:
-                self._changed.wait(_LOOK_SECONDS)
+                self._changed.wait(LOOK_SECONDS)
 
     def wait_consumed(self, load: Load, timeout: float | None = None) -> None:
         """Wait until members are done with every record of the load that the brokers acknowledged up to now.
@@ -322,21 +256,22 @@ class ConsumerGroup:
         """
         self.wait_for(lambda: load.produced, timeout, f"a record of the load on {load.topic}")
         unhandled = Unhandled(load.produced)
-        deadline = Deadline(self.timeout if timeout is None else timeout)
-        doomed = False
-        while True:
-            with self._changed:
-                events = self._events[unhandled.seen :]
-                timeline = self.timeline if unhandled.is_changed_by(events) else None
-            unhandled.follow(events, timeline)
-            if not unhandled.missing and not doomed:
-                return
-            wrong = unhandled.counted()
-            if deadline.passed:
-                wrong += stability.log_ends(self._client, unhandled.missing)
-            doomed = self._give_up_if(f"all records to be {unhandled.word}", wrong, deadline)
-            with self._changed:
-                self._changed.wait(_LOOK_SECONDS)
+
+        def none_left() -> bool:
+            events = self._events[unhandled.seen :]
+            unhandled.follow(events, self.timeline if unhandled.is_changed_by(events) else None)
+            return not unhandled.missing
+
+        self._wait(
+            none_left,
+            timeout,
+            lambda: f"all records to be {unhandled.word}",
+            lambda: [
+                *unhandled.described(self.timeline),
+                *stability.log_ends(self._client, unhandled.missing),
+            ],
+            lambda: not self._held_up and unhandled.are_lost(lambda: self.timeline),
+        )
 
     def describe(self) -> BrokersView:
         """Ask the coordinator about the group, by a client that is no member."""
@@ -347,35 +282,3 @@ class ConsumerGroup:
         if self._admin is None:
             raise RuntimeError(f"group {self.group_id} is closed")
         return self._admin
-
-    def _give_up_if(self, what: str, wrong: Sequence[str], deadline: Deadline) -> bool:
-        """Give up if the time is over or a member has ended by itself.
-
-        If it is not known yet whether what ended a member ends others, too, this returns True and gives up
-        later.
-        """
-        members = [*self.members.values()]
-        ended = [member.name for member in members if member.ended_by_itself]
-        may_end_more = ended and self.present() and may_end_others(self.timeline, ended)
-        if not deadline.passed and (not ended or may_end_more):
-            return bool(ended)
-        with self._changed:
-            heard = len(self._events)
-            awaited = {member.name for member in members if member.ask_state()}
-            self._changed.wait_for(lambda: awaited <= self._answered(heard), _ANSWER_SECONDS)
-        timeline = self.timeline
-        headline = f"gave up waiting for {what}" if ended else deadline.text(what, ())
-        raise GroupNotStableError(
-            describe_group(
-                f"group {self.group_id}: {headline}",
-                [*how_ended(timeline, ended), *wrong],
-                members=members,
-                view=self.describe(),
-                timeline=timeline,
-                since=deadline.began,
-            )
-        )
-
-    def _answered(self, heard: int) -> set[str]:
-        """Who said where it stands, after so many events."""
-        return {event.member for event in self._events[heard:] if isinstance(event, StateReported)}

@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import listed
-from kafka_assignors._timelines.events import Processed, Started, format_partitions, name_of
-from kafka_assignors._timelines.losses import ended_in_turn, left_undone, what_counts
+from kafka_assignors._timelines.events import Consumed, Processed, Started, format_partitions, name_of
+from kafka_assignors._timelines.losses import (
+    are_committed_past,
+    ended_in_turn,
+    in_ranges,
+    left_undone,
+    longest_processing,
+    named,
+    what_counts,
+    why_missing,
+)
 from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors._timelines.records import handled_by
 from kafka_assignors.testing._groups.logs import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from kafka import TopicPartition
 
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 __tracebackhide__ = True
 
 _EVENTS_SHOWN = 30
+_IDLE_SECONDS = 2.0
 
 
 class GroupNotStableError(KafkaAssignorsError, TimeoutError):
@@ -78,6 +88,7 @@ class Unhandled:
         self.seen = 0
         self.missing: dict[TopicPartition, set[int]] = {}
         self.word = ""
+        self._handled_at = self._look_at = time.monotonic()
         self._produced = produced
         self._processing: frozenset[str] = frozenset()
 
@@ -90,6 +101,8 @@ class Unhandled:
     def follow(self, events: Sequence[Event], timeline: Timeline | None) -> None:
         """Take new events, and the whole timeline if what counts may have changed."""
         self.seen += len(events)
+        if any(isinstance(one, Consumed | Processed) for one in events):
+            self._handled_at = time.monotonic()
         if timeline is not None:
             self._processing = timeline.processing
             self.word = "{} ({})".format(*what_counts(timeline))
@@ -100,12 +113,31 @@ class Unhandled:
                     self.missing.get(partition, set()).difference_update(range(first, last + 1))
         self.missing = {partition: offsets for partition, offsets in self.missing.items() if offsets}
 
-    def counted(self) -> list[str]:
-        """How many are missing of each partition."""
+    def are_lost(self, timeline: Callable[[], Timeline]) -> bool:
+        """Whether none of them will come any more: they were committed past, and nobody is at work.
+
+        An application may commit records before it has processed them, and yet process them. So it has three
+        times as long as any record took, and `_IDLE_SECONDS` at least.
+        """
+        now = time.monotonic()
+        if not self.missing or now < max(self._handled_at + _IDLE_SECONDS, self._look_at):
+            return False
+        self._look_at = now + _IDLE_SECONDS / 2
+        seen = timeline()
+        return now > self._handled_at + 3 * longest_processing(seen) and are_committed_past(
+            seen, self.missing
+        )
+
+    def described(self, timeline: Timeline) -> list[str]:
+        """How many are missing of each partition, and who had them."""
+        each = [(partition, sorted(offsets)) for partition, offsets in sorted(self.missing.items())]
         return [
-            f"{name_of(partition)}: {len(offsets)} of {self._produced[partition]} missing,"
-            f" the first is {min(offsets)}"
-            for partition, offsets in sorted(self.missing.items())
+            named(
+                partition,
+                f"{len(offsets)} of {self._produced[partition]} missing, offsets {in_ranges(offsets)}",
+                why_missing(timeline, partition, offsets),
+            )
+            for partition, offsets in each
         ]
 
 

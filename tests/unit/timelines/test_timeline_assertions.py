@@ -548,6 +548,21 @@ def test_what_was_committed_before_it_was_processed_is_lost_by_whom() -> None:
     ]
 
 
+def test_each_record_that_was_committed_before_it_was_processed_is_named_with_its_commit() -> None:
+    timeline = Timeline(
+        [
+            *service("a"),
+            records(1, "a", (P0, 0, 26)),
+            *(committed(at / 10, "a", p0=at) for at in (10, 20, 27)),
+            processed(3, "a", (P0, 0, 2), (P0, 4, 12), (P0, 14, 22), (P0, 24, 26)),
+        ]
+    )
+    assert message(lambda: timeline.assert_all_consumed({P0: 27})).splitlines()[1] == (
+        "  t-0: 3 of 27, offsets 3, 13, 23: a polled offsets 3, 13, 23 and committed 10 past 3, 20 past 13,"
+        " 27 past 23 before it had processed them"
+    )
+
+
 def test_a_member_that_crashes_before_its_first_word_is_judged_as_its_likes() -> None:
     timeline = Timeline(
         [
@@ -573,7 +588,7 @@ def test_a_member_that_crashes_before_its_first_word_is_judged_as_its_likes() ->
 
 def test_records_that_are_processed_and_not_yet_lost_are_named_by_who_has_them() -> None:
     timeline = Timeline([*service("a"), records(1, "a", (P0, 0, 1)), processed(2, "a", (P0, 0, 0))])
-    assert "a polled offset 1, and has not processed them" in message(
+    assert "a polled offset 1, and has not processed it" in message(
         lambda: timeline.assert_all_consumed({P0: 2})
     )
 
