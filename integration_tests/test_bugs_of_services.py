@@ -18,9 +18,11 @@ from kafka_assignors.testing import GroupNotStableError, Load
 from kafka_assignors.testing._topics import admin_client
 from kafka_assignors.testing.events import (
     Assigned,
+    Closed,
     CommitFailed,
     Committed,
     Consumed,
+    Exited,
     Noted,
     PolledLate,
     Processed,
@@ -631,3 +633,40 @@ def committed_of(group: ConsumerGroup) -> dict[TopicPartition, int]:
     request = confluent_kafka.ConsumerGroupTopicPartitions(group.group_id)
     found = admin.list_consumer_group_offsets([request])[group.group_id].result()
     return {TopicPartition(one.topic, one.partition): one.offset for one in found.topic_partitions}
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        services.iterates,
+        services.iterates_and_does_not_close,
+        services.iterates_with_aiokafka,
+        services.ends_by_its_own_handler,
+    ],
+)
+def test_a_loop_that_never_looks_whether_it_is_to_leave_leaves_by_sigterm(
+    service: Service, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=service, members=2)
+    group.members["m1"].leave()
+    group.wait_stable(expect={"m2": 6})
+    assert [one.reason for one in group.timeline.of(Closed, member="m1")] == ["left"]
+    assert [one.status for one in group.timeline.of(Exited, member="m1")] == [0]
+    handled = service is services.ends_by_its_own_handler
+    assert [one.value for one in group.timeline.of(Noted)] == ["by its own handler"] * handled
+
+
+def test_a_leave_keeps_the_groups_time_and_says_how_a_function_leaves(
+    topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=services.polls_until_it_is_over, members=1, place="thread")
+    group.timeout = 1.0
+    try:
+        with pytest.raises(GroupNotStableError) as caught:
+            group.members["m1"].leave()
+    finally:
+        services.OVER.set()
+    assert (
+        "timed out after 1 s waiting for m1 to leave (it sees seat.leaving, or gets SIGTERM in a process)"
+        in str(caught.value)
+    )

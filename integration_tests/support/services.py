@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -509,3 +511,59 @@ class SlowAssignor(RangeAssignor):
         if len(plan) > 1:
             time.sleep(LONG)
         return plan
+
+
+# The usual loops, which never look whether they are to leave ----------------------------------------------
+
+
+def iterates(seat: Seat) -> None:
+    """A loop over the consumer, closed as SystemExit passes."""
+    with contextlib.closing(_consumer(seat)) as consumer:
+        consumer.subscribe(seat.topics)
+        for record in consumer:
+            seat.processed(record)
+
+
+def iterates_and_does_not_close(seat: Seat) -> None:
+    """The same, which leaves it to the kit."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    for record in consumer:
+        seat.processed(record)
+
+
+async def iterates_with_aiokafka(seat: Seat) -> None:
+    """The same with aiokafka, whose task is cancelled."""
+    consumer = seat.observe(AIOKafkaConsumer(*seat.topics, **seat.aiokafka()))
+    await consumer.start()
+    try:
+        async for record in consumer:
+            seat.processed(record)
+    finally:
+        await consumer.stop()
+
+
+def ends_by_its_own_handler(seat: Seat) -> None:
+    """A service that handles SIGTERM."""
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    while not ended.is_set():
+        for records in consumer.poll(timeout_ms=200).values():
+            seat.processed(*records)
+    seat.note("ended", "by its own handler")
+    consumer.close()
+
+
+OVER = threading.Event()
+"""Set when a test has seen that the next one, in a thread, does not leave."""
+
+
+def polls_until_it_is_over(seat: Seat) -> None:
+    """Never looks, and in a thread it gets no signal."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    while not OVER.is_set():
+        consumer.poll(timeout_ms=100)
+    consumer.close()

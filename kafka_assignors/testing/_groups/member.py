@@ -32,6 +32,7 @@ from kafka_assignors._timelines.events import (
     read_event,
 )
 from kafka_assignors.testing._disturbance import Disturbance
+from kafka_assignors.testing._groups.clients import MODULES
 from kafka_assignors.testing._groups.runners import NotInAThreadError, ProcessRunner, ThreadRunner
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Member:
     """One member of a group; made by `ConsumerGroup.join`.
 
     What it is asked to do raises a RuntimeError if it cannot, or has ended. It raises a GroupNotStableError
-    if the member does not answer, as when it is frozen.
+    if the member does not answer, as when it is frozen. One in a thread neither crashes nor freezes: a
+    NotInAThreadError.
 
     Args:
         config: What it is to do.
@@ -84,7 +86,8 @@ class Member:
         place: A process or a thread.
         network: What it goes through, if its faults are made here.
         record: Gets each event, and calls `take` with it.
-        wait_for: Waits until a predicate holds, for so many seconds; what is waited for, for the message.
+        wait_for: Waits until a predicate holds, for so many seconds or the group's timeout; what is waited
+            for, for the message.
         rejoin: Starts another of a name, made like this one but for keyword arguments of its own.
 
     Attributes:
@@ -111,7 +114,7 @@ class Member:
         *,
         network: Network | None,
         record: Callable[[Event], None],
-        wait_for: Callable[[Callable[[], object], float, str], None],
+        wait_for: Callable[[Callable[[], object], float | None, str], None],
         rejoin: Callable[..., Member],
     ) -> None:
         self.name = config.name
@@ -285,8 +288,11 @@ class Member:
     def leave(self, *, wait: bool = True) -> None:
         """Close the consumer and end the process. A dynamic member leaves the group, a static one does not.
 
+        A function of the user's ends as it sees `Seat.leaving`. In a process of its own it gets SIGTERM if it
+        never looks there: SystemExit is raised in it, unless it handles the signal.
+
         Args:
-            wait: Wait until it has ended; one that works long obeys when its work is done.
+            wait: Wait until it has ended, for the group's timeout at most.
 
         Raises:
             GroupNotStableError: The process does not end.
@@ -295,14 +301,11 @@ class Member:
         self._runner.send({"command": "leave"})
         if not wait:
             return
-        self._wait_for(lambda: not self.running, COMMAND_SECONDS, f"{self.name} to leave")
+        hint = "" if self.client in MODULES else " (it sees seat.leaving, or gets SIGTERM in a process)"
+        self._wait_for(lambda: not self.running, None, f"{self.name} to leave{hint}")
 
     def crash(self) -> None:
-        """Kill the process and those that it has started, frozen or not; it has ended on return.
-
-        Raises:
-            NotInAThreadError: It runs in a thread.
-        """
+        """Kill the process and those that it has started, frozen or not; it has ended on return."""
         before, self._asked_to_end = self._asked_to_end, True
         try:
             self._runner.crash()
@@ -321,9 +324,6 @@ class Member:
 
         Returns:
             A context at whose end it is thawed, unless it was meanwhile or has ended.
-
-        Raises:
-            NotInAThreadError: It runs in a thread.
         """
         self._runner.freeze()
         self.frozen = True

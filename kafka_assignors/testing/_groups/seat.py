@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextlib
 import functools
 import inspect
 import json
@@ -56,10 +58,15 @@ class Seat:
         self._report = report
         self._before_poll = before_poll
         self._leaving = threading.Event()
+        self.is_looked_at = False
 
     @property
     def leaving(self) -> bool:
-        """Whether the application is to close its consumer and return."""
+        """Whether the application is to close its consumer and return.
+
+        One in a process of its own that never looks here gets SIGTERM, as a service does.
+        """
+        self.is_looked_at = True
         return self._leaving.is_set()
 
     def leave(self) -> None:
@@ -200,9 +207,26 @@ def _pair(partition: Any) -> Pair:
 
 
 def called(function: Callable[[Seat], Any], seat: Seat) -> tuple[Any, asyncio.AbstractEventLoop | None]:
-    """What the user's function returns, and the event loop that it was called on, if it is a coroutine's."""
+    """What the user's function returns, and the event loop that it was called on, if it is a coroutine's.
+
+    A SystemExit comes out when its `finally` blocks have run; a coroutine is cancelled for it.
+    """
     if not inspect.iscoroutinefunction(function):
         return function(seat), None
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name=f"event loop of {seat.name}", daemon=True).start()
-    return asyncio.run_coroutine_threadsafe(function(seat), loop).result(), loop
+    tasks: list[Any] = []
+
+    async def run() -> Any:
+        tasks.append(asyncio.current_task())
+        return await function(seat)
+
+    running = asyncio.run_coroutine_threadsafe(run(), loop)
+    try:
+        return running.result(), loop
+    except SystemExit:
+        for task in tasks:
+            loop.call_soon_threadsafe(task.cancel)
+        with contextlib.suppress(concurrent.futures.CancelledError):
+            running.result()
+        raise

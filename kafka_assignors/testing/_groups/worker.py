@@ -27,6 +27,7 @@ import logging
 import os
 import queue
 import re
+import signal
 import sys
 import threading
 import time
@@ -53,6 +54,14 @@ _SECONDS_AFTER_ERROR: Final = 0.2
 _OF_APPLICATIONS: Final = frozenset({"leave", "pause", "resume"})  # which they obey, too
 
 
+class _LeaveError(SystemExit):
+    """An application is to end that does not look at `Seat.leaving`."""
+
+
+def _end_application(*_: object) -> None:
+    raise _LeaveError(0)
+
+
 class Worker:
     """A member at work."""
 
@@ -70,6 +79,7 @@ class Worker:
         self._running.set()
         self._released = threading.Event()
         self._called_off = False
+        self._main_thread: int | None = None  # if the member runs in it, and so gets signals
         self._paused = False
         self._subscribed = True
 
@@ -101,6 +111,8 @@ class Worker:
     def run(self) -> int:
         """Consume and obey until asked to leave; returns the exit status of a process."""
         config = self._config
+        if threading.current_thread() is threading.main_thread():
+            self._main_thread = threading.get_ident()
         self._report("started", pid=os.getpid(), instance_id=config.instance_id, client=config.client)
         if config.held:
             self._released.wait()
@@ -112,7 +124,12 @@ class Worker:
             made.subscribe(config.topics, config.pattern)
         else:
             seat = self._seated()
-            consumer, loop = called(self._function, seat)
+            try:
+                consumer, loop = called(self._function, seat)
+            except _LeaveError:
+                consumer = None
+                with contextlib.suppress(Exception):  # most often it is closed, or on a loop that has ended
+                    cast("Any", seat.observed).close()
             if consumer is None:
                 self._report("closed", reason="left" if seat.leaving else "returned")
                 return 0
@@ -234,6 +251,8 @@ class Worker:
             case "leave":
                 seat.leave()
                 self._running.set()
+                if self._main_thread is not None and not seat.is_looked_at:
+                    signal.pthread_kill(self._main_thread, signal.SIGTERM)
             case "pause":
                 self._running.clear()
             case "resume":
@@ -309,6 +328,7 @@ def main() -> int:
     # Unbuffered, because a buffered reader that a thread waits in is in the way when the interpreter ends.
     commands = io.FileIO(sys.stdin.fileno(), closefd=False)
     worker = Worker(WorkerConfig.from_json(commands.readline()), report)
+    signal.signal(signal.SIGTERM, _end_application)
     # Before the consumer, which may take long to find its brokers.
     threading.Thread(target=_read_commands, args=(commands, worker), name="commands", daemon=True).start()
     worker.prepare()

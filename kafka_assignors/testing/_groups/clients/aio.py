@@ -96,10 +96,10 @@ def make(task: Task, report: Report) -> ObservedAiokafkaConsumer:
 class ObservedAiokafkaConsumer:
     """An AIOKafkaConsumer in the way that a member's loop uses it.
 
-    The consumer stays the object that it is: its methods are wrapped in place. It may not have subscribed
-    yet. `gate` is called before each poll. `loop` is its event loop, in another thread, or None where an
-    application runs it itself. Then the application calls the consumer, and none of the methods here that
-    wait.
+    The consumer stays the object that it is: its methods are wrapped in place. It may have subscribed, but
+    not polled yet. `gate` is called before each poll. `loop` is its event loop, in another thread, or None
+    where an application runs it itself. Then the application calls the consumer, and none of the methods
+    here that wait.
     """
 
     def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
@@ -126,6 +126,11 @@ class ObservedAiokafkaConsumer:
                 self._of_ours = True
                 observe_assignor(strategy.assignor, self._report)
         self._observe_commits()
+        state = consumer._subscription  # noqa: SLF001 - of topics named to the constructor
+        if (pattern := state.subscribed_pattern) is not None:
+            self._observed_subscribe(pattern=pattern.pattern, listener=state.listener)
+        elif state.subscription is not None:
+            self._observed_subscribe([*state.subscription.topics], listener=state.listener)
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
         async def subscribed() -> None:
