@@ -11,13 +11,9 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.history._schemas import ARCHIVED, TOPICS
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._store.places import WrongPlaceError
-from kafka_assignors.history._store.sets import TableSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pyarrow as pa
 
     from kafka_assignors.history._store.places import Place
 
@@ -117,18 +113,6 @@ def check_format(where: Place) -> None:
             f"{where} is an archive of format {version}, and this version reads {FORMAT}: update"
             " kafka-assignors, or name another folder"
         )
-
-
-def tables_beside(where: Place, manifest: str, schemas: Mapping[str, pa.Schema]) -> TableSet:
-    """Tables made of an archive, to be replaced; see `TableSet`. They are never in an archive.
-
-    Raises:
-        WrongPlaceError: The place is an archive, or there is something else where the tables are to be.
-        StoreError: The store does not let them be read.
-    """
-    if where.read_text(DESCRIPTION) is not None:
-        raise WrongPlaceError(f"{where} is an archive, and its tables go elsewhere: name another folder")
-    return TableSet(where, manifest, schemas)
 
 
 def describe(where: Place) -> None:

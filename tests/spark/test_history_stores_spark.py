@@ -23,7 +23,7 @@ from benchmarks.processes import below
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import WrongArchiveError, tables_beside
+from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
@@ -36,6 +36,7 @@ from kafka_assignors.history._store.places import StoreError, WrongPlaceError, p
 from kafka_assignors.history._store.reading import frame_of_files
 from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
+from kafka_assignors.history._tables.replaced import replacing
 from tests.support.archives import BEGAN, counted
 from tests.support.kinds import ROOT
 from tests.support.object_store import Fault, busy, denied, expired, full
@@ -312,8 +313,9 @@ def test_what_others_have_in_a_store_is_no_place_for_tables(home: str, object_st
     with pytest.raises(WrongPlaceError, match=f"{home}/topics has files of others, such as 2025"):
         Archive.create(home, object_store.options)
     where.write_text("groups/a.txt", "mine")
-    with pytest.raises(WrongPlaceError, match=rf"{home}/groups has files of others, such as a\.txt"):
-        tables_beside(where, MANIFEST, SCHEMAS)
+    refused = pytest.raises(WrongPlaceError, match=rf"{home}/groups has files of others, such as a\.txt")
+    with refused, replacing(where, MANIFEST, SCHEMAS):
+        pass
     assert sorted(where.names()) == ["groups", "topics"]
 
 

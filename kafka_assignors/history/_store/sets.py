@@ -39,20 +39,17 @@ class NoTablesError(KafkaAssignorsError, LookupError):
 
 
 class TableSet:
-    """Tables to be replaced all at once.
+    """Tables of a place, by name with their columns, to be replaced all at once.
 
-    Args:
-        where: The place of all of them.
-        manifest: The name of the file that says which versions belong together.
-        schemas: By table, its columns, with comments.
-
-    Raises:
-        WrongPlaceError: There is something else where they are to be.
-        StoreError: The store does not let them be read.
+    Attributes:
+        files: By table, its new files, relative to the place of all.
+        counts: What the manifest is to say of them; how many rows each table has, if None.
     """
 
     def __init__(self, where: Place, manifest: str, schemas: Mapping[str, pa.Schema]) -> None:
         self.where = where
+        self.files: dict[str, list[DataFile]] = {}
+        self.counts: Any = None
         self._manifest = manifest
         self._schemas = schemas
         _check_manifest(where, manifest)
@@ -60,46 +57,38 @@ class TableSet:
         seen = [log.transaction(_SET) or 0 for log in self._logs.values() if log is not None]
         self._number = max(seen, default=0) + 1
 
-    def replace(self, files: Mapping[str, list[DataFile]], told: Any) -> None:
-        """Have these files be the tables, once the manifest says so.
+    def rows(self, table: str) -> int:
+        """How many rows a table is to have."""
+        return sum(file.rows or 0 for file in self.files.get(table, ()))
 
-        If that fails, the manifest names the versions of before, whose files stay. Then files that no log has
-        named are removed.
+    def replace(self) -> None:
+        """Have the files be the tables, once the manifest says so.
 
-        Args:
-            files: By table, its files, relative to the place of all; tables that are not named are empty.
-            told: What to say of the set; fit for JSON.
-
-        Raises:
-            TablesBusyError: See there.
-            StoreError: The store does not let it be done.
+        A file leaves `files` when a log may name it. If this fails, the manifest names the old versions,
+        whose files stay.
         """
-        unnamed = dict(files)
+        counts = {name: self.rows(name) for name in self._schemas} if self.counts is None else self.counts
         versions: dict[str, int] = {}
-        try:
-            for name, schema in self._schemas.items():
-                # Of a commit that fails nobody knows whether it was done, but for conflicts: its files stay.
-                new = unnamed.pop(name, [])
-                try:
-                    versions[name] = self._replace(name, schema, new)
-                except ConflictError as error:
-                    unnamed[name] = new
-                    raise TablesBusyError(
-                        f"another run has put its tables into {self.where} meanwhile: run one at a time"
-                    ) from error
-            text = json.dumps({"format": _FORMAT, "versions": versions, "told": told})
-            self.where.write_text(self._manifest, f"{text}\n")
-        except BaseException:
-            self.where.remove([file.path for some in unnamed.values() for file in some])
-            raise
+        for name, schema in self._schemas.items():
+            # Of a commit that fails nobody knows whether it was done, but for conflicts: its files stay.
+            new = self.files.pop(name, [])
+            added = [file._replace(path=file.path.removeprefix(f"{name}/")) for file in new]
+            try:
+                log = self._logs[name] or Log.create(self.where / name, schema, description=_described(name))
+                self._logs[name] = log
+                log.commit(add=added, remove=log.files(), transactions={_SET: self._number})
+            except ConflictError as error:
+                self.files[name] = new
+                raise TablesBusyError(
+                    f"another run has put its tables into {self.where} meanwhile: run one at a time"
+                ) from error
+            versions[name] = log.version
+        text = json.dumps({"format": _FORMAT, "versions": versions, "told": counts})
+        self.where.write_text(self._manifest, f"{text}\n")
 
-    def _replace(self, name: str, schema: pa.Schema, new: list[DataFile]) -> int:
-        """Replace one table; its version then."""
-        log = self._logs[name] or Log.create(self.where / name, schema, description=_described(name))
-        self._logs[name] = log
-        added = [file._replace(path=file.path.removeprefix(f"{name}/")) for file in new]
-        log.commit(add=added, remove=log.files(), transactions={_SET: self._number})
-        return log.version
+    def remove_files(self) -> None:
+        """Delete the files that no log can name."""
+        self.where.remove([file.path for some in self.files.values() for file in some])
 
     def clean_up(self) -> None:
         """Delete files that were replaced long enough ago, and what runs have left that were ended."""
@@ -109,12 +98,7 @@ class TableSet:
 
 
 def read_set(where: Place, manifest: str) -> tuple[dict[str, int], Any]:
-    """The versions of the tables that belong together, and what was said of them.
-
-    Raises:
-        NoTablesError: There are none, or of an older version of this package.
-        StoreError: The store does not let them be read.
-    """
+    """The versions of the tables that belong together, and what was said of them."""
     text = where.read_text(manifest)
     if text is None:
         raise NoTablesError(f"there are no tables in {where}: it has no {manifest}")
