@@ -340,10 +340,6 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
     class Noting(Archive):
         asked: ClassVar[set[str]] = set()
 
-        def rows(self, spark: Any, files: Any = None, columns: Any = ()) -> Any:
-            self.asked.update(file.path for file in files)
-            return super().rows(spark, files, columns)
-
         def source(self, spark: Any, columns: Any = ARCHIVE.names, files: Any = None) -> Any:
             self.asked.update(file.path for file in files)
             return super().source(spark, columns, files)

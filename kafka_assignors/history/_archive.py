@@ -38,12 +38,12 @@ from kafka_assignors.history._archive_format import (
 )
 from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._counts import Counts, counts_of, tally
+from kafka_assignors.history._records import Selection, group_of, meant
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
 from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import (
     Source,
-    frame_of_files,
     parts_of,
     read_parts,
     source_of_files,
@@ -155,35 +155,18 @@ class Archive:
             WrongArchiveError: It is of another, or the topic has fewer partitions than before.
             StoreError: It cannot be said.
         """
-        while not self._belongs_to(cluster_id, partitions, topic_id):
-            self._records.refresh()  # somebody else has just said it, or something else
-
-    def _belongs_to(self, cluster_id: str, partitions: int, topic_id: str) -> bool:
-        known = self.description
-        if known.cluster_id not in {None, cluster_id}:
-            raise WrongArchiveError(
-                f"{self.where} is an archive of cluster {known.cluster_id}, not of {cluster_id}: name another"
-                " folder for this cluster"
+        while True:
+            known = self.description
+            known.check(self.where, cluster_id, partitions, topic_id)
+            described = replace(
+                known, cluster_id=cluster_id, partitions=partitions, topic_id=topic_id or known.topic_id
             )
-        if topic_id and known.topic_id not in {None, topic_id}:
-            raise WrongArchiveError(
-                f"{self.where} is of a {known.topic} with the id {known.topic_id}, which now has {topic_id}:"
-                " it was created again; name another folder"
-            )
-        if partitions < (known.partitions or 0):
-            raise WrongArchiveError(
-                f"{self.where} is of a {known.topic} with {known.partitions} partitions, which now has"
-                f" {partitions}: it was created again; name another folder"
-            )
-        described = replace(
-            known, cluster_id=cluster_id, partitions=partitions, topic_id=topic_id or known.topic_id
-        )
-        if described != known:
+            if described == known:
+                return
             try:
                 self._records.set_properties(described.properties())
             except ConflictError:
-                return False
-        return True
+                self._records.refresh()  # somebody else has just said it, or something else
 
     def refresh(self) -> None:
         """See the newest version."""
@@ -206,6 +189,16 @@ class Archive:
             if (sources is None or file.values["source"] in sources) and _may_have(file, since, until)
         ]
 
+    def files_of(self, selection: Selection) -> list[DataFile]:
+        """The files that may have the records that are meant."""
+        since = selection.since
+        files = self.files(since=since, until=selection.until)
+        if selection.since_us is None or not any(map(may_be_modern, files)):
+            return files
+        # What groups of KIP-848 begin with is in older ones.
+        files += [file for file in self.files(until=since) if may_be_modern(file)]
+        return [*{file.path: file for file in files}.values()]
+
     def source(
         self,
         spark: SparkSession,
@@ -217,24 +210,18 @@ class Archive:
         return source_of_files(spark, where, chosen, _columns(columns), skip_bad=self.skip_bad)
 
     def rows(
-        self, spark: SparkSession, files: Sequence[DataFile] | None = None, columns: Sequence[str] = ()
+        self,
+        spark: SparkSession,
+        files: Sequence[DataFile] | None = None,
+        columns: Sequence[str] = ARCHIVED.names,
     ) -> DataFrame:
-        """What is there: the columns of ARCHIVE, and source and day.
-
-        Args:
-            spark: The session.
-            files: Some of `files`; all by default.
-            columns: Which columns; all by default.
-        """
-        schema = _columns(columns or ARCHIVED.names)
-        chosen = self._records.files() if files is None else files
-        return frame_of_files(spark, self._records.where, chosen, schema, skip_bad=self.skip_bad)
+        """The same as Spark's rows."""
+        return self.source(spark, columns, files).frame(_columns(columns))
 
     def batches(self, files: Sequence[DataFile], columns: Sequence[str]) -> Iterator[Any]:
-        """Rows of some of `files`, in this process; see `rows`."""
-        where = self._records.where
+        """The same in this process."""
         parts = chain.from_iterable(parts_of(files, 1))
-        return read_parts(where, parts, _columns(columns), skip_bad=self.skip_bad)
+        return read_parts(self._records.where, parts, _columns(columns), skip_bad=self.skip_bad)
 
     def places(self, spark: SparkSession, sources: Sequence[str] | None = None) -> DataFrame:
         """Partition and offset of each record that is kept; of these sources, if any are named."""
@@ -260,19 +247,9 @@ class Archive:
             groups: Patterns of groups' names, such as "orders-*"; all groups if there are none. With
                 patterns, records whose key names no group are left out.
         """
-        from kafka_assignors.history._spark_columns import selected  # noqa: PLC0415 - needs Spark
-
-        rows = self.rows(spark, self.files(since=since, until=until), ARCHIVE.names)
-        return selected(rows, since, until, groups)
-
-    def files_before(self, since: datetime, until: datetime | None) -> list[DataFile]:
-        """The files that may have what groups of KIP-848 begin with at `since`.
-
-        There are none if there is no such group from then on.
-        """
-        if not any(map(may_be_modern, self.files(since=since, until=until))):
-            return []
-        return [file for file in self.files(until=since) if may_be_modern(file)]
+        selection = Selection(since=since, until=until, groups=groups, every_record=True)
+        source = self.source(spark, files=self.files_of(selection))
+        return Source(source.rows, partial(_selected, read=source.read, selection=selection)).frame(ARCHIVE)
 
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""
@@ -354,12 +331,17 @@ class Archive:
         """
         listed = {topic.topic: topic for topic in topics}
         while True:
-            known = self.topics()
-            changed = _changed(listed, {one.topic: one[1:3] for one in known})
+            known = {one.topic: one for one in self.topics()}
+            changed: list[LogTopic | SeenTopic] = [
+                topic for topic in listed.values() if known.get(topic.topic, ())[:3] != topic
+            ]
+            gone = (one for one in known.values() if one.partitions and one.topic not in listed)
+            changed += [one._replace(partitions=0) for one in gone]
             if not changed:
                 return 0
             # After all before, though a clock was set back: else it would be no news the next time.
-            seen = max([datetime.now(UTC), *(one.seen + timedelta(microseconds=1) for one in known[-1:])])
+            later = (one.seen + timedelta(microseconds=1) for one in known.values())
+            seen = max([datetime.now(UTC), *later])
             rows = [{**topic._asdict(), "seen": seen} for topic in changed]
             number = (self._topics.transaction(_CHANGES) or 0) + 1
             with TaskFiles(self._topics.where, f"{seen:%Y%m%dT%H%M%S}-{uuid4().hex}") as files:
@@ -379,6 +361,17 @@ class Archive:
 
 def _columns(names: Sequence[str]) -> pa.Schema:
     return pa.schema([ARCHIVED.field(name) for name in names])
+
+
+def _selected(batches: Iterator[Any], *, read: Read, selection: Selection) -> Iterator[Any]:
+    chosen = selection.in_time(read(batches))
+    if not selection.groups:
+        return chosen
+    is_meant = meant(selection.groups)
+    return (
+        rows.filter(pa.array([is_meant(group_of(key)) for key in rows["key"].to_pylist()], pa.bool_()))
+        for rows in chosen
+    )
 
 
 def may_be_modern(file: DataFile) -> bool:
@@ -409,12 +402,9 @@ def _files_of_task(name: str, *, where: Place, prefix: str) -> TaskFiles:
 def write_days(
     files: TaskFiles, batches: Iterator[Any], *, read: Read, source: str | None = None
 ) -> list[Any]:
-    """Write each day's rows to a file of its own; a task's work.
+    """Write each day's rows to a file of its own; a task's work. What they are, for `counts_of`.
 
     Rows are in schema ARCHIVE, or ARCHIVED if there is no `source`.
-
-    Returns:
-        What they are; see `counts_of`.
     """
     found: list[Any] = []
 
@@ -438,15 +428,4 @@ def placed(files: Mapping[str, Iterable[DataFile]]) -> list[DataFile]:
         file._replace(values=dict(part.split("=", 1) for part in folder.split("/")))
         for folder, some in files.items()
         for file in some
-    ]
-
-
-def _changed(listed: Mapping[str, LogTopic], known: Mapping[str, tuple[str, int]]) -> list[LogTopic]:
-    from kafka_assignors.history._log import LogTopic  # noqa: PLC0415 - brings the Kafka client
-
-    changed = [topic for topic in listed.values() if known.get(topic.topic) != topic[1:3]]
-    return changed + [
-        LogTopic(topic=name, topic_id=topic_id, partitions=0)
-        for name, (topic_id, partitions) in known.items()
-        if name not in listed and partitions
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._groups.finding import GROUPS_TOPIC
@@ -55,6 +55,24 @@ class Description:
     partitions: int | None = None
     topic_id: str | None = None
 
+    def check(self, where: Place, cluster_id: str, partitions: int, topic_id: str) -> None:
+        """Make sure that an archive is of this cluster and topic, as far as is known."""
+        if self.cluster_id not in {None, cluster_id}:
+            raise WrongArchiveError(
+                f"{where} is an archive of cluster {self.cluster_id}, not of {cluster_id}: name another"
+                " folder for this cluster"
+            )
+        again = "it was created again; name another folder"
+        if topic_id and self.topic_id not in {None, topic_id}:
+            raise WrongArchiveError(
+                f"{where} is of a {self.topic} with the id {self.topic_id}, which now has {topic_id}: {again}"
+            )
+        if partitions < (self.partitions or 0):
+            raise WrongArchiveError(
+                f"{where} is of a {self.topic} with {self.partitions} partitions, which now has"
+                f" {partitions}: {again}"
+            )
+
     def properties(self) -> dict[str, str]:
         """As properties of a table."""
         return {f"{_PROPERTY}{name}": str(value) for name, value in asdict(self).items() if value is not None}
@@ -62,13 +80,14 @@ class Description:
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Description:
         """Of the properties of a table."""
-        partitions = properties.get(f"{_PROPERTY}partitions")
-        return cls(
-            cluster_id=properties.get(f"{_PROPERTY}cluster_id"),
-            topic=properties.get(f"{_PROPERTY}topic", GROUPS_TOPIC),
-            partitions=None if partitions is None else int(partitions),
-            topic_id=properties.get(f"{_PROPERTY}topic_id"),
-        )
+        found: dict[str, Any] = {
+            field.name: properties[f"{_PROPERTY}{field.name}"]
+            for field in fields(cls)
+            if f"{_PROPERTY}{field.name}" in properties
+        }
+        if "partitions" in found:
+            found["partitions"] = int(found["partitions"])
+        return cls(**found)
 
 
 def make_empty(where: Place) -> None:
@@ -88,11 +107,7 @@ def make_empty(where: Place) -> None:
 
 
 def check_format(where: Place) -> None:
-    """Make sure that there is an archive of the present format.
-
-    Raises:
-        WrongArchiveError: There is none.
-    """
+    """Make sure that there is an archive of the present format."""
     text = where.read_text(DESCRIPTION)
     if text is None:
         where.names()  # a bucket that is not there is the store's error

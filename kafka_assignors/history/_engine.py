@@ -135,7 +135,7 @@ class _LocalEngine(Engine):
 def _all_of(archive: Archive, selection: Selection) -> Any:
     parts: list[Any] = []
     size = 0
-    for part in selection.of(archive.batches(selection.files(archive), COLUMNS)):
+    for part in selection.of(archive.batches(archive.files_of(selection), COLUMNS)):
         parts.append(part)
         size += part.nbytes
         if size > _ROOM:
@@ -192,7 +192,7 @@ class _FittingEngine(Engine):
         where: Place | None = None,
         wide: frozenset[str] = frozenset(),
     ) -> Outcome:
-        if self._is_small(selection.files(archive)):
+        if self._is_small(archive.files_of(selection)):
             try:
                 return Engine.local().map_sorted(archive, selection, task, where=where, wide=wide)
             except TooLargeError:

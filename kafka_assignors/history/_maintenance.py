@@ -18,7 +18,7 @@ from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
 from kafka_assignors.history._spark_columns import newest
 from kafka_assignors.history._store.log import ConflictError
-from kafka_assignors.history._store.reading import find_damaged, frame_of_files, source_of_rows
+from kafka_assignors.history._store.reading import find_damaged, source_of_files, source_of_rows
 from kafka_assignors.history._store.writing import check_written, write_files
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
 
 def _rows(spark: SparkSession, archive: Archive, files: Sequence[DataFile]) -> DataFrame:
     """All rows of files; what is not read here is not there afterwards, so that nothing is passed over."""
-    return frame_of_files(spark, archive.logs[0].where, files, ARCHIVED)
+    return source_of_files(spark, archive.logs[0].where, files, ARCHIVED).frame(ARCHIVED)
 
 
 def _replace(

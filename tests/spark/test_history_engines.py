@@ -19,7 +19,7 @@ from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place
-from kafka_assignors.history._store.reading import frame_of_files
+from kafka_assignors.history._store.reading import source_of_files
 from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._tables.job import make_tables, read_table
 from tests.support.archives import counted, group, member, row
@@ -96,7 +96,7 @@ def rows_of(spark: SparkSession, where: str, name: str, options: dict[str, str])
         return read_table(f"{where}/tables", table, options).read_all().to_pylist()  # type: ignore[no-any-return]
     versions, _ = read_set(place(f"{where}/metrics", options), MANIFEST)
     log = Log(place(f"{where}/metrics/{table}", options), versions[table])
-    return rows_in(frame_of_files(spark, log.where, log.files(), SCHEMAS[table]))
+    return rows_in(source_of_files(spark, log.where, log.files(), SCHEMAS[table]).frame(SCHEMAS[table]))
 
 
 EMPTY = {"tables/claims", "tables/rejected"}

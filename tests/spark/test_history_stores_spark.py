@@ -33,7 +33,7 @@ from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.places import StoreError, WrongPlaceError, place
-from kafka_assignors.history._store.reading import frame_of_files
+from kafka_assignors.history._store.reading import source_of_files
 from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
 from kafka_assignors.history._tables.replaced import replacing
@@ -114,7 +114,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     where = place(f"{again}/metrics", options)
     versions, _ = read_set(where, MANIFEST)
     told["metrics"] = {
-        name: plain(frame_of_files(spark, log.where, log.files(), SCHEMAS[name]))
+        name: plain(source_of_files(spark, log.where, log.files(), SCHEMAS[name]).frame(SCHEMAS[name]))
         for name in SCHEMAS
         for log in [Log(where / name, versions[name])]
     }
@@ -609,7 +609,10 @@ def test_tables_whose_making_fails_leave_those_before(
     assert read_counts(out, options) == made
     for name in TABLES:
         newest = Log(place(f"{out}/{name}", options))
-        assert frame_of_files(spark, newest.where, newest.files(), TABLES[name]).count() >= made.rows[name]
+        assert (
+            source_of_files(spark, newest.where, newest.files(), TABLES[name]).frame(TABLES[name]).count()
+            >= made.rows[name]
+        )
         assert read_table(out, name, options).read_all().num_rows == made.rows[name]
     again = make_tables(archive, out, options=options)
     assert (again.read, read_table(out, "records", options).read_all().num_rows) == (3, 3)

@@ -77,73 +77,68 @@ def whole(file: DataFile) -> Part:
 
 def source_of_rows(rows: DataFrame, schema: pa.Schema) -> Source:
     """Rows that Spark has."""
-    return Source(rows.select(schema.names), partial(_as, schema=schema))
+    return Source(rows.select(schema.names), partial(_in_schema, schema=schema))
+
+
+def _in_schema(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
+    """Batches from Spark in a schema of ours: their times have the session's zone."""
+    for batch in batches:
+        arrays = [batch[field.name].cast(field.type) for field in schema]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def source_of_shares(
+    spark: SparkSession, shares: Sequence[Any], read: Callable[[Any], Iterator[Any]]
+) -> Source:
+    """Rows that tasks read themselves: each share of the work is one task's."""
+    numbers = spark.range(0, len(shares), 1, max(1, len(shares)))
+    return Source(numbers, partial(_read_shares, shares=shares, read=read))
+
+
+def _read_shares(
+    batches: Iterator[Any], *, shares: Sequence[Any], read: Callable[[Any], Iterator[Any]]
+) -> Iterator[Any]:
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            yield from read(shares[number])
 
 
 def source_of_files(
     spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema, *, skip_bad: bool = False
 ) -> Source:
     """Rows of files, which the tasks read; see `read_parts`."""
-    numbers, packed = _shared_out(spark, files)
-    read = partial(_read_numbered, where=where, packed=packed, schema=schema, skip_bad=skip_bad)
-    return Source(numbers, read)
+    read = partial(_read_packed, where=where, schema=schema, skip_bad=skip_bad)
+    return source_of_shares(spark, _shared_out(spark, files), read)
 
 
-def _shared_out(spark: SparkSession, files: Sequence[DataFile]) -> tuple[DataFrame, list[bytes]]:
-    """Numbers for tasks, and what each number stands for."""
-    parts = parts_of(files, spark.sparkContext.defaultParallelism)
-    numbers = spark.range(0, len(parts), 1, max(1, len(parts)))
+def find_damaged(spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema) -> set[str]:
+    """Read files to their end: the paths of those that cannot be read."""
+    find = partial(_find_damaged, where=where, schema=schema)
+    source = source_of_shares(spark, _shared_out(spark, files), find)
+    return {row["path"] for row in source.rows.mapInArrow(source.read, "path string").collect()}
+
+
+def _shared_out(spark: SparkSession, files: Iterable[DataFile]) -> list[bytes]:
     # Each task gets all of them, and unpacks its own: of 100,000 files together they are 1.4 MB.
-    return numbers, [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
+    parts = parts_of(files, spark.sparkContext.defaultParallelism)
+    return [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
 
 
-def frame_of_files(
-    spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema, *, skip_bad: bool = False
-) -> DataFrame:
-    """The same as Spark's rows."""
-    return source_of_files(spark, where, files, schema, skip_bad=skip_bad).frame(schema)
+def _unpacked(packed: bytes) -> Iterator[Part]:
+    return (Part(*part) for part in json.loads(zlib.decompress(packed)))
 
 
-def find_damaged(
-    spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema
-) -> dict[str, str]:
-    """Read files to their end: by the path of each that cannot be read, why."""
-    numbers, packed = _shared_out(spark, files)
-    find = partial(_find_damaged, where=where, packed=packed, schema=schema)
-    return {row["path"]: row["why"] for row in numbers.mapInArrow(find, "path string, why string").collect()}
+def _read_packed(packed: bytes, *, where: Place, schema: pa.Schema, skip_bad: bool) -> Iterator[Any]:
+    return read_parts(where, _unpacked(packed), schema, skip_bad=skip_bad)
 
 
-def _find_damaged(
-    batches: Iterator[Any], *, where: Place, packed: Sequence[bytes], schema: pa.Schema
-) -> Iterator[Any]:
-    for part in _unpacked(batches, packed):
+def _find_damaged(packed: bytes, *, where: Place, schema: pa.Schema) -> Iterator[Any]:
+    for part in _unpacked(packed):
         try:
             for _ in _read_part(where, part, schema):
                 pass
-        except DamagedFileError as error:
-            yield pa.RecordBatch.from_pydict({"path": [part.path], "why": [str(error)]})
-
-
-def _as(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
-    return (in_schema(batch, schema) for batch in batches)
-
-
-def in_schema(batch: Any, schema: pa.Schema) -> Any:
-    """A batch from Spark in a schema of ours: its times have the session's zone, its fields any order."""
-    arrays = [batch[field.name].cast(field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _read_numbered(
-    batches: Iterator[Any], *, where: Place, packed: Sequence[bytes], schema: pa.Schema, skip_bad: bool
-) -> Iterator[Any]:
-    return read_parts(where, _unpacked(batches, packed), schema, skip_bad=skip_bad)
-
-
-def _unpacked(batches: Iterator[Any], packed: Sequence[bytes]) -> Iterator[Part]:
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            yield from (Part(*part) for part in json.loads(zlib.decompress(packed[number])))
+        except DamagedFileError:
+            yield pa.RecordBatch.from_pydict({"path": [part.path]})
 
 
 def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
@@ -180,15 +175,8 @@ def read_parts(
 ) -> Iterator[Any]:
     """The rows of some parts of a table's files, in batches.
 
-    Args:
-        where: The table's place.
-        parts: See `parts_of`.
-        schema: The columns to read.
-        skip_bad: Whether files that cannot be read are passed over, from the first row that cannot.
-
-    Raises:
-        DamagedFileError: A file cannot be read.
-        CleanedUpError: A file was deleted meanwhile. It is not passed over: its rows are in newer files.
+    Bad files are passed over from the first row that cannot be read. A file that was deleted meanwhile is not
+    (CleanedUpError): its rows are in newer files.
     """
     for part in parts:
         try:

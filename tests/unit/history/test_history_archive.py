@@ -29,7 +29,8 @@ from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._log import LogTopic, read_topic_id, read_topics
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._progress import show_capture
-from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
+from kafka_assignors.history._records import group_of
+from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.history._store.places import WrongPlaceError
@@ -409,6 +410,23 @@ def test_a_record_is_captured_whatever_its_time(time_ms: int, day: str, tmp_path
     message.timestamp = lambda: (1, time_ms)  # type: ignore[method-assign]
     add_batch(Archive.create(tmp_path), to_rows([message], partition=4))
     assert [(file.rows, file.values["day"]) for file in Archive(tmp_path).files()] == [(1, day)]
+
+
+def test_groups_are_read_from_keys_of_every_kept_type() -> None:
+    keys = [
+        kind.to_bytes(2, "big") + b"\0\7a group" + b"\0\1m" * (kind in {5, 7, 8, 16}) for kind in KEPT_TYPES
+    ]
+    wrong = [
+        None,
+        b"",
+        b"\2",
+        b"\0\2\0",
+        b"\0\2\0\5four",
+        b"\0\2\xff\xff" + b"x" * 70_000,
+        b"\0\2\0\2\xc3\x28",
+    ]
+    found = [group_of(key) for key in [*keys, b"\0\2\0\0", *wrong]]
+    assert found == ["a group"] * len(keys) + [""] + [None] * len(wrong)
 
 
 def test_batches_share_what_is_left_among_the_partitions() -> None:
