@@ -63,7 +63,7 @@ class Store(NamedTuple):
 
     @property
     def options(self) -> dict[str, str]:
-        from kafka_assignors.history._store.places import read_store_config
+        from kafka_assignors.history._store.location import read_store_config
 
         return {} if self.store_config is None else read_store_config(self.store_config)
 
@@ -332,10 +332,10 @@ def tables(
     """Decode an archive into tables."""
     from kafka_assignors._cli.history_text import tables_lines
     from kafka_assignors.history import make_tables
-    from kafka_assignors.history._store.places import place
+    from kafka_assignors.history._store.location import locate
 
     options = store.options
-    place(out, options)  # a wrong one is refused before the archive is opened
+    locate(out, options)  # a wrong one is refused before the archive is opened
     there = store.open(skip_bad=skip_bad)
     engine = store.engine("decoding")
     counts = make_tables(there, out, **selection, decoder=decoder, options=options, engine=engine)
@@ -357,11 +357,11 @@ def metrics(
     """Say how restless groups were: their rebalances, why, and what moved."""
     from kafka_assignors._cli.history_text import metrics_lines
     from kafka_assignors.history import metrics
-    from kafka_assignors.history._store.places import place
+    from kafka_assignors.history._store.location import locate
 
     options = store.options
     if out is not None:
-        place(out, options)  # as above
+        locate(out, options)  # as above
     there = store.open(skip_bad=skip_bad)
     found = metrics(there, out, **selection, options=options, engine=store.engine("measuring"))
     show_result(found, metrics_lines(found), as_json=as_json)

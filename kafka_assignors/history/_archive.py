@@ -40,8 +40,8 @@ from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._counts import Counts, counts_of, tally
 from kafka_assignors.history._records import Selection, group_of, meant
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
-from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import (
     Source,
     parts_of,
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_assignors.history._log import LogTopic
+    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.places import Place
     from kafka_assignors.history._store.reading import Read
 
 TOPIC_SOURCE: Final = "topic"
@@ -98,7 +98,7 @@ class Archive:
         *,
         skip_bad: bool = False,
     ) -> None:
-        self.where = place(path, options)
+        self.where = locate(path, options)
         self.skip_bad = skip_bad
         check_format(self.where)
         try:
@@ -116,7 +116,7 @@ class Archive:
             WrongArchiveError: The folder has something else in it.
             StoreError: The store does not let it be written.
         """
-        where = place(path, options)
+        where = locate(path, options)
         if where.read_text(DESCRIPTION) is not None:
             check_format(where)
         else:
@@ -390,12 +390,12 @@ def _may_have(file: DataFile, since: datetime | None, until: datetime | None) ->
     return not (day > in_utc(until).date() or (first is not None and first >= in_utc(until)))
 
 
-def files_of_batch(where: Place, number: int, name: str = "") -> Callable[[str], TaskFiles]:
+def files_of_batch(where: Location, number: int, name: str = "") -> Callable[[str], TaskFiles]:
     """Makes the files of tasks; by their names, batches come one after another as they were added."""
     return partial(_files_of_task, where=where, prefix=f"{name}{number:08d}")
 
 
-def _files_of_task(name: str, *, where: Place, prefix: str) -> TaskFiles:
+def _files_of_task(name: str, *, where: Location, prefix: str) -> TaskFiles:
     return TaskFiles(where, f"{prefix}-{name}", compression="zstd")
 
 

@@ -15,7 +15,7 @@ from kafka_assignors.history._store.log import ConflictError, Log
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.location import Location
 
 FORMAT: Final = 2
 """The format of archives that is written here; others are refused."""
@@ -55,7 +55,7 @@ class Description:
     partitions: int | None = None
     topic_id: str | None = None
 
-    def check(self, where: Place, cluster_id: str, partitions: int, topic_id: str) -> None:
+    def check(self, where: Location, cluster_id: str, partitions: int, topic_id: str) -> None:
         """Make sure that an archive is of this cluster and topic, as far as is known."""
         if self.cluster_id not in {None, cluster_id}:
             raise WrongArchiveError(
@@ -90,7 +90,7 @@ class Description:
         return cls(**found)
 
 
-def make_empty(where: Place) -> None:
+def make_empty(where: Location) -> None:
     """Make the tables of an archive, empty; those that somebody else has just made will do."""
     for name, schema, partitioned, properties in (
         (RECORDS, ARCHIVED, PARTITIONED, Description().properties()),
@@ -106,7 +106,7 @@ def make_empty(where: Place) -> None:
             )
 
 
-def check_format(where: Place) -> None:
+def check_format(where: Location) -> None:
     """Make sure that there is an archive of the present format."""
     text = where.read_text(DESCRIPTION)
     if text is None:
@@ -130,7 +130,7 @@ def check_format(where: Place) -> None:
         )
 
 
-def describe(where: Place) -> None:
+def describe(where: Location) -> None:
     """Write archive.json: from then on there is an archive of the present format."""
     where.write_text(DESCRIPTION, f"{json.dumps({'format': FORMAT})}\n")
 

@@ -164,13 +164,7 @@ class _Job:
         return [one for one in found if one.end > one.start]
 
     def look_again(self, admin: Admin) -> None:
-        """Look where the log ends now, and from time to time for topics.
-
-        Raises:
-            ArchiveBusyError: Another capture is writing into the archive.
-            WrongArchiveError: The cluster is another, or its topic was created again.
-            ClusterError: The cluster does not answer.
-        """
+        """Look where the log ends now, and from time to time for topics."""
         self._refresh()  # of an old version, files of dumps may be deleted that a batch has to read
         bounds = read_bounds(self._client)
         _check_same(self._archive, admin, bounds)
@@ -180,12 +174,7 @@ class _Job:
             self._archive.add_topics(read_topics(admin))
 
     def write_batch(self, left: Sequence[Stretch]) -> None:
-        """Write the next batch of what is left.
-
-        Raises:
-            ArchiveBusyError: Another capture has written it.
-            CaptureError: Something failed.
-        """
+        """Write the next batch of what is left."""
         start = {one.partition: one.start for one in left}
         ends = advance(start, {one.partition: one.end for one in left}, self._max_records)
         source = source_of_log(self._spark, self._client, start, ends)

@@ -22,8 +22,8 @@ from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._spark_columns import day_of
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import ConflictError
-from kafka_assignors.history._store.places import place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +79,7 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
         WrongDumpError: It is not there, lacks a column, or has lines that are no records.
         StoreError: The archive cannot be written.
     """
-    dump = place(path).local
+    dump = locate(path).local
     if dump is None:
         raise WrongDumpError(f"{path} is no folder of this machine: dumps are read from there")
     files = dump_files(dump)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._records import GroupTask, Selection, Task
+    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.places import Place
 
 SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
@@ -74,7 +74,7 @@ class Engine(ABC):
         selection: Selection,
         task: GroupTask,
         *,
-        where: Place | None = None,
+        where: Location | None = None,
     ) -> Outcome:
         """Call a function with the records of each group.
 
@@ -98,7 +98,7 @@ class Engine(ABC):
         selection: Selection,
         task: Task,
         *,
-        where: Place | None = None,
+        where: Location | None = None,
         wide: frozenset[str] = frozenset(),
     ) -> Outcome:
         """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `ORDER`.
@@ -118,7 +118,7 @@ class _LocalEngine(Engine):
         selection: Selection,
         task: Task,
         *,
-        where: Place | None = None,
+        where: Location | None = None,
         wide: frozenset[str] = frozenset(),
     ) -> Outcome:
         batches = _in_order(_all_of(archive, selection))
@@ -162,7 +162,7 @@ class _SparkEngine(Engine):
         selection: Selection,
         task: Task,
         *,
-        where: Place | None = None,
+        where: Location | None = None,
         wide: frozenset[str] = frozenset(),
     ) -> Outcome:
         from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
@@ -189,7 +189,7 @@ class _FittingEngine(Engine):
         selection: Selection,
         task: Task,
         *,
-        where: Place | None = None,
+        where: Location | None = None,
         wide: frozenset[str] = frozenset(),
     ) -> Outcome:
         if self._is_small(archive.files_of(selection)):

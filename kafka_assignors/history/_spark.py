@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._records import Selection, Task
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.reading import Read
 
 _LOOK_SECONDS: Final = 0.3
@@ -39,7 +39,7 @@ def map_sorted(
     selection: Selection,
     task: Task,
     *,
-    where: Place | None,
+    where: Location | None,
     wide: frozenset[str],
 ) -> Outcome:
     """See `Engine.map_sorted`."""
@@ -66,7 +66,7 @@ def _of_rows(batches: Iterator[Any], files: TaskFiles | None, *, read: Read, tas
     return task(read(batches), files)
 
 
-def _outcome(rows: DataFrame, task: Task, where: Place | None, wide: frozenset[str]) -> Outcome:
+def _outcome(rows: DataFrame, task: Task, where: Location | None, wide: frozenset[str]) -> Outcome:
     files = _no_files if where is None else partial(TaskFiles, where, wide=wide)
     written = write_files(rows, files, partial(_listed, task=task))
     return Outcome(rows=[row for of_task in written.told for row in of_task], files=written.files)

@@ -17,8 +17,8 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import source_of_files
 from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._tables.job import make_tables, read_table
@@ -94,8 +94,8 @@ def rows_of(spark: SparkSession, where: str, name: str, options: dict[str, str])
         return rows_in(Archive(f"{where}/archive", options).rows(spark))
     if kind == "tables":
         return read_table(f"{where}/tables", table, options).read_all().to_pylist()  # type: ignore[no-any-return]
-    versions, _ = read_set(place(f"{where}/metrics", options), MANIFEST)
-    log = Log(place(f"{where}/metrics/{table}", options), versions[table])
+    versions, _ = read_set(locate(f"{where}/metrics", options), MANIFEST)
+    log = Log(locate(f"{where}/metrics/{table}", options), versions[table])
     return rows_in(source_of_files(spark, log.where, log.files(), SCHEMAS[table]).frame(SCHEMAS[table]))
 
 

@@ -24,12 +24,12 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._arrow import rows_of
-from kafka_assignors.history._store.places import StoreError, WrongPlaceError, asking
+from kafka_assignors.history._store.location import StoreError, WrongPlaceError, asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.location import Location
 
 _CONFIGURATION: Final = {
     "delta.checkpointInterval": "20",
@@ -77,7 +77,7 @@ class DataFile(NamedTuple):
 class Log:
     """The log of a table, read up to a version: the newest by default. Later commits are not seen."""
 
-    def __init__(self, where: Place, version: int | None = None) -> None:
+    def __init__(self, where: Location, version: int | None = None) -> None:
         self.where = where
         try:
             with asking(f"read the log of {where}"):
@@ -100,7 +100,7 @@ class Log:
     @classmethod
     def create(
         cls,
-        where: Place,
+        where: Location,
         schema: pa.Schema,
         *,
         partition_by: Sequence[str] = (),
@@ -128,7 +128,7 @@ class Log:
         return cls(where)
 
     @classmethod
-    def owned(cls, where: Place, description: str, left: str = "") -> Self | None:
+    def owned(cls, where: Location, description: str, left: str = "") -> Self | None:
         """A table of this package at a place; None if nothing of others is there either.
 
         A clean-up deletes all files of a table's folder that the table does without. So no table may be made
@@ -264,7 +264,7 @@ class Log:
             self._table.cleanup_metadata()
 
 
-def _check_free(where: Place, left: str) -> None:
+def _check_free(where: Location, left: str) -> None:
     """Make sure that a table can be made at a place; see `Log.owned`."""
     ours = re.compile(f"{_FOLDER}|{left}")
     others = [name for name in where.names() if not ours.fullmatch(name)]

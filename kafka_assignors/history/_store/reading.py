@@ -18,16 +18,16 @@ import pyarrow.parquet as pq
 
 from kafka_assignors.history._arrow import strings
 from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._store.location import StoreError, reason_of
 from kafka_assignors.history._store.log import Log, NoTableError
-from kafka_assignors.history._store.places import StoreError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.places import Place
 
     Read = Callable[[Iterator[Any]], Iterator[Any]]
 
@@ -104,14 +104,21 @@ def _read_shares(
 
 
 def source_of_files(
-    spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema, *, skip_bad: bool = False
+    spark: SparkSession,
+    where: Location,
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    *,
+    skip_bad: bool = False,
 ) -> Source:
     """Rows of files, which the tasks read; see `read_parts`."""
     read = partial(_read_packed, where=where, schema=schema, skip_bad=skip_bad)
     return source_of_shares(spark, _shared_out(spark, files), read)
 
 
-def find_damaged(spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema) -> set[str]:
+def find_damaged(
+    spark: SparkSession, where: Location, files: Sequence[DataFile], schema: pa.Schema
+) -> set[str]:
     """Read files to their end: the paths of those that cannot be read."""
     find = partial(_find_damaged, where=where, schema=schema)
     source = source_of_shares(spark, _shared_out(spark, files), find)
@@ -128,11 +135,11 @@ def _unpacked(packed: bytes) -> Iterator[Part]:
     return (Part(*part) for part in json.loads(zlib.decompress(packed)))
 
 
-def _read_packed(packed: bytes, *, where: Place, schema: pa.Schema, skip_bad: bool) -> Iterator[Any]:
+def _read_packed(packed: bytes, *, where: Location, schema: pa.Schema, skip_bad: bool) -> Iterator[Any]:
     return read_parts(where, _unpacked(packed), schema, skip_bad=skip_bad)
 
 
-def _find_damaged(packed: bytes, *, where: Place, schema: pa.Schema) -> Iterator[Any]:
+def _find_damaged(packed: bytes, *, where: Location, schema: pa.Schema) -> Iterator[Any]:
     for part in _unpacked(packed):
         try:
             for _ in _read_part(where, part, schema):
@@ -171,7 +178,7 @@ def _natural(path: str) -> list[tuple[int, str]]:
 
 
 def read_parts(
-    where: Place, parts: Iterable[Part], schema: pa.Schema, *, skip_bad: bool = False
+    where: Location, parts: Iterable[Part], schema: pa.Schema, *, skip_bad: bool = False
 ) -> Iterator[Any]:
     """The rows of some parts of a table's files, in batches.
 
@@ -186,7 +193,7 @@ def read_parts(
                 raise
 
 
-def _read_part(where: Place, part: Part, schema: pa.Schema) -> Iterator[Any]:
+def _read_part(where: Location, part: Part, schema: pa.Schema) -> Iterator[Any]:
     inside = [name for name in schema.names if name not in part.values]
     try:
         opened = where.files().open_input_file(part.path)
@@ -219,7 +226,7 @@ def _completed(batch: Any, values: Mapping[str, str], schema: pa.Schema) -> Any:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _wrong(where: Place, path: str, error: Exception) -> StoreError:
+def _wrong(where: Location, path: str, error: Exception) -> StoreError:
     """What is wrong with a file, or with its store: that is no reason to leave the file out."""
     if isinstance(error, StoreError):
         return error
@@ -237,7 +244,7 @@ def _wrong(where: Place, path: str, error: Exception) -> StoreError:
     )
 
 
-def _was_replaced(where: Place, path: str) -> bool:
+def _was_replaced(where: Location, path: str) -> bool:
     """Whether the table's newest version does without a file."""
     try:
         return all(file.path != path for file in Log(where).files())

@@ -10,8 +10,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._store.places import WrongPlaceError
 from kafka_assignors.history._store.writing import TASK_FILE
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.places import Place
 
 _FORMAT: Final = 2
 _SET: Final = "set"
@@ -46,7 +46,7 @@ class TableSet:
         counts: What the manifest is to say of them; how many rows each table has, if None.
     """
 
-    def __init__(self, where: Place, manifest: str, schemas: Mapping[str, pa.Schema]) -> None:
+    def __init__(self, where: Location, manifest: str, schemas: Mapping[str, pa.Schema]) -> None:
         self.where = where
         self.files: dict[str, list[DataFile]] = {}
         self.counts: Any = None
@@ -97,7 +97,7 @@ class TableSet:
                 log.vacuum(KEPT_HOURS, dry_run=False)
 
 
-def read_set(where: Place, manifest: str) -> tuple[dict[str, int], Any]:
+def read_set(where: Location, manifest: str) -> tuple[dict[str, int], Any]:
     """The versions of the tables that belong together, and what was said of them."""
     text = where.read_text(manifest)
     if text is None:
@@ -116,7 +116,7 @@ def _described(name: str) -> str:
     return f"{name}: made of an archive of groups' history"
 
 
-def _check_manifest(where: Place, manifest: str) -> None:
+def _check_manifest(where: Location, manifest: str) -> None:
     """Make sure that a file of that name is ours to replace."""
     text = where.read_text(manifest)
     try:

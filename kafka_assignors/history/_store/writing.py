@@ -16,8 +16,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_assignors.history._store.location import StoreError, asking
 from kafka_assignors.history._store.log import DataFile, moment_text
-from kafka_assignors.history._store.places import StoreError, asking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.location import Location
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
 """Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
@@ -71,7 +71,7 @@ class TaskFiles:
     """
 
     def __init__(
-        self, where: Place, name: str, *, wide: frozenset[str] = frozenset(), compression: str = "snappy"
+        self, where: Location, name: str, *, wide: frozenset[str] = frozenset(), compression: str = "snappy"
     ) -> None:
         self._where = where
         self._name = name
@@ -141,7 +141,7 @@ class TaskFiles:
 class _OpenFile:
     """A file that is being written."""
 
-    def __init__(self, where: Place, path: str, schema: Any, compression: str) -> None:
+    def __init__(self, where: Location, path: str, schema: Any, compression: str) -> None:
         self.path = path
         self._rows = 0
         self._metadata: list[Any] = []
@@ -202,7 +202,7 @@ class WrittenFiles(NamedTuple):
     files: Mapping[str, list[DataFile]]
 
 
-def check_written(where: Place, files: Iterable[DataFile]) -> None:
+def check_written(where: Location, files: Iterable[DataFile]) -> None:
     """Make sure that files are there before their commit: until then they are nobody's to a clean-up."""
     if gone := where.lacks([file.path for file in files]):
         raise StoreError(

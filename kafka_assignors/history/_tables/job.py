@@ -25,8 +25,8 @@ from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import read_parts, whole
 from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._store.writing import TaskFiles, units
@@ -103,7 +103,7 @@ def make_tables(
         SparkError: Spark failed.
     """
     decoder = choose(decoder)
-    where = place(out, options)
+    where = locate(out, options)
     engine = engine or Engine.fitting(doing="decoding")
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
     with replacing(where, MANIFEST, TABLES) as new:
@@ -133,7 +133,7 @@ def read_table(
     """
     if name not in TABLES:
         raise ValueError(f"there is no table {name!r}, only {', '.join(TABLES)}")
-    where = place(out, options)
+    where = locate(out, options)
     versions, _ = read_set(where, MANIFEST)
     log = Log(where / name, versions[name])
     batches = read_parts(log.where, [whole(file) for file in log.files()], TABLES[name])
@@ -146,7 +146,7 @@ def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = No
     Raises:
         NoTablesError: There are none.
     """
-    return TableCounts(**read_set(place(out, options), MANIFEST)[1])
+    return TableCounts(**read_set(locate(out, options), MANIFEST)[1])
 
 
 def choose(decoder: str) -> str:

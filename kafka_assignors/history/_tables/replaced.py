@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kafka_assignors.history._archive_format import DESCRIPTION
-from kafka_assignors.history._store.places import WrongPlaceError
+from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.sets import TableSet
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.location import Location
 
 
 @contextmanager
-def replacing(where: Place, manifest: str, schemas: Mapping[str, pa.Schema]) -> Iterator[TableSet]:
+def replacing(where: Location, manifest: str, schemas: Mapping[str, pa.Schema]) -> Iterator[TableSet]:
     """Replace the tables of a place, which are never in an archive.
 
     Yields:

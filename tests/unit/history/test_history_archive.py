@@ -32,8 +32,8 @@ from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._records import group_of
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
+from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.log import DataFile
-from kafka_assignors.history._store.places import WrongPlaceError
 from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
@@ -432,7 +432,7 @@ def test_groups_are_read_from_keys_of_every_kept_type() -> None:
 def test_batches_share_what_is_left_among_the_partitions() -> None:
     ends = {0: 100, 1: 1_000, 2: 50}
     start = {0: 0, 1: 100, 2: 50}
-    assert advance(start, ends, None) == ends
+    assert advance(start, ends, 10_000) == ends
     assert advance(start, ends, 1_000) == ends
     assert advance(start, ends, 100) == {0: 10, 1: 190, 2: 50}
     assert advance(start, ends, 1) == {0: 1, 1: 101, 2: 50}
@@ -448,7 +448,7 @@ def test_batches_reach_the_ends_and_begin_with_partitions_that_are_new() -> None
 
 
 def test_a_log_that_ends_before_the_start_is_not_read_backwards() -> None:
-    assert advance({0: 10}, {0: 5}, None) == {0: 10}
+    assert advance({0: 10}, {0: 5}, 10) == {0: 10}
 
 
 def test_tasks_share_the_log_and_are_few_where_there_is_little() -> None:

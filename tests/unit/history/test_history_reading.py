@@ -11,8 +11,8 @@ import pytest
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
 from kafka_assignors.history._store import reading
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import DataFile
-from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import DamagedFileError, Part, parts_of, read_parts
 from tests.support.archives import batch_of, group, row
 
@@ -32,7 +32,7 @@ def write(folder: Path, name: str, offsets: range, *, row_group: int = 1000) -> 
 
 
 def offsets_in(folder: Path, some: list[Part], **how: Any) -> list[int]:
-    batches = read_parts(place(folder), some, ARCHIVE, **how)
+    batches = read_parts(locate(folder), some, ARCHIVE, **how)
     return [offset for batch in batches for offset in batch["offset"].to_pylist()]
 
 
@@ -63,7 +63,7 @@ def test_batches_have_the_columns_that_are_asked_for_and_those_of_the_partition(
     batch = batch_of([row(KEY, group(1), offset=5)])
     wider = pa.Table.from_batches([batch]).drop_columns(["leader_epoch"]).append_column("more", pa.array([1]))
     pq.write_table(wider, tmp_path / "a.parquet")
-    (read,) = read_parts(place(tmp_path), [Part("a.parquet", VALUES)], ARCHIVED)
+    (read,) = read_parts(locate(tmp_path), [Part("a.parquet", VALUES)], ARCHIVED)
     assert read.schema.equals(ARCHIVED)
     assert (
         read.select(ARCHIVE.names).drop_columns(["leader_epoch"]).equals(batch.drop_columns(["leader_epoch"]))

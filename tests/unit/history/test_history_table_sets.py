@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from kafka_assignors.history._store.location import Location, StoreError, WrongPlaceError, locate
 from kafka_assignors.history._store.log import ConflictError, DataFile, Log
-from kafka_assignors.history._store.places import Place, StoreError, WrongPlaceError, place
 from kafka_assignors.history._store.sets import NoTablesError, TablesBusyError, TableSet, read_set
 from kafka_assignors.history._store.writing import TaskFiles
 from kafka_assignors.history._tables.replaced import replacing
@@ -29,7 +29,7 @@ MANIFEST = "tables.json"
 
 
 def opened(folder: Path) -> AbstractContextManager[TableSet]:
-    return replacing(place(folder), MANIFEST, TABLES)
+    return replacing(locate(folder), MANIFEST, TABLES)
 
 
 def replace(folder: Path, number: int, told: Any) -> None:
@@ -40,7 +40,7 @@ def replace(folder: Path, number: int, told: Any) -> None:
 
 def written(folder: Path, number: int) -> dict[str, list[DataFile]]:
     """A file of each table, with one row."""
-    with TaskFiles(place(folder), f"part-{number}") as files:
+    with TaskFiles(locate(folder), f"part-{number}") as files:
         for name in TABLES:
             files.write(
                 name, SCHEMA, pa.RecordBatch.from_pylist([{"offset": number, "time": number}], SCHEMA)
@@ -61,9 +61,9 @@ def all_of(number: int) -> dict[str, list[str]]:
 
 def told(folder: Path) -> tuple[dict[str, list[str]], Any]:
     """What the manifest says: of each table the files of its version, and what was told."""
-    versions, says = read_set(place(folder), MANIFEST)
+    versions, says = read_set(locate(folder), MANIFEST)
     return {
-        name: [file.path for file in Log(place(folder) / name, version).files()]
+        name: [file.path for file in Log(locate(folder) / name, version).files()]
         for name, version in versions.items()
     }, says
 
@@ -83,7 +83,7 @@ def failing_at(where: str, error: BaseException) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         if where == MANIFEST:
-            patched.setattr(Place, "write_text", no_text)
+            patched.setattr(Location, "write_text", no_text)
         else:
             patched.setattr(Log, "commit", once)
         yield
@@ -131,7 +131,7 @@ def test_the_first_set_is_not_there_before_it_is_whole(tmp_path: Path) -> None:
     with failing_at("b", StoreError("full")), pytest.raises(StoreError):
         replace(tmp_path, 1, "first")
     with pytest.raises(NoTablesError, match=r"it has no tables\.json"):
-        read_set(place(tmp_path), MANIFEST)
+        read_set(locate(tmp_path), MANIFEST)
     replace(tmp_path, 2, "second")
     assert newest(tmp_path) == all_of(2)
 
@@ -169,9 +169,9 @@ def test_one_that_opens_them_while_another_replaces_them_wins_or_loses_whole(
 
 
 def test_tables_of_another_format_are_refused(tmp_path: Path) -> None:
-    place(tmp_path).write_text(MANIFEST, json.dumps({"format": 1, "folder": "run-1"}))
+    locate(tmp_path).write_text(MANIFEST, json.dumps({"format": 1, "folder": "run-1"}))
     with pytest.raises(NoTablesError, match="are of format 1, and only 2 is known: make them again"):
-        read_set(place(tmp_path), MANIFEST)
+        read_set(locate(tmp_path), MANIFEST)
 
 
 @pytest.mark.parametrize("name", ["thesis.odt", "part-00000-c2d8-c000.parquet", ".hidden", "2025/a.jpg"])
@@ -204,7 +204,7 @@ def test_no_table_is_made_in_the_folder_of_another_whose_clean_ups_would_delete_
 
 
 def test_a_table_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
-    Log.create(place(tmp_path / "b"), SCHEMA, description="orders")
+    Log.create(locate(tmp_path / "b"), SCHEMA, description="orders")
     with pytest.raises(WrongPlaceError) as refused, opened(tmp_path):
         pass
     assert str(refused.value) == (
