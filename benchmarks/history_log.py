@@ -368,7 +368,7 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
         day = "/".join(f"{name}={value}" for name, value in values.items())
         with TaskFiles(log.where, f"{hour:08d}") as files:
             files.write_group(day, pa.RecordBatch.from_pylist(named, schema=ARCHIVE))
-        added.append(files.written[day]._replace(values=values))
+        added.append(files.written[day])
     log.commit(add=added)
     return archive
 

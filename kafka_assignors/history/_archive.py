@@ -54,12 +54,11 @@ from kafka_assignors.history._store.writing import TaskFiles, check_written, uni
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_assignors.history._log import LogTopic
-    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Read
 
@@ -299,16 +298,9 @@ class Archive:
 
             rows = source_of_rows(in_days(rows, _DAYS_AT_ONCE), ARCHIVE)
         number = (self._records.transaction(_APPENDS) or 0) + 1
-        files = files_of_batch(self._records.where, self._records.version + 1)
-        written = write_files(rows.rows, files, partial(write_days, source=source, read=rows.read))
-        added = placed(written.files)
-        check_written(self._records.where, added)
-        try:
-            self._records.commit(add=added, transactions={**told, _APPENDS: number})
-        except ConflictError:  # of others nobody knows whether it was done
-            self._records.where.remove([file.path for file in added])
-            raise
-        return counts_of(tuple(one) for some in written.told for one in some)
+        added, tallies = write_batch(self._records, rows, source)
+        self._records.commit(add=added, transactions={**told, _APPENDS: number})
+        return counts_of(map(tuple, tallies))
 
     @staticmethod
     def read_to(ends: Mapping[int, int]) -> dict[str, int]:
@@ -390,13 +382,19 @@ def _may_have(file: DataFile, since: datetime | None, until: datetime | None) ->
     return not (day > in_utc(until).date() or (first is not None and first >= in_utc(until)))
 
 
-def files_of_batch(where: Location, number: int, name: str = "") -> Callable[[str], TaskFiles]:
-    """Makes the files of tasks; by their names, batches come one after another as they were added."""
-    return partial(_files_of_task, where=where, prefix=f"{name}{number:08d}")
+def write_batch(
+    log: Log, rows: Source, source: str | None = None, name: str = ""
+) -> tuple[list[DataFile], list[Any]]:
+    """Have tasks write files that are to be committed; what is in them, for `counts_of`.
 
-
-def _files_of_task(name: str, *, where: Location, prefix: str) -> TaskFiles:
-    return TaskFiles(where, f"{prefix}-{name}", compression="zstd")
+    By their names, batches come one after another as they were added.
+    """
+    files = partial(TaskFiles, log.where, compression="zstd")
+    write = partial(write_days, source=source, read=rows.read)
+    written = write_files(rows.rows, files, write, f"{name}{log.version + 1:08d}-")
+    added = [file for some in written.files.values() for file in some]
+    check_written(log.where, added)
+    return added, [one for some in written.told for one in some]
 
 
 def write_days(
@@ -420,12 +418,3 @@ def write_days(
             here = pc.and_(pc.equal(days, pa.scalar(day)), pc.equal(sources, name))
             files.write_group(f"source={name}/day={day}", unit.select(ARCHIVE.names).filter(here))
     return found
-
-
-def placed(files: Mapping[str, Iterable[DataFile]]) -> list[DataFile]:
-    """Files that tasks wrote, with what the names of their folders say."""
-    return [
-        file._replace(values=dict(part.split("=", 1) for part in folder.split("/")))
-        for folder, some in files.items()
-        for file in some
-    ]

@@ -30,7 +30,6 @@ OURS: Final = {
 """By table, what it says of itself. These are there if the making of an archive was ended before its
 description was written."""
 
-PARTITIONED: Final = ("source", "day")
 _PROPERTY: Final = "kafka_assignors."
 _LOG: Final = f"{GROUPS_TOPIC}-"
 
@@ -93,16 +92,12 @@ class Description:
 def make_empty(where: Location) -> None:
     """Make the tables of an archive, empty; those that somebody else has just made will do."""
     for name, schema, partitioned, properties in (
-        (RECORDS, ARCHIVED, PARTITIONED, Description().properties()),
+        (RECORDS, ARCHIVED, ("source", "day"), Description().properties()),
         (TOPICS_NOTED, TOPICS, (), {}),
     ):
         with suppress(ConflictError):
             Log.create(
-                where / name,
-                schema,
-                partition_by=partitioned,
-                description=OURS[name],
-                properties=properties,
+                where / name, schema, partition_by=partitioned, description=OURS[name], properties=properties
             )
 
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors.history._archive import files_of_batch, may_be_modern, placed, write_days
+from kafka_assignors.history._archive import may_be_modern, write_batch
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
 from kafka_assignors.history._spark_columns import newest
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.reading import find_damaged, source_of_files, source_of_rows
-from kafka_assignors.history._store.writing import check_written, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._store.log import DataFile, Log
+    from kafka_assignors.history._store.log import DataFile
 
 RETENTION: Final = timedelta(days=7)
 """How long files stay by default that no version needs which is newer."""
@@ -166,27 +164,21 @@ def _replace(
         ordered = rows.repartition("source", "day").sortWithinPartitions(
             "source", "day", "partition", "offset"
         )
-        source = source_of_rows(ordered, ARCHIVED)
-        files = files_of_batch(records.where, records.version + 1, name)
-        added = placed(write_files(source.rows, files, partial(write_days, read=source.read)).files)
-        check_written(records.where, added)
+        added, _ = write_batch(records, source_of_rows(ordered, ARCHIVED), name=name)
     number = (records.transaction(_MAINTENANCE) or 0) + 1
+    busy = ArchiveBusyError(
+        f"somebody else is maintaining {archive.where}: what was done before stays, the rest can be done"
+        " again"
+    )
+    records.refresh()
+    # Another engine may have compacted the table, which gives our transaction no number.
+    if not {file.path for file in records.files()}.issuperset(file.path for file in old):
+        records.where.remove([file.path for file in added])
+        raise busy
     try:
-        records.refresh()
-        _check_there(records, old)
         records.commit(add=added, remove=old, transactions={_MAINTENANCE: number}, is_new=is_new)
     except ConflictError as error:
-        records.where.remove([file.path for file in added])
-        raise ArchiveBusyError(
-            f"somebody else is maintaining {archive.where}: what was done before stays, the rest can be done"
-            " again"
-        ) from error
-
-
-def _check_there(log: Log, files: Sequence[DataFile]) -> None:
-    """Another engine may have compacted the table, which gives our transaction no number."""
-    if not {file.path for file in log.files()}.issuperset(file.path for file in files):
-        raise ConflictError(f"files of {log.where} are gone that others were made of")
+        raise busy from error
 
 
 def _hours(retention: timedelta) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_assignors._cli.main import main
-from kafka_assignors.history._archive import Archive, placed
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import ARCHIVED
@@ -112,7 +112,7 @@ def test_a_file_that_is_deleted_amid_its_rows_is_read_whole_or_told_as_cleaned_u
                 for at in range(64)
             ]
             files.write_group(day, batch_of(rows))
-    (long,) = placed({day: files.written.values()})
+    (long,) = files.written.values()
     log.commit(add=[long])
     batches = read_parts(log.where, [whole(long)], ARCHIVED)
     assert next(batches)["offset"].to_pylist() == [*range(64)]

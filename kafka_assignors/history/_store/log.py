@@ -189,19 +189,20 @@ class Log:
         """Add files and remove others, all or nothing; then see the version that has them.
 
         What others have committed since the version that is seen stays. If it gave a number to a name that
-        this does, too, nothing is committed (ConflictError). After a StoreError it may be done for all that,
-        if only the answer was lost: the files must stay. Files that are removed stay where they are, for who
-        reads an older version. Rows are not new if they are only in other files.
+        this does, too, nothing is committed (ConflictError), and the files to add are deleted. After a
+        StoreError it may be done for all that, if only the answer was lost: they must stay. Files of `remove`
+        stay for who reads an older version. Rows are not new if they are only in other files.
         """
         commit = uuid4().hex
         now = int(time.time() * 1000)
+        added = [*add]
         known, before = self._transactions, self.version
         try:
             with asking(f"commit to {self.where}"):
                 self._table.create_write_transaction(
                     [
                         *(RemoveAction(one.path, is_new, now, one.size, dict(one.values)) for one in remove),
-                        *(_added(one, now, is_new=is_new) for one in add),
+                        *(_added(one, now, is_new=is_new) for one in added),
                     ],
                     "append",
                     self._table.schema(),
@@ -214,6 +215,7 @@ class Log:
                 )
         except CommitFailedError as error:
             if not self._was_done(commit):
+                self.where.remove([file.path for file in added])
                 raise ConflictError(f"somebody else has committed to {self.where} meanwhile") from error
         self.refresh()
         if self.version == before + 1:  # nobody else has given numbers to names meanwhile

@@ -70,7 +70,7 @@ class TableSet:
         counts = {name: self.rows(name) for name in self._schemas} if self.counts is None else self.counts
         versions: dict[str, int] = {}
         for name, schema in self._schemas.items():
-            # Of a commit that fails nobody knows whether it was done, but for conflicts: its files stay.
+            # Of a commit that fails nobody knows whether it was done: its files stay, or are removed already.
             new = self.files.pop(name, [])
             added = [file._replace(path=file.path.removeprefix(f"{name}/")) for file in new]
             try:
@@ -78,7 +78,6 @@ class TableSet:
                 self._logs[name] = log
                 log.commit(add=added, remove=log.files(), transactions={_SET: self._number})
             except ConflictError as error:
-                self.files[name] = new
                 raise TablesBusyError(
                     f"another run has put its tables into {self.where} meanwhile: run one at a time"
                 ) from error

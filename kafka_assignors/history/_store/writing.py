@@ -183,7 +183,9 @@ class _OpenFile:
                     greatest[name] = max(found.max, greatest.get(name, found.max))
         size = self.sink.tell()
         self.sink.close()
-        return DataFile(self.path, size, self._rows, least=least, greatest=greatest)
+        folders = self.path.split("/")[:-1]
+        values = dict(folder.split("=", 1) for folder in folders if "=" in folder)
+        return DataFile(self.path, size, self._rows, values, least, greatest)
 
 
 def _text_columns(field: Any) -> list[str]:
@@ -216,12 +218,16 @@ _RETURNED: Final = "returned string, files string"
 
 
 def write_files(
-    rows: DataFrame, files: Callable[[str], TaskFiles], write: Callable[[TaskFiles, Iterator[Any]], Any]
+    rows: DataFrame,
+    files: Callable[[str], TaskFiles],
+    write: Callable[[TaskFiles, Iterator[Any]], Any],
+    prefix: str = "",
 ) -> WrittenFiles:
     """Have tasks write files, each with a writer of the name that `files` gets; they return what JSON has."""
     told: list[Any] = []
     found: dict[str, list[DataFile]] = {}
-    for of_task, some in rows.mapInArrow(partial(_task, files=files, write=write), _RETURNED).collect():
+    task = partial(_task, files=files, write=write, prefix=prefix)
+    for of_task, some in rows.mapInArrow(task, _RETURNED).collect():
         told.append(json.loads(of_task))
         for table, fields in json.loads(some).items():
             found.setdefault(table, []).append(DataFile(*fields))
@@ -233,13 +239,14 @@ def _task(
     *,
     files: Callable[[str], TaskFiles],
     write: Callable[[TaskFiles, Iterator[Any]], Any],
+    prefix: str,
 ) -> Iterator[Any]:
     from pyspark import TaskContext  # noqa: PLC0415 - tables are written without, too
 
     context = TaskContext.get()
     number = 0 if context is None else context.partitionId()
     # Attempts of one task can run at the same time.
-    with files(f"part-{number:05d}-{uuid4().hex}") as opened:
+    with files(f"{prefix}part-{number:05d}-{uuid4().hex}") as opened:
         told = write(opened, batches)
     written = json.dumps(opened.written, default=moment_text)
     yield pa.RecordBatch.from_pydict({"returned": [json.dumps(told)], "files": [written]})
