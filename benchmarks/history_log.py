@@ -96,7 +96,6 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
     """Add a batch by the API of the tree that runs."""
     from benchmarks.history_archive import records_of_groups  # noqa: PLC0415
     from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
-    from kafka_assignors.history._spark_schema import spark_schema  # noqa: PLC0415
 
     step = timedelta(days=DAYS) / (BATCHES * count)
     began = BEGAN + number * count * step
@@ -108,7 +107,7 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
     table = pa.Table.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, ARCHIVE, strict=True)], schema=ARCHIVE
     )
-    frame = spark.createDataFrame(table, spark_schema(ARCHIVE))
+    frame = spark.createDataFrame(table)
     archive.append(frame, "topic", archive.read_to({0: (number + 1) * count}))
 
 

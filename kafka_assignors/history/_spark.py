@@ -15,7 +15,7 @@ from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history._capture import reason
 from kafka_assignors.history._records import ORDER, SELECTED, Outcome, SparkError
 from kafka_assignors.history._session import spark_session
-from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._store.reading import spark_schema
 from kafka_assignors.history._store.writing import TaskFiles, write_files
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import ARCHIVE
-from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.location import StoreError
 from kafka_assignors.history._store.log import ConflictError, Log
+from kafka_assignors.history._store.reading import spark_schema
 from kafka_assignors.history._store.writing import WrittenFiles, write_files
 from tests.support.small_archives import selected_by
 

@@ -20,8 +20,8 @@ from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import source_of_files
-from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._tables.job import make_tables, read_table
+from kafka_assignors.history._tables.replaced import read_set
 from tests.support.archives import counted, group, member, row
 from tests.support.kinds import ROOT
 from tests.support.small_archives import DAY, add, generation, kip848_dump

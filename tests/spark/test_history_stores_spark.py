@@ -34,9 +34,8 @@ from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._store.location import StoreError, WrongPlaceError, locate
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.reading import source_of_files
-from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
-from kafka_assignors.history._tables.replaced import replacing
+from kafka_assignors.history._tables.replaced import read_set, replacing
 from tests.support.archives import BEGAN, counted
 from tests.support.kinds import ROOT
 from tests.support.object_store import Fault, busy, denied, expired, full

@@ -27,7 +27,6 @@ from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.history._store import reading
 from kafka_assignors.history._store.reading import _in_schema
-from kafka_assignors.history._store.sets import NoTablesError, TablesBusyError
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.job import (
     MANIFEST,
@@ -37,6 +36,7 @@ from kafka_assignors.history._tables.job import (
     read_counts,
     read_table,
 )
+from kafka_assignors.history._tables.replaced import NoTablesError, TablesBusyError
 from tests.support.archives import batch_of, counted, group, member, random_records, row, time_of
 from tests.support.delta_tables import rows_of, versions_of
 from tests.support.offsets_topic import WRITTEN

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import re
 import zlib
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -17,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_assignors.history._arrow import strings
-from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.location import StoreError, reason_of
 from kafka_assignors.history._store.log import Log, NoTableError
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
@@ -68,6 +67,13 @@ class Part(NamedTuple):
     values: Mapping[str, str] = {}
     share: int = 0
     shares: int = 1
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The same columns for Spark; times are `TimestampType`."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - archives are read without, too
+
+    return from_arrow_schema(schema.remove_metadata(), prefer_timestamp_ntz=False)
 
 
 def whole(file: DataFile) -> Part:
@@ -151,11 +157,11 @@ def _find_damaged(packed: bytes, *, where: Location, schema: pa.Schema) -> Itera
 def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
     """What each task reads, if so many run at the same time.
 
-    Files come in the order of their names, numbers in them as numbers. So the batches of a capture follow one
-    another as the records did. A large file is shared out by its row groups: a day of an archive that was
+    Files come in the order of their names, so that the batches of a capture follow one another as the records
+    did. A large file is shared out by its row groups: a day of an archive that was
     maintained is one file.
     """
-    ordered = sorted(files, key=lambda file: _natural(file.path))
+    ordered = sorted(files, key=lambda file: file.path)
     share = sum(file.size + _OPENING for file in ordered) // max(1, _TASKS_EACH * tasks)
     largest = min(_LARGEST, max(_SMALLEST, share))
     parts: list[list[Part]] = []
@@ -170,11 +176,6 @@ def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
             parts[-1].append(Part(file.path, file.values, number, shares))
             taken += cost
     return parts
-
-
-def _natural(path: str) -> list[tuple[int, str]]:
-    """`batch=9` before `batch=10`."""
-    return [(int(digits), "") if digits else (-1, text) for text, digits in re.findall(r"(\D+)|(\d+)", path)]
 
 
 def read_parts(

@@ -28,10 +28,9 @@ from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
-from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._store.writing import TaskFiles, units
 from kafka_assignors.history._tables import fast, one_by_one
-from kafka_assignors.history._tables.replaced import replacing
+from kafka_assignors.history._tables.replaced import read_set, replacing
 from kafka_assignors.history._tables.topic_names import topic_names
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ def offsets_in(folder: Path, some: list[Part], **how: Any) -> list[int]:
 
 def test_files_come_in_the_order_of_the_batches_numbers(tmp_path: Path) -> None:
     files = [
-        write(tmp_path, f"day=2026-01-01/{number}-a.parquet", range(number, number + 1))
+        write(tmp_path, f"day=2026-01-01/{number:08d}-a.parquet", range(number, number + 1))
         for number in range(12)
     ]
     found = parts_of(reversed(files), 2)

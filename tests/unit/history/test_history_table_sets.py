@@ -11,9 +11,14 @@ import pytest
 
 from kafka_assignors.history._store.location import Location, StoreError, WrongPlaceError, locate
 from kafka_assignors.history._store.log import ConflictError, DataFile, Log
-from kafka_assignors.history._store.sets import NoTablesError, TablesBusyError, TableSet, read_set
 from kafka_assignors.history._store.writing import TaskFiles
-from kafka_assignors.history._tables.replaced import replacing
+from kafka_assignors.history._tables.replaced import (
+    NoTablesError,
+    TablesBusyError,
+    TableSet,
+    read_set,
+    replacing,
+)
 from tests.support.delta_tables import files_of, versions_of
 
 if TYPE_CHECKING:
