@@ -13,7 +13,7 @@ was the newest when it was opened. What others commit, compact or remove meanwhi
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -174,19 +174,9 @@ class Archive:
 
     # What is in it
 
-    def files(
-        self,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        sources: Sequence[str] | None = None,
-    ) -> list[DataFile]:
-        """The files that may have records of a time, and of some sources if any are named."""
-        return [
-            file
-            for file in self._records.files()
-            if (sources is None or file.values["source"] in sources) and _may_have(file, since, until)
-        ]
+    def files(self, *, since: datetime | None = None, until: datetime | None = None) -> list[DataFile]:
+        """The files that may have records of a time."""
+        return [file for file in self._records.files() if _may_have(file, since, until)]
 
     def files_of(self, selection: Selection) -> list[DataFile]:
         """The files that may have the records that are meant."""
@@ -226,7 +216,8 @@ class Archive:
         """Partition and offset of each record that is kept; of these sources, if any are named."""
         from kafka_assignors.history._spark_columns import KEPT  # noqa: PLC0415 - needs Spark
 
-        rows = self.rows(spark, self.files(sources=sources), ("type", "key", "partition", "offset"))
+        files = [file for file in self.files() if sources is None or file.values["source"] in sources]
+        rows = self.rows(spark, files, ("type", "key", "partition", "offset"))
         return rows.where(KEPT).select("partition", "offset")
 
     def read(
@@ -372,14 +363,11 @@ def may_be_modern(file: DataFile) -> bool:
 
 
 def _may_have(file: DataFile, since: datetime | None, until: datetime | None) -> bool:
-    """Whether a file may have records of a time, by its day and by what its log says of it."""
+    """Whether a file may have records of a time, by what its log says of it, or else by its day."""
     day = date.fromisoformat(file.values["day"])
-    first, last = file.least.get("timestamp"), file.greatest.get("timestamp")
-    if since is not None and (day < in_utc(since).date() or (last is not None and last < in_utc(since))):
-        return False
-    if until is None:
-        return True
-    return not (day > in_utc(until).date() or (first is not None and first >= in_utc(until)))
+    first = file.least.get("timestamp", datetime.combine(day, time.min, UTC))
+    last = file.greatest.get("timestamp", datetime.combine(day, time.max, UTC))
+    return (since is None or last >= in_utc(since)) and (until is None or first < in_utc(until))
 
 
 def write_batch(

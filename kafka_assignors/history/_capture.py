@@ -175,27 +175,25 @@ class _Job:
 
     def write_batch(self, left: Sequence[Stretch]) -> None:
         """Write the next batch of what is left."""
-        start = {one.partition: one.start for one in left}
-        ends = advance(start, {one.partition: one.end for one in left}, self._max_records)
-        source = source_of_log(self._spark, self._client, start, ends)
+        batch = advance(left, self._max_records)
+        ends = self._archive.read_to({one.partition: one.end for one in batch})
         try:
-            counts = self._archive.append(
-                self._without_dumps(source), TOPIC_SOURCE, self._archive.read_to(ends)
-            )
+            rows = self._without_dumps(source_of_log(self._spark, self._client, batch))
+            counts = self._archive.append(rows, TOPIC_SOURCE, ends)
         except ConflictError:
             self._refresh()
             return  # an import was faster: the same again, without what that has added
         except (PySparkException, Py4JError) as error:
             raise CaptureError(reason(str(error))) from error
-        done = sum(end - start[number] for number, end in ends.items())
-        firsts = {number: first for number, (first, _) in self._bounds.items()}
-        lost = sum(max(0, min(end, firsts[number]) - start[number]) for number, end in ends.items())
+        firsts = ((one, self._bounds[one.partition][0]) for one in batch)
+        lost = sum(max(0, min(one.end, first) - one.start) for one, first in firsts)
+        before = self.captured
         self.captured = replace(
-            self.captured,
-            offsets=self.captured.offsets + done,
-            batches=self.captured.batches + 1,
-            counts=self.captured.counts + counts,
-            lost=self.captured.lost + lost,
+            before,
+            offsets=before.offsets + sum(one.end - one.start for one in batch),
+            batches=before.batches + 1,
+            counts=before.counts + counts,
+            lost=before.lost + lost,
         )
 
     def _refresh(self) -> None:

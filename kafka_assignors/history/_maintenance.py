@@ -92,12 +92,12 @@ def plan_maintenance(
         )
     records, topics = archive.logs
     last = (today or datetime.now(UTC).date()).toordinal()
-    first = None if keep is None else date.fromordinal(max(1, last - keep + 1))
-    old = [file for file in records.files() if first is not None and _day(file) < first]
+    first = date.min if keep is None else date.fromordinal(max(1, last - keep + 1))
+    old = [file for file in records.files() if file.values["day"] < first.isoformat()]
     gone = {file.path for file in old}
     return Maintenance(
         compacted=_small([file for file in records.files() if file.path not in gone]),
-        removed=[] if all(map(_is_left, old)) else old,
+        removed=[] if all(f"/{_LEFT}" in file.path for file in old) else old,
         keeps=any(may_be_modern(file) for file in old),
         deleted=[
             f"{log.where}/{path}"
@@ -207,12 +207,3 @@ def _chunks(days: Sequence[list[DataFile]]) -> Iterator[list[list[DataFile]]]:
 
 def _part(file: DataFile) -> tuple[str, str]:
     return file.values["source"], file.values["day"]
-
-
-def _day(file: DataFile) -> date:
-    return date.fromisoformat(file.values["day"])
-
-
-def _is_left(file: DataFile) -> bool:
-    """Whether a file is what was kept of a day before."""
-    return file.path.rpartition("/")[2].startswith(_LEFT)

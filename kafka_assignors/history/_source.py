@@ -71,15 +71,12 @@ class Stretch(NamedTuple):
     end: int
 
 
-def source_of_log(
-    spark: SparkSession, settings: Mapping[str, Any], start: Mapping[int, int], ends: Mapping[int, int]
-) -> Source:
-    """The records of a part of each partition, in schema ARCHIVE, which the tasks read from the brokers.
+def source_of_log(spark: SparkSession, settings: Mapping[str, Any], stretches: Sequence[Stretch]) -> Source:
+    """The records of parts of the log, in schema ARCHIVE, which the tasks read from the brokers.
 
-    Settings are in kafka-python's spelling, with `bootstrap_servers`. Partitions without a start begin at 0.
+    Settings are in kafka-python's spelling, with `bootstrap_servers`.
     """
-    stretches = [Stretch(number, start.get(number, 0), end) for number, end in ends.items()]
-    shared = shares([one for one in stretches if one.end > one.start], spark.sparkContext.defaultParallelism)
+    shared = shares(stretches, spark.sparkContext.defaultParallelism)
     return source_of_shares(spark, shared, partial(_read_share, settings=dict(settings)))
 
 
@@ -103,19 +100,14 @@ def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
     return [*map(sorted, found)]
 
 
-def advance(start: Mapping[int, int], ends: Mapping[int, int], at_most: int) -> dict[int, int]:
-    """The end of the next batch: each partition's share of it is that of what it has left.
+def advance(left: Sequence[Stretch], at_most: int) -> list[Stretch]:
+    """The next batch of what is left, with about so many offsets: the same share of each partition.
 
-    Partitions that have anything left advance by one at the least, so that all get to their ends. The batch
-    has about `at_most` offsets.
+    Each advances by one at the least, so that all get to their ends.
     """
-    left = {number: max(0, end - start.get(number, 0)) for number, end in ends.items()}
-    total = sum(left.values())
+    total = sum(one.end - one.start for one in left)
     at_once = min(at_most, total)
-    return {
-        number: start.get(number, 0) + (-(-at_once * count // total) if total else 0)
-        for number, count in left.items()
-    }
+    return [one._replace(end=one.start - (-at_once * (one.end - one.start) // total)) for one in left]
 
 
 def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.RecordBatch]:

@@ -430,25 +430,20 @@ def test_groups_are_read_from_keys_of_every_kept_type() -> None:
 
 
 def test_batches_share_what_is_left_among_the_partitions() -> None:
-    ends = {0: 100, 1: 1_000, 2: 50}
-    start = {0: 0, 1: 100, 2: 50}
-    assert advance(start, ends, 10_000) == ends
-    assert advance(start, ends, 1_000) == ends
-    assert advance(start, ends, 100) == {0: 10, 1: 190, 2: 50}
-    assert advance(start, ends, 1) == {0: 1, 1: 101, 2: 50}
+    left = [Stretch(0, 0, 100), Stretch(1, 100, 1_000)]
+    assert advance(left, 10_000) == left
+    assert advance(left, 1_000) == left
+    assert advance(left, 100) == [Stretch(0, 0, 10), Stretch(1, 100, 190)]
+    assert advance(left, 1) == [Stretch(0, 0, 1), Stretch(1, 100, 101)]
 
 
-def test_batches_reach_the_ends_and_begin_with_partitions_that_are_new() -> None:
-    at = {0: 3}
-    ends = {0: 3_000, 1: 7}
+def test_batches_reach_the_ends() -> None:
+    at, ends = {0: 3, 1: 0}, {0: 3_000, 1: 7}
     for _ in range(40):
-        at = advance(at, ends, 100)
+        left = [Stretch(number, at[number], end) for number, end in ends.items() if end > at[number]]
+        at |= {one.partition: one.end for one in advance(left, 100)}
     assert at == ends
-    assert advance(at, ends, 100) == at
-
-
-def test_a_log_that_ends_before_the_start_is_not_read_backwards() -> None:
-    assert advance({0: 10}, {0: 5}, 10) == {0: 10}
+    assert advance([], 100) == []
 
 
 def test_tasks_share_the_log_and_are_few_where_there_is_little() -> None:
