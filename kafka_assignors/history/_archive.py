@@ -50,7 +50,7 @@ from kafka_assignors.history._store.reading import (
     source_of_rows,
     whole,
 )
-from kafka_assignors.history._store.writing import TaskFiles, check_written, units, write_files
+from kafka_assignors.history._store.writing import TaskFiles, check_written, run_tasks, units
 
 if TYPE_CHECKING:
     import os
@@ -378,20 +378,21 @@ def write_batch(
     By their names, batches come one after another as they were added.
     """
     files = partial(TaskFiles, log.where, compression="zstd")
-    write = partial(write_days, source=source, read=rows.read)
-    written = write_files(rows.rows, files, write, f"{name}{log.version + 1:08d}-")
-    added = [file for some in written.files.values() for file in some]
+    task = partial(write_days, source=source, read=rows.read)
+    done = run_tasks(rows.rows, task, files, f"{name}{log.version + 1:08d}-")
+    added = [file for some in done.files.values() for file in some]
     check_written(log.where, added)
-    return added, [one for some in written.told for one in some]
+    return added, done.rows
 
 
 def write_days(
-    files: TaskFiles, batches: Iterator[Any], *, read: Read, source: str | None = None
+    batches: Iterator[Any], files: TaskFiles | None, *, read: Read, source: str | None = None
 ) -> list[Any]:
     """Write each day's rows to a file of its own; a task's work. What they are, for `counts_of`.
 
     Rows are in schema ARCHIVE, or ARCHIVED if there is no `source`.
     """
+    assert files is not None  # noqa: S101 - they are given
     found: list[Any] = []
 
     def tallied() -> Iterator[Any]:

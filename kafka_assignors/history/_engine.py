@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -16,16 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors.history._records import COLUMNS, ORDER, SELECTED, UNIT, EachGroup, Outcome
-from kafka_assignors.history._store.writing import TaskFiles
+from kafka_assignors.history._records import COLUMNS, ORDER, SELECTED, UNIT, EachGroup
+from kafka_assignors.history._store.writing import TaskFiles, run_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._records import GroupTask, Selection, Task
+    from kafka_assignors.history._records import GroupTask, Selection
     from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
+    from kafka_assignors.history._store.writing import Outcome, Task
 
 SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
@@ -121,15 +121,11 @@ class _LocalEngine(Engine):
         where: Location | None = None,
         wide: frozenset[str] = frozenset(),
     ) -> Outcome:
-        batches = _in_order(_all_of(archive, selection))
-        opened = nullcontext() if where is None else TaskFiles(where, f"part-{uuid4().hex}", wide=wide)
-        with opened as files:
-            rows = [*task(batches, files)]
-        written = {} if files is None else files.written
-        return Outcome(rows=rows, files={table: [file] for table, file in written.items()})
+        files = None if where is None else TaskFiles(where, f"part-{uuid4().hex}", wide=wide)
+        return run_task(_in_order(_all_of(archive, selection)), task, files)
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
-        return Outcome(rows=[*task(archive.batches(archive.files(), columns), None)])
+        return run_task(archive.batches(archive.files(), columns), task, None)
 
 
 def _all_of(archive: Archive, selection: Selection) -> Any:

@@ -32,7 +32,7 @@ from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._store.location import StoreError
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.reading import spark_schema
-from kafka_assignors.history._store.writing import WrittenFiles, write_files
+from kafka_assignors.history._store.writing import Outcome, run_tasks
 from tests.support.small_archives import selected_by
 
 if TYPE_CHECKING:
@@ -341,9 +341,9 @@ def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_a
 ) -> None:
     archive = new_archive(tmp_path)
 
-    def for_long(*wanted: Any) -> WrittenFiles:
+    def for_long(*wanted: Any) -> Outcome:
         """A batch takes more than an hour, and somebody else cleans up meanwhile."""
-        written = write_files(*wanted)
+        written = run_tasks(*wanted)
         for path in tmp_path.rglob("*.parquet"):
             os.utime(path, (0, 0))
         other = Archive(tmp_path)
@@ -351,7 +351,7 @@ def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_a
         return written
 
     with monkeypatch.context() as patched:
-        patched.setattr("kafka_assignors.history._archive.write_files", for_long)
+        patched.setattr("kafka_assignors.history._archive.run_tasks", for_long)
         with pytest.raises(StoreError, match=r"parquet was deleted before it could be committed: a clean-up"):
             add(spark, archive, [record(0, key_of("g"))])
     assert (Archive(tmp_path).files(), Archive(tmp_path).frontier()) == ([], {})

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kafka_assignors.history._store.location import Location
+
+    Task = Callable[[Iterator[Any], "TaskFiles | None"], Iterable[Any]]
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
 """Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
@@ -197,13 +200,6 @@ def _text_columns(field: Any) -> list[str]:
     return [f"{field.name}.list.{field.type.value_field.name}" if is_list else field.name]
 
 
-class WrittenFiles(NamedTuple):
-    """What each task returned, and by table the files of tasks that count; paths are relative to all."""
-
-    told: list[Any]
-    files: Mapping[str, list[DataFile]]
-
-
 def check_written(where: Location, files: Iterable[DataFile]) -> None:
     """Make sure that files are there before their commit: until then they are nobody's to a clean-up."""
     if gone := where.lacks([file.path for file in files]):
@@ -214,39 +210,51 @@ def check_written(where: Location, files: Iterable[DataFile]) -> None:
         )
 
 
-_RETURNED: Final = "returned string, files string"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What tasks found.
+
+    Attributes:
+        rows: Their rows, as JSON has them; those of a group are one task's, and in order.
+        files: By table, the files that they wrote, relative to the place of all.
+    """
+
+    rows: list[Any]
+    files: Mapping[str, list[DataFile]] = field(default_factory=dict)
 
 
-def write_files(
-    rows: DataFrame,
-    files: Callable[[str], TaskFiles],
-    write: Callable[[TaskFiles, Iterator[Any]], Any],
-    prefix: str = "",
-) -> WrittenFiles:
-    """Have tasks write files, each with a writer of the name that `files` gets; they return what JSON has."""
-    told: list[Any] = []
+def run_task(batches: Iterator[Any], task: Task, files: TaskFiles | None) -> Outcome:
+    """Do a task, whose files count if it ends."""
+    if files is None:
+        return Outcome(rows=[*task(batches, None)])
+    with files:
+        rows = [*task(batches, files)]
+    return Outcome(rows=rows, files={table: [file] for table, file in files.written.items()})
+
+
+def run_tasks(
+    rows: DataFrame, task: Task, files: Callable[[str], TaskFiles] | None, prefix: str = ""
+) -> Outcome:
+    """Have Spark do tasks, each with files of the name that `files` gets, if any are to be written."""
     found: dict[str, list[DataFile]] = {}
-    task = partial(_task, files=files, write=write, prefix=prefix)
-    for of_task, some in rows.mapInArrow(task, _RETURNED).collect():
-        told.append(json.loads(of_task))
-        for table, fields in json.loads(some).items():
-            found.setdefault(table, []).append(DataFile(*fields))
-    return WrittenFiles(told=told, files=found)
+    returned: list[Any] = []
+    run = partial(_run, task=task, files=files, prefix=prefix)
+    for of_task, written in rows.mapInArrow(run, "returned string, files string").collect():
+        returned += json.loads(of_task)
+        for table, some in json.loads(written).items():
+            found.setdefault(table, []).extend(DataFile(*fields) for fields in some)
+    return Outcome(rows=returned, files=found)
 
 
-def _task(
-    batches: Iterator[Any],
-    *,
-    files: Callable[[str], TaskFiles],
-    write: Callable[[TaskFiles, Iterator[Any]], Any],
-    prefix: str,
+def _run(
+    batches: Iterator[Any], *, task: Task, files: Callable[[str], TaskFiles] | None, prefix: str
 ) -> Iterator[Any]:
     from pyspark import TaskContext  # noqa: PLC0415 - tables are written without, too
 
     context = TaskContext.get()
     number = 0 if context is None else context.partitionId()
     # Attempts of one task can run at the same time.
-    with files(f"{prefix}part-{number:05d}-{uuid4().hex}") as opened:
-        told = write(opened, batches)
-    written = json.dumps(opened.written, default=moment_text)
-    yield pa.RecordBatch.from_pydict({"returned": [json.dumps(told)], "files": [written]})
+    name = f"{prefix}part-{number:05d}-{uuid4().hex}"
+    done = run_task(batches, task, None if files is None else files(name))
+    returned = json.dumps(done.rows), json.dumps(done.files, default=moment_text)
+    yield pa.RecordBatch.from_pydict({"returned": [returned[0]], "files": [returned[1]]})
