@@ -154,18 +154,15 @@ class Archive:
             WrongArchiveError: It is of another, or the topic has fewer partitions than before.
             StoreError: It cannot be said.
         """
-        while True:
-            known = self.description
+
+        def described(properties: Mapping[str, str]) -> Mapping[str, str]:
+            known = Description.of(properties)
             known.check(self.where, cluster_id, partitions, topic_id)
-            described = replace(
-                known, cluster_id=cluster_id, partitions=partitions, topic_id=topic_id or known.topic_id
-            )
-            if described == known:
-                return
-            try:
-                self._records.set_properties(described.properties())
-            except ConflictError:
-                self._records.refresh()  # somebody else has just said it, or something else
+            new = replace(known, cluster_id=cluster_id, partitions=partitions)
+            new = replace(new, topic_id=topic_id or known.topic_id)
+            return {} if new == known else new.properties()
+
+        self._records.change_properties(described)
 
     def refresh(self) -> None:
         """See the newest version."""

@@ -129,7 +129,7 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
     if archive.skip_bad:
         # Before anything is replaced: of a file that is damaged in its midst, rows must not be there twice.
         read = [*modern, *(file for day in compacted for file in day)]
-        damaged = find_damaged(spark, archive.logs[0].where, read, ARCHIVED)
+        damaged = find_damaged(archive.logs[0].where, read, ARCHIVED)
         bad = [file for file in read if file.path in damaged]
         modern = [file for file in modern if file.path not in damaged]
         good = [[file for file in day if file.path not in damaged] for day in compacted]

@@ -27,7 +27,7 @@ from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._store.location import StoreError, WrongPlaceError, asking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kafka_assignors.history._store.location import Location
 
@@ -228,25 +228,24 @@ class Log:
             since = newest._table.history(newest.version - self.version)
         return any(one.get(_COMMIT) == commit for one in since)
 
-    def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Change properties, unless somebody else has (ConflictError); then see the version that has them."""
-        try:
-            with asking(f"change the properties of {self.where}"):
-                self._table.alter.set_table_properties(dict(properties), raise_if_not_exists=False)
-        except CommitFailedError as error:
-            raise ConflictError(f"somebody else has changed the properties of {self.where}") from error
-        self.refresh()
+    def change_properties(self, changed: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        """Set properties to what comes of those that are there, until nothing does, whatever others set."""
+        while new := changed(self.properties):
+            with suppress(CommitFailedError), asking(f"change the properties of {self.where}"):
+                self._table.alter.set_table_properties(dict(new), raise_if_not_exists=False)
+            self.refresh()
 
     def keep_removed(self, hours: int) -> None:
         """Have checkpoints name files that were removed for at least so long.
 
         A checkpoint leaves older ones out. To a clean-up they are files that were never committed.
         """
-        while _named_for(self.properties.get(_REMOVED_NAMED, "interval 7 days")) < timedelta(hours=hours):
-            try:
-                self.set_properties({_REMOVED_NAMED: f"interval {hours} hours"})
-            except ConflictError:
-                self.refresh()
+
+        def longer(known: Mapping[str, str]) -> Mapping[str, str]:
+            is_long = _named_for(known.get(_REMOVED_NAMED, "interval 7 days")) >= timedelta(hours=hours)
+            return {} if is_long else {_REMOVED_NAMED: f"interval {hours} hours"}
+
+        self.change_properties(longer)
 
     def vacuum(self, hours: int, *, dry_run: bool) -> list[str]:
         """Delete files that no version of the last hours has, or that were never committed; their paths.

@@ -118,40 +118,16 @@ def source_of_files(
     skip_bad: bool = False,
 ) -> Source:
     """Rows of files, which the tasks read; see `read_parts`."""
-    read = partial(_read_packed, where=where, schema=schema, skip_bad=skip_bad)
-    return source_of_shares(spark, _shared_out(spark, files), read)
-
-
-def find_damaged(
-    spark: SparkSession, where: Location, files: Sequence[DataFile], schema: pa.Schema
-) -> set[str]:
-    """Read files to their end: the paths of those that cannot be read."""
-    find = partial(_find_damaged, where=where, schema=schema)
-    source = source_of_shares(spark, _shared_out(spark, files), find)
-    return {row["path"] for row in source.rows.mapInArrow(source.read, "path string").collect()}
-
-
-def _shared_out(spark: SparkSession, files: Iterable[DataFile]) -> list[bytes]:
     # Each task gets all of them, and unpacks its own: of 100,000 files together they are 1.4 MB.
     parts = parts_of(files, spark.sparkContext.defaultParallelism)
-    return [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
-
-
-def _unpacked(packed: bytes) -> Iterator[Part]:
-    return (Part(*part) for part in json.loads(zlib.decompress(packed)))
+    packed = [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
+    read = partial(_read_packed, where=where, schema=schema, skip_bad=skip_bad)
+    return source_of_shares(spark, packed, read)
 
 
 def _read_packed(packed: bytes, *, where: Location, schema: pa.Schema, skip_bad: bool) -> Iterator[Any]:
-    return read_parts(where, _unpacked(packed), schema, skip_bad=skip_bad)
-
-
-def _find_damaged(packed: bytes, *, where: Location, schema: pa.Schema) -> Iterator[Any]:
-    for part in _unpacked(packed):
-        try:
-            for _ in _read_part(where, part, schema):
-                pass
-        except DamagedFileError:
-            yield pa.RecordBatch.from_pydict({"path": [part.path]})
+    parts = (Part(*part) for part in json.loads(zlib.decompress(packed)))
+    return read_parts(where, parts, schema, skip_bad=skip_bad)
 
 
 def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
@@ -192,6 +168,18 @@ def read_parts(
         except DamagedFileError:
             if not skip_bad:
                 raise
+
+
+def find_damaged(where: Location, files: Iterable[DataFile], schema: pa.Schema) -> set[str]:
+    """Read files to their end, in this process: the paths of those that cannot be read."""
+    damaged = set()
+    for file in files:
+        try:
+            for _ in _read_part(where, whole(file), schema):
+                pass
+        except DamagedFileError:
+            damaged.add(file.path)
+    return damaged
 
 
 def _read_part(where: Location, part: Part, schema: pa.Schema) -> Iterator[Any]:

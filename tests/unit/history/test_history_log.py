@@ -16,6 +16,7 @@ from kafka_assignors.history._store.location import Location, WrongPlaceError, l
 from kafka_assignors.history._store.log import ConflictError, DataFile, Log, NoTableError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 SCHEMA = pa.schema(
@@ -49,6 +50,10 @@ def file(name: str, rows: int = 2) -> DataFile:
         {"offset": 3, "timestamp": "2026-01-01T06:00:00.000000Z"},
         {"offset": 9, "timestamp": "2026-01-01T07:00:00.000005Z"},
     )
+
+
+def setting(name: str, value: str) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
+    return lambda known: {} if known.get(name) == value else {name: value}
 
 
 def names(log: Log) -> list[str]:
@@ -198,14 +203,21 @@ def test_a_commit_that_finds_itself_there_is_done(
     assert (log.version, names(log), log.transaction("x")) == (1, ["a"], 1)
 
 
-def test_properties_are_changed_by_one_at_a_time(log: Log, where: Location) -> None:
-    late = Log(where)
-    log.set_properties({"kafka_assignors.cluster_id": "c"})
+def test_properties_are_changed_with_those_that_others_have_changed_meanwhile(
+    log: Log, where: Location
+) -> None:
+    late, seen = Log(where), []
+    log.change_properties(setting("kafka_assignors.cluster_id", "c"))
     assert log.properties["kafka_assignors.cluster_id"] == "c"
     assert log.properties["kafka_assignors.topic"] == "t"
-    with pytest.raises(ConflictError, match="somebody else has changed the properties of"):
-        late.set_properties({"kafka_assignors.cluster_id": "d"})
-    assert Log(where).properties["kafka_assignors.cluster_id"] == "c"
+
+    def changed(known: Mapping[str, str]) -> Mapping[str, str]:
+        seen.append(known.get("kafka_assignors.cluster_id"))
+        return setting("kafka_assignors.cluster_id", "d")(known)
+
+    late.change_properties(changed)
+    assert seen == [None, "c", "d"]
+    assert Log(where).properties["kafka_assignors.cluster_id"] == "d"
 
 
 def test_numbers_of_names_survive_a_checkpoint_and_the_commits_before_it(log: Log, where: Location) -> None:
@@ -270,7 +282,7 @@ def test_removed_files_are_named_for_as_long_as_wished_and_no_shorter_than_befor
 ) -> None:
     name = "delta.deletedFileRetentionDuration"
     if named is not None:
-        Log(where).set_properties({name: named})
+        Log(where).change_properties(setting(name, named))
         log.refresh()
     log.keep_removed(hours)
     assert Log(where).properties.get(name) == then
@@ -281,7 +293,7 @@ def test_removed_files_are_named_for_as_long_as_wished_and_no_shorter_than_befor
 def test_how_long_removed_files_are_named_is_set_beside_commits_of_others(log: Log, where: Location) -> None:
     for number in (1, 2):
         Log(where).commit(add=[file(f"{number}.parquet")], transactions={"x": number})
-    Log(where).set_properties({"kafka_assignors.topic": "u"})
+    Log(where).change_properties(setting("kafka_assignors.topic", "u"))
     log.keep_removed(720)
     assert Log(where).properties["delta.deletedFileRetentionDuration"] == "interval 720 hours"
     assert log.properties["kafka_assignors.topic"] == "u"
