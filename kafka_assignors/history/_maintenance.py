@@ -50,16 +50,19 @@ class Maintenance:
     Attributes:
         compacted: By source and day, the files that become one or few.
         removed: The files of days that are not kept.
-        keeps: Whether some of their records stay, which KIP-848 groups begin with.
         deleted: The files that no version needs that is retained, as of before the rest.
         retention: For how long they are.
     """
 
     compacted: list[list[DataFile]] = field(default_factory=list)
     removed: list[DataFile] = field(default_factory=list)
-    keeps: bool = False
     deleted: list[str] = field(default_factory=list)
     retention: timedelta = RETENTION
+
+    @property
+    def keeps(self) -> bool:
+        """Whether some records of removed days stay, which KIP-848 groups begin with."""
+        return any(map(may_be_modern, self.removed))
 
     def to_json(self) -> dict[str, Any]:
         """For machines: files by their paths."""
@@ -90,18 +93,16 @@ def plan_maintenance(
             f"a retention of {retention} is too short: files of a batch that is being written could be"
             f" deleted; the least is {LEAST_RETENTION}"
         )
-    records, topics = archive.logs
     last = (today or datetime.now(UTC).date()).toordinal()
-    first = date.min if keep is None else date.fromordinal(max(1, last - keep + 1))
-    old = [file for file in records.files() if file.values["day"] < first.isoformat()]
-    gone = {file.path for file in old}
+    first = (date.min if keep is None else date.fromordinal(max(1, last - keep + 1))).isoformat()
+    files = archive.files()
+    old = [file for file in files if file.values["day"] < first]
     return Maintenance(
-        compacted=_small([file for file in records.files() if file.path not in gone]),
+        compacted=_small([file for file in files if file.values["day"] >= first]),
         removed=[] if all(f"/{_LEFT}" in file.path for file in old) else old,
-        keeps=any(may_be_modern(file) for file in old),
         deleted=[
             f"{log.where}/{path}"
-            for log in (records, topics)
+            for log in archive.logs
             for path in log.vacuum(_hours(retention), dry_run=True)
         ],
         retention=retention,
@@ -123,7 +124,7 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
     """
     for log in archive.logs:  # before a commit that has a checkpoint made
         log.keep_removed(_hours(plan.retention))
-    modern = [file for file in plan.removed if may_be_modern(file)] if plan.keeps else []
+    modern = [file for file in plan.removed if may_be_modern(file)]
     bad: list[DataFile] = []
     compacted = plan.compacted
     if archive.skip_bad:

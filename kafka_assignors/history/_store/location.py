@@ -78,11 +78,8 @@ class Location:
         """The folders that it is in, the nearest first."""
         if self.local is not None:
             return [Location(str(folder)) for folder in self.local.resolve().parents]
-        bucket, *names = self.uri.split("/")[2:]
-        store = f"{self.uri.partition('://')[0]}://{bucket}"
-        return [
-            Location("/".join([store, *names[:end]]), self.options) for end in reversed(range(len(names)))
-        ]
+        parts = self.uri.split("/")
+        return [Location("/".join(parts[:end]), self.options) for end in range(len(parts) - 1, 2, -1)]
 
     @property
     def escaped(self) -> str:
