@@ -215,7 +215,7 @@ def capture(
     with handle.connect(cluster):
         pass  # if no broker answers, there is no archive then that was not there before
     from kafka_assignors._cli.history_text import captured_lines
-    from kafka_assignors.history import _capture
+    from kafka_assignors.history import _capture, _limits
     from kafka_assignors.history._progress import show_capture
 
     into = store.create()
@@ -233,7 +233,7 @@ def capture(
                 [*cluster.bootstrap_servers],
                 into,
                 once=not continuous,
-                interval=interval or _capture.INTERVAL_SECONDS,
+                interval=interval or _limits.INTERVAL_SECONDS,
                 settings=cluster.settings,
                 max_records=max_records,
                 watch=note,

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from kafka_assignors._common.times import in_utc
 from kafka_assignors._groups.topics import SeenTopic
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive_format import (
     DESCRIPTION,
     OURS,
@@ -40,7 +41,7 @@ from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._counts import Counts, counts_of, tally
 from kafka_assignors.history._records import Selection, group_of, meant
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
-from kafka_assignors.history._store.location import locate
+from kafka_assignors.history._store.location import StoreError, asking, locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
 from kafka_assignors.history._store.reading import (
     Source,
@@ -50,7 +51,7 @@ from kafka_assignors.history._store.reading import (
     source_of_rows,
     whole,
 )
-from kafka_assignors.history._store.writing import TaskFiles, check_written, run_tasks, units
+from kafka_assignors.history._store.writing import TaskFiles, run_tasks, units
 
 if TYPE_CHECKING:
     import os
@@ -64,11 +65,6 @@ if TYPE_CHECKING:
 
 TOPIC_SOURCE: Final = "topic"
 """The source of what was captured from the cluster."""
-
-_DAYS_AT_ONCE: Final = 4  # tasks that write rows of Spark's; each day of them is one file
-_ROW_GROUP: Final = 8 * 2**20
-"""Bytes of a row group before compression, which leaves a tenth or so. A file is shared out among tasks by
-its row groups: were they larger, a day of one restless group would be one task's."""
 
 _APPENDS: Final = "appends"
 """The transaction that each batch gives its number: of two at the same time, one must look again whether its
@@ -284,7 +280,7 @@ class Archive:
         if not isinstance(rows, Source):
             from kafka_assignors.history._spark_columns import in_days  # noqa: PLC0415 - needs Spark
 
-            rows = source_of_rows(in_days(rows, _DAYS_AT_ONCE), ARCHIVE)
+            rows = source_of_rows(in_days(rows, limits.DAYS_AT_ONCE), ARCHIVE)
         number = (self._records.transaction(_APPENDS) or 0) + 1
         added, tallies = write_batch(self._records, rows, source)
         self._records.commit(add=added, transactions={**told, _APPENDS: number})
@@ -378,7 +374,15 @@ def write_batch(
     task = partial(write_days, source=source, read=rows.read)
     done = run_tasks(rows.rows, task, files, f"{name}{log.version + 1:08d}-")
     added = [file for some in done.files.values() for file in some]
-    check_written(log.where, added)
+    with asking(f"look for files of {log.where}"):
+        found = log.where.files().get_file_info([file.path for file in added])
+    # Until their commit they are nobody's to a clean-up.
+    if gone := [info.path for info in found if not info.is_file]:
+        raise StoreError(
+            f"{log.where / gone[0]} was deleted before it could be committed: a clean-up took it for a file"
+            " of a killed command. Nothing was committed: run this again, and give history maintain a"
+            " --retention that is longer than this takes"
+        )
     return added, done.rows
 
 
@@ -397,7 +401,7 @@ def write_days(
             found.extend(tally(batch))
             yield batch
 
-    for unit in units(tallied(), _ROW_GROUP):
+    for unit in units(tallied(), limits.ROW_GROUP):
         days = pc.cast(unit["timestamp"], pa.date32())
         sources = pa.repeat(source, unit.num_rows) if source is not None else unit["source"]
         for name, day in sorted({*zip(sources.to_pylist(), days.to_pylist(), strict=True)}):

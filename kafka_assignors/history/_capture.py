@@ -12,13 +12,14 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import TOPIC_SOURCE
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._counts import Counts
@@ -34,14 +35,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._store.reading import Source
-
-MAX_RECORDS: Final = 2_000_000
-"""How many offsets a batch has by default: some seconds of work on one machine."""
-
-INTERVAL_SECONDS: Final = 60.0
-"""How often a continuous capture writes a batch by default."""
-
-_TOPICS_SECONDS: Final = 600.0  # how often a continuous capture looks for new topics
 
 
 class CaptureError(KafkaAssignorsError, RuntimeError):
@@ -83,9 +76,9 @@ def capture(
     archive: Archive,
     *,
     once: bool = True,
-    interval: float = INTERVAL_SECONDS,
+    interval: float = limits.INTERVAL_SECONDS,
     settings: Mapping[str, Any] | None = None,
-    max_records: int = MAX_RECORDS,
+    max_records: int = limits.MAX_RECORDS,
     watch: Callable[[Captured], None] | None = None,
 ) -> Captured:
     """Capture what there is of `__consumer_offsets`, or what is new since the last time.
@@ -169,7 +162,7 @@ class _Job:
         bounds = read_bounds(self._client)
         _check_same(self._archive, admin, bounds)
         self._bounds = bounds
-        if time.monotonic() > self._looked + _TOPICS_SECONDS:
+        if time.monotonic() > self._looked + limits.TOPICS_SECONDS:
             self._looked = time.monotonic()
             self._archive.add_topics(read_topics(admin))
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import may_be_modern, write_batch
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
@@ -27,16 +28,6 @@ if TYPE_CHECKING:
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._store.log import DataFile
 
-RETENTION: Final = timedelta(days=7)
-"""How long files stay by default that no version needs which is newer."""
-
-LEAST_RETENTION: Final = timedelta(hours=1)
-"""A batch that is being written has files that no version names yet: they must not be taken for left ones."""
-
-_LARGE: Final = 128 * 2**20
-"""Bytes of a file that is left as it is."""
-_AT_ONCE: Final = 2 * 2**30
-"""Bytes of files that are made few in one commit."""
 _LEFT: Final = "left"
 """What the names of files begin with that are left of days which are not kept."""
 _MAINTENANCE: Final = "maintenance"
@@ -57,7 +48,7 @@ class Maintenance:
     compacted: list[list[DataFile]] = field(default_factory=list)
     removed: list[DataFile] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
-    retention: timedelta = RETENTION
+    retention: timedelta = limits.RETENTION
 
     @property
     def keeps(self) -> bool:
@@ -74,7 +65,11 @@ class Maintenance:
 
 
 def plan_maintenance(
-    archive: Archive, *, keep: int | None = None, retention: timedelta = RETENTION, today: date | None = None
+    archive: Archive,
+    *,
+    keep: int | None = None,
+    retention: timedelta = limits.RETENTION,
+    today: date | None = None,
 ) -> Maintenance:
     """Work out what there is to do; nothing is changed.
 
@@ -88,10 +83,10 @@ def plan_maintenance(
         ValueError: The retention is too short to be safe.
         StoreError: The store does not let it be listed.
     """
-    if retention < LEAST_RETENTION:
+    if retention < limits.LEAST_RETENTION:
         raise ValueError(
             f"a retention of {retention} is too short: files of a batch that is being written could be"
-            f" deleted; the least is {LEAST_RETENTION}"
+            f" deleted; the least is {limits.LEAST_RETENTION}"
         )
     last = (today or datetime.now(UTC).date()).toordinal()
     first = (date.min if keep is None else date.fromordinal(max(1, last - keep + 1))).isoformat()
@@ -141,8 +136,7 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
             rows = _rows(spark, archive, modern)
             kept = newest(rows.where(rows["type"].isin(*KIP848_TYPES)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
-    for some in _chunks(compacted):
-        files = [file for day in some for file in day]
+    for files in _chunks(compacted):
         _replace(archive, files, _rows(spark, archive, files), is_new=False)
     for log in archive.logs:
         log.vacuum(_hours(plan.retention), dry_run=False)
@@ -188,22 +182,15 @@ def _hours(retention: timedelta) -> int:
 
 def _small(files: Sequence[DataFile]) -> list[list[DataFile]]:
     """By source and day, the files that are worth being made one."""
-    small = sorted((file for file in files if file.size < _LARGE), key=_part)
+    small = sorted((file for file in files if file.size < limits.LARGE_FILE), key=_part)
     return [some for _, group in groupby(small, _part) if len(some := list(group)) > 1]
 
 
-def _chunks(days: Sequence[list[DataFile]]) -> Iterator[list[list[DataFile]]]:
-    """Days to be done together."""
-    some: list[list[DataFile]] = []
-    size = 0
-    for day in days:
-        some.append(day)
-        size += sum(file.size for file in day)
-        if size >= _AT_ONCE:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+def _chunks(days: Sequence[list[DataFile]]) -> Iterator[list[DataFile]]:
+    """Files of days that are done together."""
+    ends = accumulate(sum(file.size for file in day) for day in days)
+    for _, some in groupby(zip(ends, days, strict=True), lambda one: one[0] // limits.COMPACTED_AT_ONCE):
+        yield [file for _, day in some for file in day]
 
 
 def _part(file: DataFile) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.finding import GROUPS_TOPIC
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._counts import NO_TYPE
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._store.reading import source_of_shares
@@ -36,13 +37,6 @@ if TYPE_CHECKING:
 
 _KEPT: Final = frozenset(number.to_bytes(2, "big") for number in KEPT_TYPES)
 _TYPE_BYTES: Final = 2
-_AT_ONCE: Final = 10_000  # records
-_OFFSETS_EACH: Final = 100_000
-"""Offsets that are worth a task."""
-_TASKS_EACH: Final = 2  # one after another, so that one that takes longer is made up for
-_CONSUME_SECONDS: Final = 0.1
-_PATIENCE_SECONDS: Final = 60.0
-
 # A fetch and what is read ahead of Spark are the memory that a task takes; each task has one partition.
 _CONSUMER: Final = {
     "group.id": "kafka-assignors-history",  # wanted by the library; the group is never joined
@@ -90,7 +84,7 @@ def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
     Each task writes a file for each day: of a minute's records one file is enough.
     """
     offsets = sum(one.end - one.start for one in stretches)
-    count = min(len(stretches), _TASKS_EACH * tasks, -(-offsets // _OFFSETS_EACH))
+    count = min(len(stretches), limits.TASKS_A_CORE * tasks, -(-offsets // limits.OFFSETS_A_TASK))
     found: list[list[Stretch]] = [[] for _ in range(count)]
     taken = [0] * count
     for one in sorted(stretches, key=lambda one: one.start - one.end):
@@ -136,10 +130,10 @@ def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.R
 
 def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.RecordBatch]:
     position = stretch.start
-    deadline = Deadline(_PATIENCE_SECONDS)
+    deadline = Deadline(limits.PATIENCE_SECONDS)
     while position < stretch.end:
         messages = []
-        for message in client.consume(_AT_ONCE, _CONSUME_SECONDS):
+        for message in client.consume(limits.CONSUMED_AT_ONCE, limits.CONSUME_SECONDS):
             offset = message.offset()
             if message.error() is not None:
                 position = _after(message, stretch, position, troubles)
@@ -148,13 +142,13 @@ def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.
             if stretch.start <= offset < stretch.end:
                 messages.append(message)
         if messages:
-            deadline = Deadline(_PATIENCE_SECONDS)
+            deadline = Deadline(limits.PATIENCE_SECONDS)
             yield to_rows(messages, stretch.partition)
         elif deadline.passed:
             because = f": {troubles[-1]}" if troubles else ""
             raise StuckPartitionError(
-                f"{GROUPS_TOPIC}-{stretch.partition} gave nothing for {_PATIENCE_SECONDS:.0f} s at offset"
-                f" {position}, before {stretch.end}{because}"
+                f"{GROUPS_TOPIC}-{stretch.partition} gave nothing for {limits.PATIENCE_SECONDS:.0f} s at"
+                f" offset {position}, before {stretch.end}{because}"
             )
 
 

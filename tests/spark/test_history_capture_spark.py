@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from kafka_assignors._common.times import micros
-from kafka_assignors.history import _maintenance
+from kafka_assignors.history import _limits
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._counts import Counts
@@ -456,7 +456,7 @@ class TestMaintenance:
         old = {file.path for file in archive.files() if file.values["source"] == "topic"}
         maintain(spark, archive, plan_maintenance(archive))
         assert plan_maintenance(archive).deleted == []
-        monkeypatch.setattr(_maintenance, "LEAST_RETENTION", timedelta(0))
+        monkeypatch.setattr(_limits, "LEAST_RETENTION", timedelta(0))
         plan = plan_maintenance(archive, retention=timedelta(0))
         assert {path.removeprefix(f"{tmp_path}/records/") for path in plan.deleted} == old
         maintain(spark, archive, plan)

@@ -27,8 +27,9 @@ from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
+from kafka_assignors.history._limits import LEAST_RETENTION
 from kafka_assignors.history._log import LogTopic
-from kafka_assignors.history._maintenance import LEAST_RETENTION, maintain, plan_maintenance
+from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._store.location import StoreError, WrongPlaceError, locate

@@ -116,12 +116,6 @@ class Location:
             found = self.files().get_file_info(fs.FileSelector("", allow_not_found=True))
         return sorted(info.base_name for info in found)
 
-    def lacks(self, names: list[str]) -> list[str]:
-        """Which of some files are not there."""
-        with asking(f"look for files of {self}"):
-            found = self.files().get_file_info(names)
-        return [name for name, info in zip(names, found, strict=True) if not info.is_file]
-
     def remove(self, names: list[str]) -> None:
         """Remove files, as far as they can be: what is left is nobody's, and is cleaned up later."""
         for name in names:

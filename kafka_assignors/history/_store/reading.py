@@ -10,11 +10,12 @@ import errno
 import json
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._arrow import strings
 from kafka_assignors.history._store.location import StoreError, reason_of
 from kafka_assignors.history._store.log import Log, NoTableError
@@ -29,16 +30,6 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.log import DataFile
 
     Read = Callable[[Iterator[Any]], Iterator[Any]]
-
-_LARGEST: Final = 128 * 2**20
-_SMALLEST: Final = 2 * 2**20
-"""Bytes of files that a task reads, what opening them costs among it."""
-_OPENING: Final = 2**20
-"""What it costs to open a file, in bytes that could be read: as with Spark, which counts more."""
-_TASKS_EACH: Final = 2
-"""Tasks one after another, so that one that takes longer than others is made up for."""
-_ROWS_AT_ONCE: Final = 64
-"""A batch of them takes no more than 64 times the largest record, which brokers hold below 1 MB or so."""
 
 
 class DamagedFileError(StoreError):
@@ -138,14 +129,14 @@ def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
     maintained is one file.
     """
     ordered = sorted(files, key=lambda file: file.path)
-    share = sum(file.size + _OPENING for file in ordered) // max(1, _TASKS_EACH * tasks)
-    largest = min(_LARGEST, max(_SMALLEST, share))
+    share = sum(file.size + limits.OPENING for file in ordered) // max(1, limits.TASKS_A_CORE * tasks)
+    largest = min(limits.LARGEST_SHARE, max(limits.SMALLEST_SHARE, share))
     parts: list[list[Part]] = []
     taken = largest + 1
     for file in ordered:
         shares = max(1, -(-file.size // largest))
         for number in range(shares):
-            cost = file.size // shares + _OPENING
+            cost = file.size // shares + limits.OPENING
             if taken + cost > largest:
                 parts.append([])
                 taken = 0
@@ -190,11 +181,11 @@ def _read_part(where: Location, part: Part, schema: pa.Schema) -> Iterator[Any]:
             there = [name for name in inside if name in file.schema_arrow.names]
             if lacks := [name for name in inside if name not in there and not schema.field(name).nullable]:
                 raise pa.ArrowInvalid(f"it has no column {', '.join(lacks)}")
-            first, after = (
-                file.num_row_groups * share // part.shares for share in (part.share, part.share + 1)
+            count, shares = file.num_row_groups, part.shares
+            groups = [*range(count * part.share // shares, count * (part.share + 1) // shares)]
+            batches = file.iter_batches(
+                limits.ROWS_AT_ONCE, row_groups=groups, columns=there, use_threads=False
             )
-            groups = [*range(first, after)]
-            batches = file.iter_batches(_ROWS_AT_ONCE, row_groups=groups, columns=there, use_threads=False)
             for batch in batches:
                 yield _completed(batch, part.values, schema)
     except (OSError, pa.ArrowException) as error:

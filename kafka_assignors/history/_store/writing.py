@@ -17,6 +17,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._store.location import StoreError, asking
 from kafka_assignors.history._store.log import DataFile, moment_text
 
@@ -34,10 +35,6 @@ _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generat
 """Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
 of numbers and times are in the table's log for each file, too.
 """
-_LEAST_ROWS: Final = 50_000
-_MOST_WAITING: Final = 16 * 2**20
-"""Bytes of rows that wait for their row group to have enough of them."""
-
 TASK_FILE: Final = r"part-(\d{5}-)?[0-9a-f]{32}\.parquet"
 """Expression for what tasks call the files of tables."""
 
@@ -127,8 +124,8 @@ class TaskFiles:
         waiting = self._waiting.setdefault(table, [])
         waiting.append(batch.cast(schema))
         if (
-            sum(one.num_rows for one in waiting) >= _LEAST_ROWS
-            or sum(one.nbytes for one in waiting) >= _MOST_WAITING
+            sum(one.num_rows for one in waiting) >= limits.LEAST_ROWS
+            or sum(one.nbytes for one in waiting) >= limits.MOST_WAITING
         ):
             self.write_group(table, _combined(self._waiting.pop(table)))
 
@@ -198,16 +195,6 @@ def _text_columns(field: Any) -> list[str]:
     if not pa.types.is_string(kind) and not pa.types.is_dictionary(kind):
         return []
     return [f"{field.name}.list.{field.type.value_field.name}" if is_list else field.name]
-
-
-def check_written(where: Location, files: Iterable[DataFile]) -> None:
-    """Make sure that files are there before their commit: until then they are nobody's to a clean-up."""
-    if gone := where.lacks([file.path for file in files]):
-        raise StoreError(
-            f"{where / gone[0]} was deleted before it could be committed: a clean-up took it for a file of a"
-            " killed command. Nothing was committed: run this again, and give history maintain a --retention"
-            " that is longer than this takes"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive_format import DESCRIPTION
 from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.log import ConflictError, Log
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 _FORMAT: Final = 2
 _SET: Final = "set"
 """The transaction that counts the runs."""
-
-KEPT_HOURS: Final = 24
-"""How long files stay that were replaced, for who reads them; tables can be made again."""
 
 
 class TablesBusyError(KafkaAssignorsError, RuntimeError):
@@ -95,7 +93,7 @@ class TableSet:
         """Delete files that were replaced long enough ago, and what runs have left that were ended."""
         for log in self._logs.values():
             if log is not None:
-                log.vacuum(KEPT_HOURS, dry_run=False)
+                log.vacuum(limits.TABLES_KEPT_HOURS, dry_run=False)
 
 
 @contextmanager

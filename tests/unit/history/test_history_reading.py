@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history import _limits
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
-from kafka_assignors.history._store import reading
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.history._store.reading import DamagedFileError, Part, parts_of, read_parts
@@ -49,10 +49,10 @@ def test_files_come_in_the_order_of_the_batches_numbers(tmp_path: Path) -> None:
 def test_a_large_file_is_shared_out_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path, "a.parquet", range(100), row_group=30)
     assert parts_of([file], 1000) == [[Part("a.parquet", VALUES)]]
-    monkeypatch.setattr(reading, "_SMALLEST", -(-file.size // 2))
+    monkeypatch.setattr(_limits, "SMALLEST_SHARE", -(-file.size // 2))
     found = parts_of([file], 1000)
     assert [offsets_in(tmp_path, some) for some in found] == [[*range(60)], [*range(60, 100)]]
-    monkeypatch.setattr(reading, "_SMALLEST", file.size // 6)
+    monkeypatch.setattr(_limits, "SMALLEST_SHARE", file.size // 6)
     read = [offsets_in(tmp_path, some) for some in parts_of([file], 1000)]
     assert [some for some in read if some] == [[*range(at, min(at + 30, 100))] for at in range(0, 100, 30)]
 
