@@ -99,12 +99,8 @@ class Engine(ABC):
         task: Task,
         *,
         where: Location | None = None,
-        wide: frozenset[str] = frozenset(),
     ) -> Outcome:
-        """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `ORDER`.
-
-        Tables with many rows for each record are `wide`; see `TaskFiles`.
-        """
+        """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `ORDER`."""
 
     @abstractmethod
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
@@ -119,9 +115,8 @@ class _LocalEngine(Engine):
         task: Task,
         *,
         where: Location | None = None,
-        wide: frozenset[str] = frozenset(),
     ) -> Outcome:
-        files = None if where is None else TaskFiles(where, f"part-{uuid4().hex}", wide=wide)
+        files = None if where is None else TaskFiles(where, f"part-{uuid4().hex}")
         return run_task(_in_order(_all_of(archive, selection)), task, files)
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
@@ -159,12 +154,11 @@ class _SparkEngine(Engine):
         task: Task,
         *,
         where: Location | None = None,
-        wide: frozenset[str] = frozenset(),
     ) -> Outcome:
         from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
 
         with _spark.running_spark(self._master, self._doing) as spark:
-            return _spark.map_sorted(spark, archive, selection, task, where=where, wide=wide)
+            return _spark.map_sorted(spark, archive, selection, task, where=where)
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         from kafka_assignors.history import _spark  # noqa: PLC0415 - as above
@@ -186,15 +180,14 @@ class _FittingEngine(Engine):
         task: Task,
         *,
         where: Location | None = None,
-        wide: frozenset[str] = frozenset(),
     ) -> Outcome:
         if self._is_small(archive.files_of(selection)):
             try:
-                return Engine.local().map_sorted(archive, selection, task, where=where, wide=wide)
+                return Engine.local().map_sorted(archive, selection, task, where=where)
             except TooLargeError:
                 pass
         spark = Engine.spark(self._master, doing=self._doing)
-        return spark.map_sorted(archive, selection, task, where=where, wide=wide)
+        return spark.map_sorted(archive, selection, task, where=where)
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         fits = self._is_small(archive.files())

@@ -34,9 +34,11 @@ DAYS_AT_ONCE: Final = 4
 ROW_GROUP: Final = 8 * 2**20
 """Bytes of a row group before compression, which leaves a tenth or so. A file is shared out among tasks by
 its row groups: were they larger, a day of one restless group would be one task's."""
+LARGE_BATCH: Final = 2**20
+"""Bytes of rows that are a row group of a table."""
 LEAST_ROWS: Final = 50_000
 MOST_WAITING: Final = 16 * 2**20
-"""Bytes of rows that wait for their row group to have enough of them."""
+"""Bytes of fewer rows that wait until there are enough of them."""
 
 # Maintenance
 

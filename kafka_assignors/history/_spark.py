@@ -40,7 +40,6 @@ def map_sorted(
     task: Task,
     *,
     where: Location | None,
-    wide: frozenset[str],
 ) -> Outcome:
     """See `Engine.map_sorted`."""
     source = archive.source(spark, files=archive.files_of(selection))
@@ -49,7 +48,7 @@ def map_sorted(
     # Left to itself, Spark goes by bytes, and makes fewer tasks than there is work for.
     tasks = _TASKS_A_CORE * spark.sparkContext.defaultParallelism
     ordered = selected.repartition(tasks, "group").sortWithinPartitions(*ORDER)
-    return run_tasks(ordered, task, None if where is None else partial(TaskFiles, where, wide=wide))
+    return run_tasks(ordered, task, None if where is None else partial(TaskFiles, where))
 
 
 def map_rows(spark: SparkSession, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:

@@ -66,16 +66,13 @@ def _combined(batches: list[Any]) -> Any:
 class TaskFiles:
     """Writes one file for each folder that gets rows, while it is entered; `name` is nobody else's.
 
-    Folders that are `wide` get a row group of each batch. Others' rows are collected first, so that row
-    groups are not too small. zstd takes a third more CPU for all the writing than snappy, and half the room.
+    Large batches are row groups as they are. Rows of small ones are collected first, so that row groups are
+    not too small. zstd takes a third more CPU for all the writing than snappy, and half the room.
     """
 
-    def __init__(
-        self, where: Location, name: str, *, wide: frozenset[str] = frozenset(), compression: str = "snappy"
-    ) -> None:
+    def __init__(self, where: Location, name: str, *, compression: str = "snappy") -> None:
         self._where = where
         self._name = name
-        self._wide = wide
         self._compression = compression
         self._open: dict[str, _OpenFile] = {}
         self._waiting: dict[str, list[Any]] = {}
@@ -100,8 +97,8 @@ class TaskFiles:
             self._discard(error)
 
     def _end(self) -> None:
-        for table, waiting in self._waiting.items():
-            self.write_group(table, _combined(waiting))
+        for table in [*self._waiting]:
+            self._write_waiting(table)
         for table, one in self._open.items():
             with asking(f"write {self._where / one.path}"):
                 self.written[table] = one.end()
@@ -116,18 +113,19 @@ class TaskFiles:
 
     def write(self, table: str, schema: Any, batch: Any) -> None:
         """Add rows to a table; strings of the batch can be dictionary-encoded."""
-        if batch.num_rows == 0:
-            return
-        if table in self._wide:
+        if batch.nbytes >= limits.LARGE_BATCH:
+            self._write_waiting(table)
             self.write_group(table, batch)
-            return
-        waiting = self._waiting.setdefault(table, [])
-        waiting.append(batch.cast(schema))
-        if (
-            sum(one.num_rows for one in waiting) >= limits.LEAST_ROWS
-            or sum(one.nbytes for one in waiting) >= limits.MOST_WAITING
-        ):
-            self.write_group(table, _combined(self._waiting.pop(table)))
+        elif batch.num_rows:
+            waiting = self._waiting.setdefault(table, [])
+            waiting.append(batch.cast(schema))
+            rows, size = sum(one.num_rows for one in waiting), sum(one.nbytes for one in waiting)
+            if rows >= limits.LEAST_ROWS or size >= limits.MOST_WAITING:
+                self._write_waiting(table)
+
+    def _write_waiting(self, table: str) -> None:
+        if waiting := self._waiting.pop(table, []):
+            self.write_group(table, _combined(waiting))
 
     def write_group(self, table: str, batch: Any) -> None:
         """Add a row group to the file of a table."""

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 
 MANIFEST: Final = "tables.json"
-_WIDE: Final = frozenset({"members", "assignments", "claims"})
-"""Tables with many rows for each record."""
 _UNIT: Final = 8 * 2**20
 """Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
 Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
@@ -108,7 +106,7 @@ def make_tables(
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
         write = partial(_write, decoder=decoder, names=topic_names(records, engine))
-        done = engine.map_sorted(records, selection, write, where=where, wide=_WIDE)
+        done = engine.map_sorted(records, selection, write, where=where)
         new.files.update(done.files)
         counts = TableCounts(
             read=sum(done.rows),
