@@ -98,11 +98,13 @@ def spark_session(
     logging.write_text(_LOGGING, encoding="utf-8")
     option = f"-Dlog4j2.configurationFile={logging.as_uri()}"
     wanted["spark.driver.extraJavaOptions"] = f"{option} {wanted.get('spark.driver.extraJavaOptions', '')}"
-    with _environment(_variables(folder, local=local)):
+    with _environment(folder, local=local):
         return builder.config(map=wanted).getOrCreate()
 
 
-def _variables(folder: Path, *, local: bool) -> dict[str, str]:
+@contextmanager
+def _environment(folder: Path, *, local: bool) -> Iterator[None]:
+    """The variables that Spark starts with, for that time."""
     variables = {} if sys.platform == "win32" else {"JAVA_HOME": str(make_java_home(find_java(), folder))}
     if local:
         # Without an address, Spark looks up the machine's name, which can take seconds; without a Python,
@@ -111,12 +113,6 @@ def _variables(folder: Path, *, local: bool) -> dict[str, str]:
             "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
             "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
         }
-    return variables
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """These variables for the time in which Spark starts."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

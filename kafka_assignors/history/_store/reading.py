@@ -125,8 +125,7 @@ def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
     """What each task reads, if so many run at the same time.
 
     Files come in the order of their names, so that the batches of a capture follow one another as the records
-    did. A large file is shared out by its row groups: a day of an archive that was
-    maintained is one file.
+    did. A large file is shared out by its row groups: a day of a maintained archive is one file.
     """
     ordered = sorted(files, key=lambda file: file.path)
     share = sum(file.size + limits.OPENING for file in ordered) // max(1, limits.TASKS_A_CORE * tasks)
