@@ -70,12 +70,12 @@ class TableSet:
         counts = {name: self.rows(name) for name in self._schemas} if self.counts is None else self.counts
         versions: dict[str, int] = {}
         for name, schema in self._schemas.items():
-            # Of a commit that fails nobody knows whether it was done: its files stay, or are removed already.
-            new = self.files.pop(name, [])
-            added = [file._replace(path=file.path.removeprefix(f"{name}/")) for file in new]
             try:
                 log = self._logs[name] or Log.create(self.where / name, schema, description=_described(name))
                 self._logs[name] = log
+                # A commit that fails may have been done: what it does not remove itself stays.
+                new = self.files.pop(name, [])
+                added = [file._replace(path=file.path.removeprefix(f"{name}/")) for file in new]
                 log.commit(add=added, remove=log.files(), transactions={_SET: self._number})
             except ConflictError as error:
                 raise TablesBusyError(
@@ -84,10 +84,6 @@ class TableSet:
             versions[name] = log.version
         text = json.dumps({"format": _FORMAT, "versions": versions, "told": counts})
         self.where.write_text(self._manifest, f"{text}\n")
-
-    def remove_files(self) -> None:
-        """Delete the files that no log can name."""
-        self.where.remove([file.path for some in self.files.values() for file in some])
 
     def clean_up(self) -> None:
         """Delete files that were replaced long enough ago, and what runs have left that were ended."""
@@ -110,7 +106,7 @@ def replacing(where: Location, manifest: str, schemas: Mapping[str, pa.Schema]) 
         yield tables
         tables.replace()
     except BaseException:
-        tables.remove_files()
+        where.remove([file.path for some in tables.files.values() for file in some])
         raise
     tables.clean_up()
 
