@@ -188,8 +188,8 @@ class Archive:
         files: Sequence[DataFile] | None = None,
     ) -> Source:
         """Rows for tasks, of some files or all: columns of ARCHIVE, source and day."""
-        where, chosen = self._records.where, self._records.files() if files is None else files
-        return source_of_files(spark, where, chosen, _columns(columns), skip_bad=self.skip_bad)
+        chosen = self._records.files() if files is None else files
+        return source_of_files(spark, self._records.where, chosen, _columns(columns), skip_bad=self.skip_bad)
 
     def rows(
         self,
