@@ -216,7 +216,7 @@ def capture(
         pass  # if no broker answers, there is no archive then that was not there before
     from kafka_assignors._cli.history_text import captured_lines
     from kafka_assignors.history import _capture, _limits
-    from kafka_assignors.history._progress import show_capture
+    from kafka_assignors.history._spark import show_capture
 
     into = store.create()
     so_far = _capture.Captured()

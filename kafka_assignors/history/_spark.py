@@ -1,4 +1,4 @@
-"""What an engine has Spark's tasks do."""
+"""What an engine has Spark's tasks do, and how far they are."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from kafka_assignors.history._store.reading import spark_schema
 from kafka_assignors.history._store.writing import TaskFiles, run_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
     from rich.console import Console
 
     from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._capture import Captured
     from kafka_assignors.history._records import Selection
     from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.reading import Read
@@ -111,3 +112,19 @@ def show_jobs(spark: SparkSession, what: str, console: Console | None = None) ->
         finally:
             done.set()
             thread.join()
+
+
+@contextmanager
+def show_capture(console: Console | None = None) -> Iterator[Callable[[Captured], None]]:
+    """A bar for a capture, on stderr by default; gives what `capture` takes as `watch`."""
+    with progress_bar(console, transient=True) as bar:
+        task = bar.add_task("reading __consumer_offsets", total=None)
+
+        def watch(captured: Captured) -> None:
+            counts = captured.counts
+            text = f"{counts.kept.total():,} records kept, {counts.counted.total():,} counted; offsets"
+            # Groups write while they are captured: there may be more than there were.
+            total = max(captured.total, captured.offsets)
+            bar.update(task, description=text, completed=captured.offsets, total=total)
+
+        yield watch

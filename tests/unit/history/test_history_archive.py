@@ -28,10 +28,10 @@ from kafka_assignors.history._capture import Captured, _Job, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._log import LogTopic, read_topic_id, read_topics
 from kafka_assignors.history._metrics import metrics
-from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._records import group_of
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
+from kafka_assignors.history._spark import show_capture
 from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.log import DataFile
 from tests.support.written_archives import add_batch
