@@ -96,7 +96,6 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
     """Add a batch by the API of the tree that runs."""
     from benchmarks.history_archive import records_of_groups  # noqa: PLC0415
     from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
-    from kafka_assignors.history._spark_schema import spark_schema  # noqa: PLC0415
 
     step = timedelta(days=DAYS) / (BATCHES * count)
     began = BEGAN + number * count * step
@@ -108,7 +107,7 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
     table = pa.Table.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, ARCHIVE, strict=True)], schema=ARCHIVE
     )
-    frame = spark.createDataFrame(table, spark_schema(ARCHIVE))
+    frame = spark.createDataFrame(table)
     archive.append(frame, "topic", archive.read_to({0: (number + 1) * count}))
 
 
@@ -340,10 +339,6 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
     class Noting(Archive):
         asked: ClassVar[set[str]] = set()
 
-        def rows(self, spark: Any, files: Any = None, columns: Any = ()) -> Any:
-            self.asked.update(file.path for file in files)
-            return super().rows(spark, files, columns)
-
         def source(self, spark: Any, columns: Any = ARCHIVE.names, files: Any = None) -> Any:
             self.asked.update(file.path for file in files)
             return super().source(spark, columns, files)
@@ -372,7 +367,7 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
         day = "/".join(f"{name}={value}" for name, value in values.items())
         with TaskFiles(log.where, f"{hour:08d}") as files:
             files.write_group(day, pa.RecordBatch.from_pylist(named, schema=ARCHIVE))
-        added.append(files.written[day]._replace(values=values))
+        added.append(files.written[day])
     log.commit(add=added)
     return archive
 

@@ -23,7 +23,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._metrics import SCHEMAS
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
-from kafka_assignors.history._store.places import Place, place
+from kafka_assignors.history._store.location import Location, locate
 from kafka_assignors.history._store.reading import read_parts, whole
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from tests.support.archives import random_records as random_pairs
@@ -132,7 +132,7 @@ sys.exit(max(main(one) for one in json.loads(sys.argv[1])))
 
 
 def make(
-    archive: Archive, out: Place, page: Path, brokers: str, driver: Driver, *more: Sequence[str]
+    archive: Archive, out: Location, page: Path, brokers: str, driver: Driver, *more: Sequence[str]
 ) -> Made:
     """Run all jobs, and further commands after them."""
     told = run(
@@ -232,14 +232,14 @@ def here(
     """What one process makes."""
     alone = {**cluster.environment, "SPARK_CONF_DIR": os.devnull}
     out = tmp_path_factory.mktemp("here")
-    return make(archive, place(out), out / "page.html", brokers, Driver("local[2]", alone))
+    return make(archive, locate(out), out / "page.html", brokers, Driver("local[2]", alone))
 
 
 def test_a_cluster_makes_what_one_process_makes(
     cluster: SparkCluster, archive: Archive, brokers: str, here: Made, tmp_path: Path
 ) -> None:
     driver = Driver(cluster.url, cluster.environment)
-    there = make(archive, place(tmp_path), tmp_path / "page.html", brokers, driver)
+    there = make(archive, locate(tmp_path), tmp_path / "page.html", brokers, driver)
 
     assert {name: len(rows) for name, rows in here.tables.items() if not rows} == {}
     assert len(here.tables["records"]) > 500
@@ -260,7 +260,7 @@ def test_workers_that_share_no_folder_do_all_that_one_process_does(
 ) -> None:
     if not can_hide():
         pytest.skip("nobody may mount here")
-    bucket = place(f"s3://{object_store.bucket()}", object_store.options)
+    bucket = locate(f"s3://{object_store.bucket()}", object_store.options)
     stored = make_archive((bucket / "archive").uri, object_store.options)
     with spark_cluster(tmp_path / "cluster", hidden=tmp_path) as cluster:
         driver = Driver(cluster.url, {**cluster.environment, **object_store.options})
@@ -285,7 +285,7 @@ def test_workers_that_share_no_folder_do_all_that_one_process_does(
 def test_a_capture_goes_on_when_a_worker_is_killed_amid_its_data(
     here: Made, brokers: str, object_store: ObjectStore, tmp_path: Path
 ) -> None:
-    bucket = place(f"s3://{object_store.bucket()}", object_store.options)
+    bucket = locate(f"s3://{object_store.bucket()}", object_store.options)
     to = bucket / "captured"
     with killed_amid_its_data(object_store, tmp_path, to) as driver:
         (told,) = run(driver, ["capture", to.uri, "--bootstrap-server", brokers])
@@ -300,7 +300,7 @@ def test_a_capture_goes_on_when_a_worker_is_killed_amid_its_data(
 def test_tables_are_made_whole_when_a_worker_is_killed_amid_its_data(
     here: Made, object_store: ObjectStore, tmp_path: Path
 ) -> None:
-    bucket = place(f"s3://{object_store.bucket()}", object_store.options)
+    bucket = locate(f"s3://{object_store.bucket()}", object_store.options)
     stored = make_archive((bucket / "archive").uri, object_store.options)
     to = bucket / "tables"
     with killed_amid_its_data(object_store, tmp_path, to) as driver:
@@ -311,7 +311,7 @@ def test_tables_are_made_whole_when_a_worker_is_killed_amid_its_data(
 
 
 @contextmanager
-def killed_amid_its_data(store: ObjectStore, folder: Path, to: Place) -> Iterator[Driver]:
+def killed_amid_its_data(store: ObjectStore, folder: Path, to: Location) -> Iterator[Driver]:
     """A driver whose cluster loses one of two workers when both of them write data to a place."""
     key = to.uri.removeprefix("s3:/")
     data = Fault(method="PUT|POST", path=rf"{key}/.*\.parquet", hold=True)

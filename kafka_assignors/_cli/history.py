@@ -63,7 +63,7 @@ class Store(NamedTuple):
 
     @property
     def options(self) -> dict[str, str]:
-        from kafka_assignors.history._store.places import read_store_config
+        from kafka_assignors.history._store.location import read_store_config
 
         return {} if self.store_config is None else read_store_config(self.store_config)
 
@@ -215,8 +215,8 @@ def capture(
     with handle.connect(cluster):
         pass  # if no broker answers, there is no archive then that was not there before
     from kafka_assignors._cli.history_text import captured_lines
-    from kafka_assignors.history import _capture
-    from kafka_assignors.history._progress import show_capture
+    from kafka_assignors.history import _capture, _limits
+    from kafka_assignors.history._spark import show_capture
 
     into = store.create()
     so_far = _capture.Captured()
@@ -233,7 +233,7 @@ def capture(
                 [*cluster.bootstrap_servers],
                 into,
                 once=not continuous,
-                interval=interval or _capture.INTERVAL_SECONDS,
+                interval=interval or _limits.INTERVAL_SECONDS,
                 settings=cluster.settings,
                 max_records=max_records,
                 watch=note,
@@ -332,10 +332,10 @@ def tables(
     """Decode an archive into tables."""
     from kafka_assignors._cli.history_text import tables_lines
     from kafka_assignors.history import make_tables
-    from kafka_assignors.history._store.places import place
+    from kafka_assignors.history._store.location import locate
 
     options = store.options
-    place(out, options)  # a wrong one is refused before the archive is opened
+    locate(out, options)  # a wrong one is refused before the archive is opened
     there = store.open(skip_bad=skip_bad)
     engine = store.engine("decoding")
     counts = make_tables(there, out, **selection, decoder=decoder, options=options, engine=engine)
@@ -357,11 +357,11 @@ def metrics(
     """Say how restless groups were: their rebalances, why, and what moved."""
     from kafka_assignors._cli.history_text import metrics_lines
     from kafka_assignors.history import metrics
-    from kafka_assignors.history._store.places import place
+    from kafka_assignors.history._store.location import locate
 
     options = store.options
     if out is not None:
-        place(out, options)  # as above
+        locate(out, options)  # as above
     there = store.open(skip_bad=skip_bad)
     found = metrics(there, out, **selection, options=options, engine=store.engine("measuring"))
     show_result(found, metrics_lines(found), as_json=as_json)

@@ -22,7 +22,10 @@ from kafka_assignors.history._records import SparkError as SparkError
 from kafka_assignors.history._report import ReportPage as ReportPage, report_archive as report_archive
 from kafka_assignors.history._session import spark_session as spark_session
 from kafka_assignors.history._snapshots import Snapshot as Snapshot, read_snapshots as read_snapshots
-from kafka_assignors.history._store.places import StoreError as StoreError, WrongPlaceError as WrongPlaceError
+from kafka_assignors.history._store.location import (
+    StoreError as StoreError,
+    WrongPlaceError as WrongPlaceError,
+)
 from kafka_assignors.history._tables.job import (
     TableCounts as TableCounts,
     make_tables as make_tables,

@@ -13,7 +13,7 @@ was the newest when it was opened. What others commit, compact or remove meanwhi
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from kafka_assignors._common.times import in_utc
 from kafka_assignors._groups.topics import SeenTopic
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive_format import (
     DESCRIPTION,
     OURS,
@@ -38,38 +39,32 @@ from kafka_assignors.history._archive_format import (
 )
 from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._counts import Counts, counts_of, tally
+from kafka_assignors.history._records import Selection, group_of, meant
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
+from kafka_assignors.history._store.location import StoreError, asking, locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
-from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import (
     Source,
-    frame_of_files,
     parts_of,
     read_parts,
     source_of_files,
     source_of_rows,
     whole,
 )
-from kafka_assignors.history._store.writing import TaskFiles, check_written, units, write_files
+from kafka_assignors.history._store.writing import TaskFiles, run_tasks, units
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_assignors.history._log import LogTopic
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.places import Place
     from kafka_assignors.history._store.reading import Read
 
 TOPIC_SOURCE: Final = "topic"
 """The source of what was captured from the cluster."""
-
-_DAYS_AT_ONCE: Final = 4  # tasks that write rows of Spark's; each day of them is one file
-_ROW_GROUP: Final = 8 * 2**20
-"""Bytes of a row group before compression, which leaves a tenth or so. A file is shared out among tasks by
-its row groups: were they larger, a day of one restless group would be one task's."""
 
 _APPENDS: Final = "appends"
 """The transaction that each batch gives its number: of two at the same time, one must look again whether its
@@ -82,7 +77,7 @@ class Archive:
 
     Args:
         path: Its folder, or its URI in an object store: s3://, gs://, abfss://.
-        options: Of the store, in the spelling of its environment variables; see `place`.
+        options: Of the store, in the spelling of its environment variables; see docs/history.md.
         skip_bad: Whether files that are damaged or gone are passed over, and not an error.
 
     Raises:
@@ -98,7 +93,7 @@ class Archive:
         *,
         skip_bad: bool = False,
     ) -> None:
-        self.where = place(path, options)
+        self.where = locate(path, options)
         self.skip_bad = skip_bad
         check_format(self.where)
         try:
@@ -116,7 +111,7 @@ class Archive:
             WrongArchiveError: The folder has something else in it.
             StoreError: The store does not let it be written.
         """
-        where = place(path, options)
+        where = locate(path, options)
         if where.read_text(DESCRIPTION) is not None:
             check_format(where)
         else:
@@ -155,35 +150,15 @@ class Archive:
             WrongArchiveError: It is of another, or the topic has fewer partitions than before.
             StoreError: It cannot be said.
         """
-        while not self._belongs_to(cluster_id, partitions, topic_id):
-            self._records.refresh()  # somebody else has just said it, or something else
 
-    def _belongs_to(self, cluster_id: str, partitions: int, topic_id: str) -> bool:
-        known = self.description
-        if known.cluster_id not in {None, cluster_id}:
-            raise WrongArchiveError(
-                f"{self.where} is an archive of cluster {known.cluster_id}, not of {cluster_id}: name another"
-                " folder for this cluster"
-            )
-        if topic_id and known.topic_id not in {None, topic_id}:
-            raise WrongArchiveError(
-                f"{self.where} is of a {known.topic} with the id {known.topic_id}, which now has {topic_id}:"
-                " it was created again; name another folder"
-            )
-        if partitions < (known.partitions or 0):
-            raise WrongArchiveError(
-                f"{self.where} is of a {known.topic} with {known.partitions} partitions, which now has"
-                f" {partitions}: it was created again; name another folder"
-            )
-        described = replace(
-            known, cluster_id=cluster_id, partitions=partitions, topic_id=topic_id or known.topic_id
-        )
-        if described != known:
-            try:
-                self._records.set_properties(described.properties())
-            except ConflictError:
-                return False
-        return True
+        def described(properties: Mapping[str, str]) -> Mapping[str, str]:
+            known = Description.of(properties)
+            known.check(self.where, cluster_id, partitions, topic_id)
+            new = replace(known, cluster_id=cluster_id, partitions=partitions)
+            new = replace(new, topic_id=topic_id or known.topic_id)
+            return {} if new == known else new.properties()
+
+        self._records.change_properties(described)
 
     def refresh(self) -> None:
         """See the newest version."""
@@ -192,19 +167,19 @@ class Archive:
 
     # What is in it
 
-    def files(
-        self,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        sources: Sequence[str] | None = None,
-    ) -> list[DataFile]:
-        """The files that may have records of a time, and of some sources if any are named."""
-        return [
-            file
-            for file in self._records.files()
-            if (sources is None or file.values["source"] in sources) and _may_have(file, since, until)
-        ]
+    def files(self, *, since: datetime | None = None, until: datetime | None = None) -> list[DataFile]:
+        """The files that may have records of a time."""
+        return [file for file in self._records.files() if _may_have(file, since, until)]
+
+    def files_of(self, selection: Selection) -> list[DataFile]:
+        """The files that may have the records that are meant."""
+        since = selection.since
+        files = self.files(since=since, until=selection.until)
+        if selection.since_us is None or not any(map(may_be_modern, files)):
+            return files
+        # What groups of KIP-848 begin with is in older ones.
+        files += [file for file in self.files(until=since) if may_be_modern(file)]
+        return [*{file.path: file for file in files}.values()]
 
     def source(
         self,
@@ -213,34 +188,29 @@ class Archive:
         files: Sequence[DataFile] | None = None,
     ) -> Source:
         """Rows for tasks, of some files or all: columns of ARCHIVE, source and day."""
-        where, chosen = self._records.where, self._records.files() if files is None else files
-        return source_of_files(spark, where, chosen, _columns(columns), skip_bad=self.skip_bad)
+        chosen = self._records.files() if files is None else files
+        return source_of_files(spark, self._records.where, chosen, _columns(columns), skip_bad=self.skip_bad)
 
     def rows(
-        self, spark: SparkSession, files: Sequence[DataFile] | None = None, columns: Sequence[str] = ()
+        self,
+        spark: SparkSession,
+        files: Sequence[DataFile] | None = None,
+        columns: Sequence[str] = ARCHIVED.names,
     ) -> DataFrame:
-        """What is there: the columns of ARCHIVE, and source and day.
-
-        Args:
-            spark: The session.
-            files: Some of `files`; all by default.
-            columns: Which columns; all by default.
-        """
-        schema = _columns(columns or ARCHIVED.names)
-        chosen = self._records.files() if files is None else files
-        return frame_of_files(spark, self._records.where, chosen, schema, skip_bad=self.skip_bad)
+        """The same as Spark's rows."""
+        return self.source(spark, columns, files).frame(_columns(columns))
 
     def batches(self, files: Sequence[DataFile], columns: Sequence[str]) -> Iterator[Any]:
-        """Rows of some of `files`, in this process; see `rows`."""
-        where = self._records.where
+        """The same in this process."""
         parts = chain.from_iterable(parts_of(files, 1))
-        return read_parts(where, parts, _columns(columns), skip_bad=self.skip_bad)
+        return read_parts(self._records.where, parts, _columns(columns), skip_bad=self.skip_bad)
 
     def places(self, spark: SparkSession, sources: Sequence[str] | None = None) -> DataFrame:
         """Partition and offset of each record that is kept; of these sources, if any are named."""
         from kafka_assignors.history._spark_columns import KEPT  # noqa: PLC0415 - needs Spark
 
-        rows = self.rows(spark, self.files(sources=sources), ("type", "key", "partition", "offset"))
+        files = [file for file in self.files() if sources is None or file.values["source"] in sources]
+        rows = self.rows(spark, files, ("type", "key", "partition", "offset"))
         return rows.where(KEPT).select("partition", "offset")
 
     def read(
@@ -260,19 +230,9 @@ class Archive:
             groups: Patterns of groups' names, such as "orders-*"; all groups if there are none. With
                 patterns, records whose key names no group are left out.
         """
-        from kafka_assignors.history._spark_columns import selected  # noqa: PLC0415 - needs Spark
-
-        rows = self.rows(spark, self.files(since=since, until=until), ARCHIVE.names)
-        return selected(rows, since, until, groups)
-
-    def files_before(self, since: datetime, until: datetime | None) -> list[DataFile]:
-        """The files that may have what groups of KIP-848 begin with at `since`.
-
-        There are none if there is no such group from then on.
-        """
-        if not any(map(may_be_modern, self.files(since=since, until=until))):
-            return []
-        return [file for file in self.files(until=since) if may_be_modern(file)]
+        selection = Selection(since=since, until=until, groups=groups, every_record=True)
+        source = self.source(spark, files=self.files_of(selection))
+        return Source(source.rows, partial(_selected, read=source.read, selection=selection)).frame(ARCHIVE)
 
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""
@@ -320,18 +280,11 @@ class Archive:
         if not isinstance(rows, Source):
             from kafka_assignors.history._spark_columns import in_days  # noqa: PLC0415 - needs Spark
 
-            rows = source_of_rows(in_days(rows, _DAYS_AT_ONCE), ARCHIVE)
+            rows = source_of_rows(in_days(rows, limits.DAYS_AT_ONCE), ARCHIVE)
         number = (self._records.transaction(_APPENDS) or 0) + 1
-        files = files_of_batch(self._records.where, self._records.version + 1)
-        written = write_files(rows.rows, files, partial(write_days, source=source, read=rows.read))
-        added = placed(written.files)
-        check_written(self._records.where, added)
-        try:
-            self._records.commit(add=added, transactions={**told, _APPENDS: number})
-        except ConflictError:  # of others nobody knows whether it was done
-            self._records.where.remove([file.path for file in added])
-            raise
-        return counts_of(tuple(one) for some in written.told for one in some)
+        added, tallies = write_batch(self._records, rows, source)
+        self._records.commit(add=added, transactions={**told, _APPENDS: number})
+        return counts_of(map(tuple, tallies))
 
     @staticmethod
     def read_to(ends: Mapping[int, int]) -> dict[str, int]:
@@ -354,12 +307,17 @@ class Archive:
         """
         listed = {topic.topic: topic for topic in topics}
         while True:
-            known = self.topics()
-            changed = _changed(listed, {one.topic: one[1:3] for one in known})
+            known = {one.topic: one for one in self.topics()}
+            changed: list[LogTopic | SeenTopic] = [
+                topic for topic in listed.values() if known.get(topic.topic, ())[:3] != topic
+            ]
+            gone = (one for one in known.values() if one.partitions and one.topic not in listed)
+            changed += [one._replace(partitions=0) for one in gone]
             if not changed:
                 return 0
             # After all before, though a clock was set back: else it would be no news the next time.
-            seen = max([datetime.now(UTC), *(one.seen + timedelta(microseconds=1) for one in known[-1:])])
+            later = (one.seen + timedelta(microseconds=1) for one in known.values())
+            seen = max([datetime.now(UTC), *later])
             rows = [{**topic._asdict(), "seen": seen} for topic in changed]
             number = (self._topics.transaction(_CHANGES) or 0) + 1
             with TaskFiles(self._topics.where, f"{seen:%Y%m%dT%H%M%S}-{uuid4().hex}") as files:
@@ -381,41 +339,61 @@ def _columns(names: Sequence[str]) -> pa.Schema:
     return pa.schema([ARCHIVED.field(name) for name in names])
 
 
+def _selected(batches: Iterator[Any], *, read: Read, selection: Selection) -> Iterator[Any]:
+    chosen = selection.in_time(read(batches))
+    if not selection.groups:
+        return chosen
+    is_meant = meant(selection.groups)
+    return (
+        rows.filter(pa.array([is_meant(group_of(key)) for key in rows["key"].to_pylist()], pa.bool_()))
+        for rows in chosen
+    )
+
+
 def may_be_modern(file: DataFile) -> bool:
     """Whether a file may have records of KIP-848, by what its log says of it."""
     return any(file.may_have("type", kind) for kind in KIP848_TYPES)
 
 
 def _may_have(file: DataFile, since: datetime | None, until: datetime | None) -> bool:
-    """Whether a file may have records of a time, by its day and by what its log says of it."""
+    """Whether a file may have records of a time, by what its log says of it, or else by its day."""
     day = date.fromisoformat(file.values["day"])
-    first, last = file.least.get("timestamp"), file.greatest.get("timestamp")
-    if since is not None and (day < in_utc(since).date() or (last is not None and last < in_utc(since))):
-        return False
-    if until is None:
-        return True
-    return not (day > in_utc(until).date() or (first is not None and first >= in_utc(until)))
+    first = file.least.get("timestamp", datetime.combine(day, time.min, UTC))
+    last = file.greatest.get("timestamp", datetime.combine(day, time.max, UTC))
+    return (since is None or last >= in_utc(since)) and (until is None or first < in_utc(until))
 
 
-def files_of_batch(where: Place, number: int, name: str = "") -> Callable[[str], TaskFiles]:
-    """Makes the files of tasks; by their names, batches come one after another as they were added."""
-    return partial(_files_of_task, where=where, prefix=f"{name}{number:08d}")
+def write_batch(
+    log: Log, rows: Source, source: str | None = None, name: str = ""
+) -> tuple[list[DataFile], list[Any]]:
+    """Have tasks write files that are to be committed; what is in them, for `counts_of`.
 
-
-def _files_of_task(name: str, *, where: Place, prefix: str) -> TaskFiles:
-    return TaskFiles(where, f"{prefix}-{name}", compression="zstd")
+    By their names, batches come one after another as they were added.
+    """
+    files = partial(TaskFiles, log.where, compression="zstd")
+    task = partial(write_days, source=source, read=rows.read)
+    done = run_tasks(rows.rows, task, files, f"{name}{log.version + 1:08d}-")
+    added = [file for some in done.files.values() for file in some]
+    with asking(f"look for files of {log.where}"):
+        found = log.where.files().get_file_info([file.path for file in added])
+    # Until their commit they are nobody's to a clean-up.
+    if gone := [info.path for info in found if not info.is_file]:
+        raise StoreError(
+            f"{log.where / gone[0]} was deleted before it could be committed: a clean-up took it for a file"
+            " of a killed command. Nothing was committed: run this again, and give history maintain a"
+            " --retention that is longer than this takes"
+        )
+    return added, done.rows
 
 
 def write_days(
-    files: TaskFiles, batches: Iterator[Any], *, read: Read, source: str | None = None
+    batches: Iterator[Any], files: TaskFiles | None, *, read: Read, source: str | None = None
 ) -> list[Any]:
-    """Write each day's rows to a file of its own; a task's work.
+    """Write each day's rows to a file of its own; a task's work. What they are, for `counts_of`.
 
     Rows are in schema ARCHIVE, or ARCHIVED if there is no `source`.
-
-    Returns:
-        What they are; see `counts_of`.
     """
+    assert files is not None  # noqa: S101 - they are given
     found: list[Any] = []
 
     def tallied() -> Iterator[Any]:
@@ -423,30 +401,10 @@ def write_days(
             found.extend(tally(batch))
             yield batch
 
-    for unit in units(tallied(), _ROW_GROUP):
+    for unit in units(tallied(), limits.ROW_GROUP):
         days = pc.cast(unit["timestamp"], pa.date32())
         sources = pa.repeat(source, unit.num_rows) if source is not None else unit["source"]
         for name, day in sorted({*zip(sources.to_pylist(), days.to_pylist(), strict=True)}):
             here = pc.and_(pc.equal(days, pa.scalar(day)), pc.equal(sources, name))
             files.write_group(f"source={name}/day={day}", unit.select(ARCHIVE.names).filter(here))
     return found
-
-
-def placed(files: Mapping[str, Iterable[DataFile]]) -> list[DataFile]:
-    """Files that tasks wrote, with what the names of their folders say."""
-    return [
-        file._replace(values=dict(part.split("=", 1) for part in folder.split("/")))
-        for folder, some in files.items()
-        for file in some
-    ]
-
-
-def _changed(listed: Mapping[str, LogTopic], known: Mapping[str, tuple[str, int]]) -> list[LogTopic]:
-    from kafka_assignors.history._log import LogTopic  # noqa: PLC0415 - brings the Kafka client
-
-    changed = [topic for topic in listed.values() if known.get(topic.topic) != topic[1:3]]
-    return changed + [
-        LogTopic(topic=name, topic_id=topic_id, partitions=0)
-        for name, (topic_id, partitions) in known.items()
-        if name not in listed and partitions
-    ]

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.history._schemas import ARCHIVED, TOPICS
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._store.places import WrongPlaceError
-from kafka_assignors.history._store.sets import TableSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pyarrow as pa
-
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.location import Location
 
 FORMAT: Final = 2
 """The format of archives that is written here; others are refused."""
@@ -34,7 +30,6 @@ OURS: Final = {
 """By table, what it says of itself. These are there if the making of an archive was ended before its
 description was written."""
 
-PARTITIONED: Final = ("source", "day")
 _PROPERTY: Final = "kafka_assignors."
 _LOG: Final = f"{GROUPS_TOPIC}-"
 
@@ -59,6 +54,24 @@ class Description:
     partitions: int | None = None
     topic_id: str | None = None
 
+    def check(self, where: Location, cluster_id: str, partitions: int, topic_id: str) -> None:
+        """Make sure that an archive is of this cluster and topic, as far as is known."""
+        if self.cluster_id not in {None, cluster_id}:
+            raise WrongArchiveError(
+                f"{where} is an archive of cluster {self.cluster_id}, not of {cluster_id}: name another"
+                " folder for this cluster"
+            )
+        again = "it was created again; name another folder"
+        if topic_id and self.topic_id not in {None, topic_id}:
+            raise WrongArchiveError(
+                f"{where} is of a {self.topic} with the id {self.topic_id}, which now has {topic_id}: {again}"
+            )
+        if partitions < (self.partitions or 0):
+            raise WrongArchiveError(
+                f"{where} is of a {self.topic} with {self.partitions} partitions, which now has"
+                f" {partitions}: {again}"
+            )
+
     def properties(self) -> dict[str, str]:
         """As properties of a table."""
         return {f"{_PROPERTY}{name}": str(value) for name, value in asdict(self).items() if value is not None}
@@ -66,37 +79,30 @@ class Description:
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Description:
         """Of the properties of a table."""
-        partitions = properties.get(f"{_PROPERTY}partitions")
-        return cls(
-            cluster_id=properties.get(f"{_PROPERTY}cluster_id"),
-            topic=properties.get(f"{_PROPERTY}topic", GROUPS_TOPIC),
-            partitions=None if partitions is None else int(partitions),
-            topic_id=properties.get(f"{_PROPERTY}topic_id"),
-        )
+        found: dict[str, Any] = {
+            field.name: properties[f"{_PROPERTY}{field.name}"]
+            for field in fields(cls)
+            if f"{_PROPERTY}{field.name}" in properties
+        }
+        if "partitions" in found:
+            found["partitions"] = int(found["partitions"])
+        return cls(**found)
 
 
-def make_empty(where: Place) -> None:
+def make_empty(where: Location) -> None:
     """Make the tables of an archive, empty; those that somebody else has just made will do."""
     for name, schema, partitioned, properties in (
-        (RECORDS, ARCHIVED, PARTITIONED, Description().properties()),
+        (RECORDS, ARCHIVED, ("source", "day"), Description().properties()),
         (TOPICS_NOTED, TOPICS, (), {}),
     ):
         with suppress(ConflictError):
             Log.create(
-                where / name,
-                schema,
-                partition_by=partitioned,
-                description=OURS[name],
-                properties=properties,
+                where / name, schema, partition_by=partitioned, description=OURS[name], properties=properties
             )
 
 
-def check_format(where: Place) -> None:
-    """Make sure that there is an archive of the present format.
-
-    Raises:
-        WrongArchiveError: There is none.
-    """
+def check_format(where: Location) -> None:
+    """Make sure that there is an archive of the present format."""
     text = where.read_text(DESCRIPTION)
     if text is None:
         where.names()  # a bucket that is not there is the store's error
@@ -119,19 +125,7 @@ def check_format(where: Place) -> None:
         )
 
 
-def tables_beside(where: Place, manifest: str, schemas: Mapping[str, pa.Schema]) -> TableSet:
-    """Tables made of an archive, to be replaced; see `TableSet`. They are never in an archive.
-
-    Raises:
-        WrongPlaceError: The place is an archive, or there is something else where the tables are to be.
-        StoreError: The store does not let them be read.
-    """
-    if where.read_text(DESCRIPTION) is not None:
-        raise WrongPlaceError(f"{where} is an archive, and its tables go elsewhere: name another folder")
-    return TableSet(where, manifest, schemas)
-
-
-def describe(where: Place) -> None:
+def describe(where: Location) -> None:
     """Write archive.json: from then on there is an archive of the present format."""
     where.write_text(DESCRIPTION, f"{json.dumps({'format': FORMAT})}\n")
 

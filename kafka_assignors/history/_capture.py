@@ -12,13 +12,14 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import TOPIC_SOURCE
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._counts import Counts
@@ -34,14 +35,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._store.reading import Source
-
-MAX_RECORDS: Final = 2_000_000
-"""How many offsets a batch has by default: some seconds of work on one machine."""
-
-INTERVAL_SECONDS: Final = 60.0
-"""How often a continuous capture writes a batch by default."""
-
-_TOPICS_SECONDS: Final = 600.0  # how often a continuous capture looks for new topics
 
 
 class CaptureError(KafkaAssignorsError, RuntimeError):
@@ -83,9 +76,9 @@ def capture(
     archive: Archive,
     *,
     once: bool = True,
-    interval: float = INTERVAL_SECONDS,
+    interval: float = limits.INTERVAL_SECONDS,
     settings: Mapping[str, Any] | None = None,
-    max_records: int = MAX_RECORDS,
+    max_records: int = limits.MAX_RECORDS,
     watch: Callable[[Captured], None] | None = None,
 ) -> Captured:
     """Capture what there is of `__consumer_offsets`, or what is new since the last time.
@@ -164,49 +157,36 @@ class _Job:
         return [one for one in found if one.end > one.start]
 
     def look_again(self, admin: Admin) -> None:
-        """Look where the log ends now, and from time to time for topics.
-
-        Raises:
-            ArchiveBusyError: Another capture is writing into the archive.
-            WrongArchiveError: The cluster is another, or its topic was created again.
-            ClusterError: The cluster does not answer.
-        """
+        """Look where the log ends now, and from time to time for topics."""
         self._refresh()  # of an old version, files of dumps may be deleted that a batch has to read
         bounds = read_bounds(self._client)
         _check_same(self._archive, admin, bounds)
         self._bounds = bounds
-        if time.monotonic() > self._looked + _TOPICS_SECONDS:
+        if time.monotonic() > self._looked + limits.TOPICS_SECONDS:
             self._looked = time.monotonic()
             self._archive.add_topics(read_topics(admin))
 
     def write_batch(self, left: Sequence[Stretch]) -> None:
-        """Write the next batch of what is left.
-
-        Raises:
-            ArchiveBusyError: Another capture has written it.
-            CaptureError: Something failed.
-        """
-        start = {one.partition: one.start for one in left}
-        ends = advance(start, {one.partition: one.end for one in left}, self._max_records)
-        source = source_of_log(self._spark, self._client, start, ends)
+        """Write the next batch of what is left."""
+        batch = advance(left, self._max_records)
+        ends = self._archive.read_to({one.partition: one.end for one in batch})
         try:
-            counts = self._archive.append(
-                self._without_dumps(source), TOPIC_SOURCE, self._archive.read_to(ends)
-            )
+            rows = self._without_dumps(source_of_log(self._spark, self._client, batch))
+            counts = self._archive.append(rows, TOPIC_SOURCE, ends)
         except ConflictError:
             self._refresh()
             return  # an import was faster: the same again, without what that has added
         except (PySparkException, Py4JError) as error:
             raise CaptureError(reason(str(error))) from error
-        done = sum(end - start[number] for number, end in ends.items())
-        firsts = {number: first for number, (first, _) in self._bounds.items()}
-        lost = sum(max(0, min(end, firsts[number]) - start[number]) for number, end in ends.items())
+        firsts = ((one, self._bounds[one.partition][0]) for one in batch)
+        lost = sum(max(0, min(one.end, first) - one.start) for one, first in firsts)
+        before = self.captured
         self.captured = replace(
-            self.captured,
-            offsets=self.captured.offsets + done,
-            batches=self.captured.batches + 1,
-            counts=self.captured.counts + counts,
-            lost=self.captured.lost + lost,
+            before,
+            offsets=before.offsets + sum(one.end - one.start for one in batch),
+            batches=before.batches + 1,
+            counts=before.counts + counts,
+            lost=before.lost + lost,
         )
 
     def _refresh(self) -> None:

@@ -20,10 +20,10 @@ from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZ
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors.history._counts import Counts
-from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
+from kafka_assignors.history._schemas import KEPT_TYPES
 from kafka_assignors.history._spark_columns import day_of
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import ConflictError
-from kafka_assignors.history._store.places import place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +79,7 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
         WrongDumpError: It is not there, lacks a column, or has lines that are no records.
         StoreError: The archive cannot be written.
     """
-    dump = place(path).local
+    dump = locate(path).local
     if dump is None:
         raise WrongDumpError(f"{path} is no folder of this machine: dumps are read from there")
     files = dump_files(dump)
@@ -88,12 +88,12 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
     if not archive.has(source):
         _check(records, dump, files)
     records = records.drop("raw").dropDuplicates(["partition", "offset"])
-    kept, others = _kept(records), records.where(~_is_kept())
+    is_kept = F.col("type").isin(-1, *KEPT_TYPES)
+    kept, others = records.where(is_kept).withColumn("count", F.lit(1)), _counted(records.where(~is_kept))
     while not archive.has(source):
         new = kept.join(archive.places(spark), ["partition", "offset"], "left_anti")
-        rows = new.withColumn("count", F.lit(1)).select(*ARCHIVE.names)
         try:
-            counts = archive.append(rows.unionByName(_counted(others)), source, archive.imported(source))
+            counts = archive.append(new.unionByName(others), source, archive.imported(source))
         except ConflictError:
             archive.refresh()  # a capture has added some of these, perhaps
         else:
@@ -119,11 +119,9 @@ def _records(spark: SparkSession, dump: Path, files: list[Path]) -> DataFrame:
         rows = reader.json(names)
     if missing := [name for name in _COLUMNS if name not in rows.columns]:
         raise WrongDumpError(f"{dump} has no column {', '.join(missing)}: it has {', '.join(rows.columns)}")
-    key, value = _bytes(rows, "key", dump), _bytes(rows, "value", dump)
+    key, value, time = _bytes(rows, "key", dump), _bytes(rows, "value", dump), _time(rows, dump)
     epoch = F.col("leader_epoch") if "leader_epoch" in rows.columns else F.lit(None)
-    time = _time(rows, dump)
-    partition = F.expr("try_cast(partition AS int)")
-    offset = F.expr("try_cast(offset AS bigint)")
+    partition, offset = F.expr("try_cast(partition AS int)"), F.expr("try_cast(offset AS bigint)")
     whole = (
         partition.isNotNull()
         & offset.isNotNull()
@@ -135,16 +133,17 @@ def _records(spark: SparkSession, dump: Path, files: list[Path]) -> DataFrame:
     if not parquet:
         whole = whole & F.col("line").isNull()
         shown = F.coalesce(F.col("line"), shown)
-    return rows.select(
-        _type(key).cast("smallint").alias("type"),
-        key.alias("key"),
-        value.alias("value"),
-        partition.alias("partition"),
-        offset.alias("offset"),
-        time.alias("timestamp"),
-        epoch.cast("int").alias("leader_epoch"),
-        F.when(~whole, shown).alias("raw"),
-    )
+    columns = {
+        "type": _type(key).cast("smallint"),
+        "key": key,
+        "value": value,
+        "partition": partition,
+        "offset": offset,
+        "timestamp": time,
+        "leader_epoch": epoch.cast("int"),
+        "raw": F.when(~whole, shown),
+    }
+    return rows.select(*(column.alias(name) for name, column in columns.items()))
 
 
 def _bytes(rows: DataFrame, name: str, dump: Path) -> Column:
@@ -159,19 +158,15 @@ def _bytes(rows: DataFrame, name: str, dump: Path) -> Column:
 def _time(rows: DataFrame, dump: Path) -> Column:
     """When a record was written; null if there is no such time, as of microseconds taken for milliseconds."""
     kind = rows.schema["timestamp"].dataType
-    column = F.col("timestamp")
-    if isinstance(kind, TimestampType):
-        time = column
-    elif isinstance(kind, TimestampNTZType):
-        time = F.to_utc_timestamp(column.cast("timestamp"), F.current_timezone())
+    time = F.col("timestamp")
+    if isinstance(kind, TimestampNTZType):
+        time = F.to_utc_timestamp(time.cast("timestamp"), F.current_timezone())
     elif isinstance(kind, IntegralType):
-        time = _of_millis(column.cast("bigint"))
+        time = _of_millis(time.cast("bigint"))
     elif isinstance(kind, StringType):
-        time = F.coalesce(
-            _of_millis(F.expr("try_cast(timestamp AS bigint)")),
-            F.expr("try_cast(timestamp AS timestamp)"),
-        )
-    else:
+        millis, text = F.expr("try_cast(timestamp AS bigint)"), F.expr("try_cast(timestamp AS timestamp)")
+        time = F.coalesce(_of_millis(millis), text)
+    elif not isinstance(kind, TimestampType):
         raise WrongDumpError(f"{dump}: timestamp is {kind.simpleString()}, neither a time nor milliseconds")
     return F.when(F.unix_millis(time).between(FIRST_MS, LAST_MS), time)
 
@@ -185,14 +180,6 @@ def _type(key: Column) -> Column:
     return F.when((F.length(key) >= 2) & (number <= 0x7FFF), number).otherwise(-1)  # noqa: PLR2004 - an int16
 
 
-def _is_kept() -> Column:
-    return F.col("type").isin(-1, *KEPT_TYPES)
-
-
-def _kept(records: DataFrame) -> DataFrame:
-    return records.where(_is_kept()).dropDuplicates(["partition", "offset"])
-
-
 def _counted(others: DataFrame) -> DataFrame:
     """One row for each type, partition and day."""
     counted = others.groupBy("type", "partition", day_of(F.col("timestamp")).alias("day")).agg(
@@ -200,17 +187,8 @@ def _counted(others: DataFrame) -> DataFrame:
         F.max("offset").alias("offset"),
         F.max_by("timestamp", "offset").alias("timestamp"),
     )
-    nothing = F.lit(None)
-    return counted.select(
-        "type",
-        "count",
-        nothing.cast("binary").alias("key"),
-        nothing.cast("binary").alias("value"),
-        "partition",
-        "offset",
-        "timestamp",
-        nothing.cast("int").alias("leader_epoch"),
-    )
+    nothing = {name: F.lit(None) for name in ("key", "value", "leader_epoch")}
+    return counted.drop("day").withColumns(nothing)
 
 
 def _check(records: DataFrame, dump: Path, files: list[Path]) -> None:
@@ -234,17 +212,12 @@ def _has_something(file: Path) -> bool:
 
 
 def dump_files(dump: Path) -> list[Path]:
-    """The files of a dump, all of Parquet or all of JSON.
-
-    Raises:
-        WrongDumpError: There are none, or there are such that would be left out.
-    """
+    """The files of a dump, all of Parquet or all of JSON, and none that would be left out."""
     files = [dump] if dump.is_file() else _files_below(dump)
-    for file in files:
-        if file.name.startswith((".", "_")):
-            raise WrongDumpError(
-                f"Spark does not read {file}, as its name begins with {file.name[0]}: rename it"
-            )
+    if hidden := [file for file in files if file.name.startswith((".", "_"))]:
+        raise WrongDumpError(
+            f"Spark does not read {hidden[0]}, as its name begins with {hidden[0].name[0]}: rename it"
+        )
     return files
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -16,16 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors.history._records import COLUMNS, ORDER, SELECTED, UNIT, EachGroup, Outcome
-from kafka_assignors.history._store.writing import TaskFiles
+from kafka_assignors.history._records import COLUMNS, ORDER, SELECTED, UNIT, EachGroup
+from kafka_assignors.history._store.writing import TaskFiles, run_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._records import GroupTask, Selection, Task
+    from kafka_assignors.history._records import GroupTask, Selection
+    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.writing import Outcome, Task
 
 SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
@@ -74,7 +74,7 @@ class Engine(ABC):
         selection: Selection,
         task: GroupTask,
         *,
-        where: Place | None = None,
+        where: Location | None = None,
     ) -> Outcome:
         """Call a function with the records of each group.
 
@@ -98,13 +98,9 @@ class Engine(ABC):
         selection: Selection,
         task: Task,
         *,
-        where: Place | None = None,
-        wide: frozenset[str] = frozenset(),
+        where: Location | None = None,
     ) -> Outcome:
-        """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `ORDER`.
-
-        Tables with many rows for each record are `wide`; see `TaskFiles`.
-        """
+        """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `ORDER`."""
 
     @abstractmethod
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
@@ -118,24 +114,19 @@ class _LocalEngine(Engine):
         selection: Selection,
         task: Task,
         *,
-        where: Place | None = None,
-        wide: frozenset[str] = frozenset(),
+        where: Location | None = None,
     ) -> Outcome:
-        batches = _in_order(_all_of(archive, selection))
-        opened = nullcontext() if where is None else TaskFiles(where, f"part-{uuid4().hex}", wide=wide)
-        with opened as files:
-            rows = [*task(batches, files)]
-        written = {} if files is None else files.written
-        return Outcome(rows=rows, files={table: [file] for table, file in written.items()})
+        files = None if where is None else TaskFiles(where, f"part-{uuid4().hex}")
+        return run_task(_in_order(_all_of(archive, selection)), task, files)
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
-        return Outcome(rows=[*task(archive.batches(archive.files(), columns), None)])
+        return run_task(archive.batches(archive.files(), columns), task, None)
 
 
 def _all_of(archive: Archive, selection: Selection) -> Any:
     parts: list[Any] = []
     size = 0
-    for part in selection.of(archive.batches(selection.files(archive), COLUMNS)):
+    for part in selection.of(archive.batches(archive.files_of(selection), COLUMNS)):
         parts.append(part)
         size += part.nbytes
         if size > _ROOM:
@@ -162,13 +153,12 @@ class _SparkEngine(Engine):
         selection: Selection,
         task: Task,
         *,
-        where: Place | None = None,
-        wide: frozenset[str] = frozenset(),
+        where: Location | None = None,
     ) -> Outcome:
         from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
 
         with _spark.running_spark(self._master, self._doing) as spark:
-            return _spark.map_sorted(spark, archive, selection, task, where=where, wide=wide)
+            return _spark.map_sorted(spark, archive, selection, task, where=where)
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         from kafka_assignors.history import _spark  # noqa: PLC0415 - as above
@@ -189,16 +179,15 @@ class _FittingEngine(Engine):
         selection: Selection,
         task: Task,
         *,
-        where: Place | None = None,
-        wide: frozenset[str] = frozenset(),
+        where: Location | None = None,
     ) -> Outcome:
-        if self._is_small(selection.files(archive)):
+        if self._is_small(archive.files_of(selection)):
             try:
-                return Engine.local().map_sorted(archive, selection, task, where=where, wide=wide)
+                return Engine.local().map_sorted(archive, selection, task, where=where)
             except TooLargeError:
                 pass
         spark = Engine.spark(self._master, doing=self._doing)
-        return spark.map_sorted(archive, selection, task, where=where, wide=wide)
+        return spark.map_sorted(archive, selection, task, where=where)
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         fits = self._is_small(archive.files())

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kafka_assignors._common.times import moment
 from kafka_assignors.history._arrow import as_numpy
 from kafka_assignors.history._counts import counts_of, tally
@@ -78,15 +76,14 @@ def info(
     """
     count = partial(_count, selection=Selection(since=since, until=until, groups=groups, every_record=True))
     engine = engine or Engine.fitting(doing="counting")
-    rows = engine.map_rows(archive, ("source", "type", "count", "key", "timestamp"), count).rows
-    tallies = [row[1:] for row in rows if row[0] == "tally"]
-    found = [row[1:] for row in rows if row[0] == "group"]
+    columns = ("source", "type", "count", "key", "timestamp")
+    tallies: Counter[tuple[Any, ...]] = Counter()
     records: Counter[str] = Counter()
-    for group, count_of, _, _ in found:
-        if group is not None:
-            records[group] += count_of
-    first = min((since_us for _, _, since_us, _ in found), default=None)
-    last = max((until_us for _, _, _, until_us in found), default=None)
+    times: list[int] = []
+    for of_sources, of_groups, of_times in engine.map_rows(archive, columns, count).rows:
+        tallies.update({(source, kind, kept): number for source, kind, kept, number in of_sources})
+        records.update(of_groups)
+        times += of_times
     files, known = archive.files(), archive.description
     return ArchiveInfo(
         archive=archive.where.uri,
@@ -98,40 +95,33 @@ def info(
         partitions=known.partitions,
         topics=len({topic.topic for topic in archive.topics()}),
         sources={
-            name: counts_of(tuple(one[1:]) for one in tallies if one[0] == name)
-            for name in sorted({one[0] for one in tallies})
+            name: counts_of((*one[1:], number) for one, number in tallies.items() if one[0] == name)
+            for name in sorted({source for source, _, _ in tallies})
         },
-        since=None if first is None else moment(first),
-        until=None if last is None else moment(last),
+        since=moment(min(times)) if times else None,
+        until=moment(max(times)) if times else None,
         groups=dict(sorted(records.items(), key=lambda one: (-one[1], one[0]))),
     )
 
 
 def _count(batches: Iterator[Any], _: object, *, selection: Selection) -> Iterator[tuple[Any, ...]]:
-    """Of each source and type how many records there are; of each group, how many and of what time."""
-    counted: Counter[tuple[Any, ...]] = Counter()
+    """Of each source and type how many records there are; of each group how many; the first and last time."""
+    sources: Counter[tuple[Any, ...]] = Counter()
+    groups: Counter[str] = Counter()
+    times: list[int] = []
     is_meant = meant(selection.groups)
 
     def tallied() -> Iterator[Any]:
         for batch in batches:
             if batch.num_rows:
                 source = batch["source"][0].as_py()
-                counted.update({(source, kind, kept): count for kind, kept, count in tally(batch)})
+                sources.update({(source, kind, kept): count for kind, kept, count in tally(batch)})
             yield batch
 
     for rows in selection.in_time(tallied()):
-        yield from (("group", *one) for one in _groups_of(rows) if is_meant(one[0]))
-    yield from (("tally", *one, count) for one, count in counted.items())
-
-
-def _groups_of(rows: Any) -> Iterator[tuple[str | None, int, int, int]]:
-    """Of each key its group, how many records, and when the first and the last were written."""
-    keys = rows["key"].dictionary_encode(null_encoding="encode")
-    of_key = as_numpy(keys.indices)
-    times = as_numpy(rows["timestamp"])
-    order = np.argsort(of_key, kind="stable")
-    begins = np.flatnonzero(np.diff(of_key[order], prepend=-1))
-    first, last = (by.reduceat(times[order], begins) for by in (np.minimum, np.maximum))
-    counts = np.diff(begins, append=len(order))
-    names = map(group_of, keys.dictionary.to_pylist())
-    return zip(names, counts.tolist(), first.tolist(), last.tolist(), strict=True)
+        timed = zip(rows["key"].to_pylist(), as_numpy(rows["timestamp"]).tolist(), strict=True)
+        chosen = [(group, time_us) for key, time_us in timed if is_meant(group := group_of(key))]
+        groups.update(group for group, _ in chosen if group is not None)
+        times += [time_us for _, time_us in chosen]
+        times = [min(times), max(times)] if times else []
+    yield [(*one, count) for one, count in sources.items()], groups, times

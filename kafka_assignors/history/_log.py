@@ -23,13 +23,7 @@ _NO_ID: Final = uuid_text(UUID(int=0))
 
 
 class LogTopic(NamedTuple):
-    """A topic of the cluster.
-
-    Attributes:
-        topic: Its name.
-        topic_id: Its id, as Java prints a Uuid; empty of brokers before 2.8, which have none.
-        partitions: How many it has.
-    """
+    """A topic of the cluster; its id is as Java prints a Uuid, and empty of brokers before 2.8."""
 
     topic: str
     topic_id: str
@@ -39,11 +33,8 @@ class LogTopic(NamedTuple):
 def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
     """The first offset of each partition of the offsets topic, and the end of its log.
 
-    Args:
-        settings: Of the client, in kafka-python's spelling, with `bootstrap_servers`.
-
-    Raises:
-        ClusterError: There is no such topic yet, the client may not read it, or no broker answers.
+    Settings are in kafka-python's spelling, with `bootstrap_servers`. If there is no such topic yet, or the
+    client may not read it, that is a ClusterError.
     """
     try:
         client: Any = KafkaConsumer(
@@ -66,21 +57,8 @@ def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
     return {log.partition: (firsts[log], ends[log]) for log in sorted(logs)}
 
 
-def read_topics(admin: Admin) -> list[LogTopic]:
-    """The topics that the client may see, internal ones included, by name."""
-    return _described(admin)
-
-
-def read_topic_id(admin: Admin) -> str:
-    """The id of the offsets topic; empty if it has none, as before Kafka 2.8 or at an older metadata version.
-
-    Offsets alone do not show that it was created again, if it has grown beyond where it was before.
-    """
-    topic_id = next((topic.topic_id for topic in _described(admin, [GROUPS_TOPIC])), "")
-    return "" if topic_id == _NO_ID else topic_id
-
-
-def _described(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]:
+def read_topics(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]:
+    """The topics that the client may see, by name, internal ones included; or only some."""
     return sorted(
         LogTopic(
             topic["name"],
@@ -90,3 +68,12 @@ def _described(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]:
         for topic in admin.ask(lambda client: client.describe_topics(topics))
         if not topic["error_code"]
     )
+
+
+def read_topic_id(admin: Admin) -> str:
+    """The id of the offsets topic; empty if it has none, as before Kafka 2.8 or at an older metadata version.
+
+    Offsets alone do not show that it was created again, if it has grown beyond where it was before.
+    """
+    topic_id = next((topic.topic_id for topic in read_topics(admin, [GROUPS_TOPIC])), "")
+    return "" if topic_id == _NO_ID else topic_id

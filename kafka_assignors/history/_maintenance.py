@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors.history._archive import files_of_batch, may_be_modern, placed, write_days
+from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._archive import may_be_modern, write_batch
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
 from kafka_assignors.history._spark_columns import newest
 from kafka_assignors.history._store.log import ConflictError
-from kafka_assignors.history._store.reading import find_damaged, frame_of_files, source_of_rows
-from kafka_assignors.history._store.writing import check_written, write_files
+from kafka_assignors.history._store.reading import find_damaged, source_of_files, source_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,18 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._store.log import DataFile, Log
+    from kafka_assignors.history._store.log import DataFile
 
-RETENTION: Final = timedelta(days=7)
-"""How long files stay by default that no version needs which is newer."""
-
-LEAST_RETENTION: Final = timedelta(hours=1)
-"""A batch that is being written has files that no version names yet: they must not be taken for left ones."""
-
-_LARGE: Final = 128 * 2**20
-"""Bytes of a file that is left as it is."""
-_AT_ONCE: Final = 2 * 2**30
-"""Bytes of files that are made few in one commit."""
 _LEFT: Final = "left"
 """What the names of files begin with that are left of days which are not kept."""
 _MAINTENANCE: Final = "maintenance"
@@ -52,16 +41,19 @@ class Maintenance:
     Attributes:
         compacted: By source and day, the files that become one or few.
         removed: The files of days that are not kept.
-        keeps: Whether some of their records stay, which KIP-848 groups begin with.
         deleted: The files that no version needs that is retained, as of before the rest.
         retention: For how long they are.
     """
 
     compacted: list[list[DataFile]] = field(default_factory=list)
     removed: list[DataFile] = field(default_factory=list)
-    keeps: bool = False
     deleted: list[str] = field(default_factory=list)
-    retention: timedelta = RETENTION
+    retention: timedelta = limits.RETENTION
+
+    @property
+    def keeps(self) -> bool:
+        """Whether some records of removed days stay, which KIP-848 groups begin with."""
+        return any(map(may_be_modern, self.removed))
 
     def to_json(self) -> dict[str, Any]:
         """For machines: files by their paths."""
@@ -73,7 +65,11 @@ class Maintenance:
 
 
 def plan_maintenance(
-    archive: Archive, *, keep: int | None = None, retention: timedelta = RETENTION, today: date | None = None
+    archive: Archive,
+    *,
+    keep: int | None = None,
+    retention: timedelta = limits.RETENTION,
+    today: date | None = None,
 ) -> Maintenance:
     """Work out what there is to do; nothing is changed.
 
@@ -87,23 +83,21 @@ def plan_maintenance(
         ValueError: The retention is too short to be safe.
         StoreError: The store does not let it be listed.
     """
-    if retention < LEAST_RETENTION:
+    if retention < limits.LEAST_RETENTION:
         raise ValueError(
             f"a retention of {retention} is too short: files of a batch that is being written could be"
-            f" deleted; the least is {LEAST_RETENTION}"
+            f" deleted; the least is {limits.LEAST_RETENTION}"
         )
-    records, topics = archive.logs
     last = (today or datetime.now(UTC).date()).toordinal()
-    first = None if keep is None else date.fromordinal(max(1, last - keep + 1))
-    old = [file for file in records.files() if first is not None and _day(file) < first]
-    gone = {file.path for file in old}
+    first = (date.min if keep is None else date.fromordinal(max(1, last - keep + 1))).isoformat()
+    files = archive.files()
+    old = [file for file in files if file.values["day"] < first]
     return Maintenance(
-        compacted=_small([file for file in records.files() if file.path not in gone]),
-        removed=[] if all(map(_is_left, old)) else old,
-        keeps=any(may_be_modern(file) for file in old),
+        compacted=_small([file for file in files if file.values["day"] >= first]),
+        removed=[] if all(f"/{_LEFT}" in file.path for file in old) else old,
         deleted=[
             f"{log.where}/{path}"
-            for log in (records, topics)
+            for log in archive.logs
             for path in log.vacuum(_hours(retention), dry_run=True)
         ],
         retention=retention,
@@ -125,13 +119,13 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
     """
     for log in archive.logs:  # before a commit that has a checkpoint made
         log.keep_removed(_hours(plan.retention))
-    modern = [file for file in plan.removed if may_be_modern(file)] if plan.keeps else []
+    modern = [file for file in plan.removed if may_be_modern(file)]
     bad: list[DataFile] = []
     compacted = plan.compacted
     if archive.skip_bad:
         # Before anything is replaced: of a file that is damaged in its midst, rows must not be there twice.
         read = [*modern, *(file for day in compacted for file in day)]
-        damaged = find_damaged(spark, archive.logs[0].where, read, ARCHIVED)
+        damaged = find_damaged(archive.logs[0].where, read, ARCHIVED)
         bad = [file for file in read if file.path in damaged]
         modern = [file for file in modern if file.path not in damaged]
         good = [[file for file in day if file.path not in damaged] for day in compacted]
@@ -142,8 +136,7 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
             rows = _rows(spark, archive, modern)
             kept = newest(rows.where(rows["type"].isin(*KIP848_TYPES)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
-    for some in _chunks(compacted):
-        files = [file for day in some for file in day]
+    for files in _chunks(compacted):
         _replace(archive, files, _rows(spark, archive, files), is_new=False)
     for log in archive.logs:
         log.vacuum(_hours(plan.retention), dry_run=False)
@@ -153,7 +146,7 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
 
 def _rows(spark: SparkSession, archive: Archive, files: Sequence[DataFile]) -> DataFrame:
     """All rows of files; what is not read here is not there afterwards, so that nothing is passed over."""
-    return frame_of_files(spark, archive.logs[0].where, files, ARCHIVED)
+    return source_of_files(spark, archive.logs[0].where, files, ARCHIVED).frame(ARCHIVED)
 
 
 def _replace(
@@ -166,27 +159,21 @@ def _replace(
         ordered = rows.repartition("source", "day").sortWithinPartitions(
             "source", "day", "partition", "offset"
         )
-        source = source_of_rows(ordered, ARCHIVED)
-        files = files_of_batch(records.where, records.version + 1, name)
-        added = placed(write_files(source.rows, files, partial(write_days, read=source.read)).files)
-        check_written(records.where, added)
+        added, _ = write_batch(records, source_of_rows(ordered, ARCHIVED), name=name)
     number = (records.transaction(_MAINTENANCE) or 0) + 1
+    busy = ArchiveBusyError(
+        f"somebody else is maintaining {archive.where}: what was done before stays, the rest can be done"
+        " again"
+    )
+    records.refresh()
+    # Another engine may have compacted the table, which gives our transaction no number.
+    if not {file.path for file in records.files()}.issuperset(file.path for file in old):
+        records.where.remove([file.path for file in added])
+        raise busy
     try:
-        records.refresh()
-        _check_there(records, old)
         records.commit(add=added, remove=old, transactions={_MAINTENANCE: number}, is_new=is_new)
     except ConflictError as error:
-        records.where.remove([file.path for file in added])
-        raise ArchiveBusyError(
-            f"somebody else is maintaining {archive.where}: what was done before stays, the rest can be done"
-            " again"
-        ) from error
-
-
-def _check_there(log: Log, files: Sequence[DataFile]) -> None:
-    """Another engine may have compacted the table, which gives our transaction no number."""
-    if not {file.path for file in log.files()}.issuperset(file.path for file in files):
-        raise ConflictError(f"files of {log.where} are gone that others were made of")
+        raise busy from error
 
 
 def _hours(retention: timedelta) -> int:
@@ -195,32 +182,16 @@ def _hours(retention: timedelta) -> int:
 
 def _small(files: Sequence[DataFile]) -> list[list[DataFile]]:
     """By source and day, the files that are worth being made one."""
-    small = sorted((file for file in files if file.size < _LARGE), key=_part)
+    small = sorted((file for file in files if file.size < limits.LARGE_FILE), key=_part)
     return [some for _, group in groupby(small, _part) if len(some := list(group)) > 1]
 
 
-def _chunks(days: Sequence[list[DataFile]]) -> Iterator[list[list[DataFile]]]:
-    """Days to be done together."""
-    some: list[list[DataFile]] = []
-    size = 0
-    for day in days:
-        some.append(day)
-        size += sum(file.size for file in day)
-        if size >= _AT_ONCE:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+def _chunks(days: Sequence[list[DataFile]]) -> Iterator[list[DataFile]]:
+    """Files of days that are done together."""
+    ends = accumulate(sum(file.size for file in day) for day in days)
+    for _, some in groupby(zip(ends, days, strict=True), lambda one: one[0] // limits.COMPACTED_AT_ONCE):
+        yield [file for _, day in some for file in day]
 
 
 def _part(file: DataFile) -> tuple[str, str]:
     return file.values["source"], file.values["day"]
-
-
-def _day(file: DataFile) -> date:
-    return date.fromisoformat(file.values["day"])
-
-
-def _is_left(file: DataFile) -> bool:
-    """Whether a file is what was kept of a day before."""
-    return file.path.rpartition("/")[2].startswith(_LEFT)

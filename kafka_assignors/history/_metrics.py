@@ -16,7 +16,7 @@ from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from kafka_assignors.history._snapshots import SnapshotReader, safe_snapshots
-from kafka_assignors.history._store.places import place
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._tables.replaced import replacing
 from kafka_assignors.history.report._model import GroupSummary
 
@@ -75,7 +75,7 @@ def metrics(
         SparkError: Spark failed.
     """
     selection = Selection(since=since, until=until, groups=groups)
-    where = None if out is None else place(out, options)
+    where = None if out is None else locate(out, options)
     with nullcontext() if where is None else replacing(where, MANIFEST, SCHEMAS) as new:
         topics, names = seen_and_names(archive.topics())
         task = partial(measure_group, topics=topics, topic_names=names)

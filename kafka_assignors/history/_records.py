@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -28,15 +28,11 @@ from kafka_assignors.history._schemas import ARCHIVE, KIP848_TYPES, TIME
 from kafka_assignors.history._store.writing import units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
-    from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.writing import TaskFiles
-
-    Task = Callable[[Iterator[Any], TaskFiles | None], Iterator[Any]]
 
 UNIT: Final = 4 * 2**20
 """Bytes of rows that are filtered, or sorted out, at once."""
@@ -77,13 +73,6 @@ class Selection:
     until: datetime | None = None
     groups: Sequence[str] = ()
     every_record: bool = False
-
-    def files(self, archive: Archive) -> list[DataFile]:
-        """The files that may have such records."""
-        files = archive.files(since=self.since, until=self.until)
-        if self.since is not None and not self.every_record:
-            files += archive.files_before(self.since, self.until)
-        return [*{file.path: file for file in files}.values()]
 
     @property
     def since_us(self) -> int | None:
@@ -206,16 +195,3 @@ class EachGroup:
                 with no_garbage_collection():
                     found = [*self.task(group, chain([first], records), files)]
                 yield from found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What tasks found.
-
-    Attributes:
-        rows: Their rows, as JSON has them; those of a group are one task's, and in order.
-        files: By table, the files that they wrote.
-    """
-
-    rows: list[Any]
-    files: Mapping[str, list[DataFile]] = field(default_factory=dict)

@@ -51,6 +51,8 @@ _LOCAL_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     # As many as a small machine keeps busy; adaptive execution makes fewer of them where there is little.
     "spark.sql.shuffle.partitions": "16",
+    # Workers may be started elsewhere than in the folder from which this package was imported.
+    "spark.executorEnv.PYTHONPATH": str(Path(kafka_assignors.__file__).resolve().parent.parent),
 }
 
 
@@ -85,27 +87,24 @@ def spark_session(
         builder = builder.master(chosen)
     wanted: dict[str, bool | float | int | str | None] = {
         **_SETTINGS,
-        **(_local_settings() if local else {}),
+        **(_LOCAL_SETTINGS if local else {}),
         **(settings or {}),
     }
     if submitted:
         return builder.config(map=wanted).getOrCreate()
-    folder = _folder()
+    folder = Path(tempfile.mkdtemp(prefix="kafka-assignors-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     logging = folder / "log4j2.properties"
     logging.write_text(_LOGGING, encoding="utf-8")
     option = f"-Dlog4j2.configurationFile={logging.as_uri()}"
     wanted["spark.driver.extraJavaOptions"] = f"{option} {wanted.get('spark.driver.extraJavaOptions', '')}"
-    with _environment(_variables(folder, local=local)):
+    with _environment(folder, local=local):
         return builder.config(map=wanted).getOrCreate()
 
 
-def _local_settings() -> dict[str, str]:
-    # Workers may be started elsewhere than in the folder from which this package was imported.
-    root = str(Path(kafka_assignors.__file__).resolve().parent.parent)
-    return {**_LOCAL_SETTINGS, "spark.executorEnv.PYTHONPATH": root}
-
-
-def _variables(folder: Path, *, local: bool) -> dict[str, str]:
+@contextmanager
+def _environment(folder: Path, *, local: bool) -> Iterator[None]:
+    """The variables that Spark starts with, for that time."""
     variables = {} if sys.platform == "win32" else {"JAVA_HOME": str(make_java_home(find_java(), folder))}
     if local:
         # Without an address, Spark looks up the machine's name, which can take seconds; without a Python,
@@ -114,19 +113,6 @@ def _variables(folder: Path, *, local: bool) -> dict[str, str]:
             "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
             "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
         }
-    return variables
-
-
-def _folder() -> Path:
-    """A folder that stays until Python ends."""
-    folder = tempfile.mkdtemp(prefix="kafka-assignors-spark-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """These variables for the time in which Spark starts."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -12,9 +12,8 @@ again.
 
 from __future__ import annotations
 
-import heapq
 from functools import partial
-from operator import itemgetter
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -24,24 +23,20 @@ from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.finding import GROUPS_TOPIC
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._counts import NO_TYPE
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
-from kafka_assignors.history._store.reading import Source
+from kafka_assignors.history._store.reading import source_of_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
+    from kafka_assignors.history._store.reading import Source
+
 _KEPT: Final = frozenset(number.to_bytes(2, "big") for number in KEPT_TYPES)
 _TYPE_BYTES: Final = 2
-_AT_ONCE: Final = 10_000  # records
-_OFFSETS_EACH: Final = 100_000
-"""Offsets that are worth a task."""
-_TASKS_EACH: Final = 2  # one after another, so that one that takes longer is made up for
-_CONSUME_SECONDS: Final = 0.1
-_PATIENCE_SECONDS: Final = 60.0
-
 # A fetch and what is read ahead of Spark are the memory that a task takes; each task has one partition.
 _CONSUMER: Final = {
     "group.id": "kafka-assignors-history",  # wanted by the library; the group is never joined
@@ -70,17 +65,17 @@ class Stretch(NamedTuple):
     end: int
 
 
-def source_of_log(
-    spark: SparkSession, settings: Mapping[str, Any], start: Mapping[int, int], ends: Mapping[int, int]
-) -> Source:
-    """The records of a part of each partition, in schema ARCHIVE, which the tasks read from the brokers.
+def source_of_log(spark: SparkSession, settings: Mapping[str, Any], stretches: Sequence[Stretch]) -> Source:
+    """The records of parts of the log, in schema ARCHIVE, which the tasks read from the brokers.
 
-    Settings are in kafka-python's spelling, with `bootstrap_servers`. Partitions without a start begin at 0.
+    Settings are in kafka-python's spelling, with `bootstrap_servers`.
     """
-    stretches = [Stretch(number, start.get(number, 0), end) for number, end in ends.items()]
-    shared = shares([one for one in stretches if one.end > one.start], spark.sparkContext.defaultParallelism)
-    numbers = spark.range(0, len(shared), 1, max(1, len(shared)))
-    return Source(numbers, partial(_read_numbered, settings=dict(settings), shared=shared))
+    shared = shares(stretches, spark.sparkContext.defaultParallelism)
+    return source_of_shares(spark, shared, partial(_read_share, settings=dict(settings)))
+
+
+def _read_share(share: Sequence[Stretch], *, settings: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+    return chain.from_iterable(read_stretch(settings, stretch) for stretch in share)
 
 
 def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
@@ -89,47 +84,30 @@ def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
     Each task writes a file for each day: of a minute's records one file is enough.
     """
     offsets = sum(one.end - one.start for one in stretches)
-    count = min(len(stretches), _TASKS_EACH * tasks, -(-offsets // _OFFSETS_EACH))
-    heap: list[tuple[int, int, list[Stretch]]] = [(0, number, []) for number in range(count)]
+    count = min(len(stretches), limits.TASKS_A_CORE * tasks, -(-offsets // limits.OFFSETS_A_TASK))
+    found: list[list[Stretch]] = [[] for _ in range(count)]
+    taken = [0] * count
     for one in sorted(stretches, key=lambda one: one.start - one.end):
-        taken, number, some = heapq.heappop(heap)
-        some.append(one)
-        heapq.heappush(heap, (taken + one.end - one.start, number, some))
-    return [sorted(some) for _, _, some in sorted(heap, key=itemgetter(1))]
+        least = taken.index(min(taken))
+        found[least].append(one)
+        taken[least] += one.end - one.start
+    return [*map(sorted, found)]
 
 
-def _read_numbered(
-    batches: Iterator[Any], *, settings: Mapping[str, Any], shared: Sequence[Sequence[Stretch]]
-) -> Iterator[Any]:
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            for stretch in shared[number]:
-                yield from read_stretch(settings, stretch)
+def advance(left: Sequence[Stretch], at_most: int) -> list[Stretch]:
+    """The next batch of what is left, with about so many offsets: the same share of each partition.
 
-
-def advance(start: Mapping[int, int], ends: Mapping[int, int], at_most: int | None) -> dict[int, int]:
-    """The end of the next batch: each partition's share of it is that of what it has left.
-
-    Partitions that have anything left advance by one at the least, so that all get to their ends. The batch
-    has about `at_most` offsets.
+    Each advances by one at the least, so that all get to their ends.
     """
-    left = {number: max(0, end - start.get(number, 0)) for number, end in ends.items()}
-    total = sum(left.values())
-    if at_most is None or total <= at_most:
-        return {number: start.get(number, 0) + count for number, count in left.items()}
-    return {
-        number: start.get(number, 0) + min(count, -(-at_most * count // total))
-        for number, count in left.items()
-    }
+    total = sum(one.end - one.start for one in left)
+    at_once = min(at_most, total)
+    return [one._replace(end=one.start - (-at_once * (one.end - one.start) // total)) for one in left]
 
 
 def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.RecordBatch]:
-    """The rows of a part of the log.
+    """The rows of a part of the log, of which compaction may have removed some.
 
-    Offsets that are not there any more are no error: compaction removed them.
-
-    Raises:
-        StuckPartitionError: The broker does not let it be read, or nothing came for a minute.
+    If the broker does not let it be read, or nothing came for a minute, that is a StuckPartitionError.
     """
     # Imported where it runs: Spark sends this module to its workers.
     from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415
@@ -152,10 +130,10 @@ def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.R
 
 def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.RecordBatch]:
     position = stretch.start
-    deadline = Deadline(_PATIENCE_SECONDS)
+    deadline = Deadline(limits.PATIENCE_SECONDS)
     while position < stretch.end:
         messages = []
-        for message in client.consume(_AT_ONCE, _CONSUME_SECONDS):
+        for message in client.consume(limits.CONSUMED_AT_ONCE, limits.CONSUME_SECONDS):
             offset = message.offset()
             if message.error() is not None:
                 position = _after(message, stretch, position, troubles)
@@ -164,13 +142,13 @@ def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.
             if stretch.start <= offset < stretch.end:
                 messages.append(message)
         if messages:
-            deadline = Deadline(_PATIENCE_SECONDS)
+            deadline = Deadline(limits.PATIENCE_SECONDS)
             yield to_rows(messages, stretch.partition)
         elif deadline.passed:
             because = f": {troubles[-1]}" if troubles else ""
             raise StuckPartitionError(
-                f"{GROUPS_TOPIC}-{stretch.partition} gave nothing for {_PATIENCE_SECONDS:.0f} s at offset"
-                f" {position}, before {stretch.end}{because}"
+                f"{GROUPS_TOPIC}-{stretch.partition} gave nothing for {limits.PATIENCE_SECONDS:.0f} s at"
+                f" offset {position}, before {stretch.end}{because}"
             )
 
 
@@ -199,20 +177,20 @@ def to_rows(messages: Sequence[Any], partition: int) -> pa.RecordBatch:
         key = message.key()
         kind = b"" if key is None else key[:_TYPE_BYTES]
         if kind in _KEPT:
-            rows.append((int.from_bytes(kind, "big"), 1, key, message.value(), *_place(message, partition)))
+            rows.append((int.from_bytes(kind, "big"), 1, key, message.value(), *_where(message, partition)))
         elif len(kind) < _TYPE_BYTES or kind[0] & 0x80:
-            rows.append((NO_TYPE, 1, key, message.value(), *_place(message, partition)))
+            rows.append((NO_TYPE, 1, key, message.value(), *_where(message, partition)))
         else:
             others[kind] = others.get(kind, (0, None))[0] + 1, message
     for kind, (count, last) in others.items():
-        rows.append((int.from_bytes(kind, "big"), count, None, None, *_place(last, partition)))
+        rows.append((int.from_bytes(kind, "big"), count, None, None, *_where(last, partition)))
     columns = zip(*rows, strict=True)
     return pa.RecordBatch.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, ARCHIVE, strict=True)], schema=ARCHIVE
     )
 
 
-def _place(message: Any, partition: int) -> tuple[int, int, int, int | None]:
+def _where(message: Any, partition: int) -> tuple[int, int, int, int | None]:
     """Partition, offset, time and leader epoch."""
     epoch = message.leader_epoch()
     # Whoever writes sets the time. One without a day must not keep what comes after it out of the archive.

@@ -1,11 +1,10 @@
-"""What an engine has Spark's tasks do."""
+"""What an engine has Spark's tasks do, and how far they are."""
 
 from __future__ import annotations
 
 import threading
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JError
@@ -13,21 +12,23 @@ from pyspark.errors import PySparkException
 
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history._capture import reason
-from kafka_assignors.history._records import ORDER, SELECTED, Outcome, SparkError
+from kafka_assignors.history._records import ORDER, SELECTED, SparkError
 from kafka_assignors.history._session import spark_session
-from kafka_assignors.history._spark_schema import spark_schema
-from kafka_assignors.history._store.writing import TaskFiles, write_files
+from kafka_assignors.history._store.reading import spark_schema
+from kafka_assignors.history._store.writing import TaskFiles, run_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from rich.console import Console
 
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._records import Selection, Task
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._capture import Captured
+    from kafka_assignors.history._records import Selection
+    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.reading import Read
+    from kafka_assignors.history._store.writing import Outcome, Task
 
 _LOOK_SECONDS: Final = 0.3
 _TASKS_A_CORE: Final = 4
@@ -39,45 +40,30 @@ def map_sorted(
     selection: Selection,
     task: Task,
     *,
-    where: Place | None,
-    wide: frozenset[str],
+    where: Location | None,
 ) -> Outcome:
     """See `Engine.map_sorted`."""
-    source = archive.source(spark, files=selection.files(archive))
+    source = archive.source(spark, files=archive.files_of(selection))
     select = partial(_selected, read=source.read, selection=selection)
     selected = source.rows.mapInArrow(select, spark_schema(SELECTED))
     # Left to itself, Spark goes by bytes, and makes fewer tasks than there is work for.
     tasks = _TASKS_A_CORE * spark.sparkContext.defaultParallelism
     ordered = selected.repartition(tasks, "group").sortWithinPartitions(*ORDER)
-    return _outcome(ordered, task, where, wide)
+    return run_tasks(ordered, task, None if where is None else partial(TaskFiles, where))
 
 
 def map_rows(spark: SparkSession, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
     """See `Engine.map_rows`."""
     source = archive.source(spark, columns)
-    return _outcome(source.rows, partial(_of_rows, read=source.read, task=task), None, frozenset())
+    return run_tasks(source.rows, partial(_of_rows, read=source.read, task=task), None)
 
 
 def _selected(batches: Iterator[Any], *, read: Read, selection: Selection) -> Iterator[Any]:
     return selection.of(read(batches))
 
 
-def _of_rows(batches: Iterator[Any], files: TaskFiles | None, *, read: Read, task: Task) -> Iterator[Any]:
+def _of_rows(batches: Iterator[Any], files: TaskFiles | None, *, read: Read, task: Task) -> Iterable[Any]:
     return task(read(batches), files)
-
-
-def _outcome(rows: DataFrame, task: Task, where: Place | None, wide: frozenset[str]) -> Outcome:
-    files = _no_files if where is None else partial(TaskFiles, where, wide=wide)
-    written = write_files(rows, files, partial(_listed, task=task))
-    return Outcome(rows=[row for of_task in written.told for row in of_task], files=written.files)
-
-
-def _no_files(_: str) -> Any:
-    return nullcontext(SimpleNamespace(written={}, write=None))
-
-
-def _listed(files: Any, batches: Iterator[Any], *, task: Task) -> list[Any]:
-    return [*task(batches, files if isinstance(files, TaskFiles) else None)]
 
 
 @contextmanager
@@ -126,3 +112,19 @@ def show_jobs(spark: SparkSession, what: str, console: Console | None = None) ->
         finally:
             done.set()
             thread.join()
+
+
+@contextmanager
+def show_capture(console: Console | None = None) -> Iterator[Callable[[Captured], None]]:
+    """A bar for a capture, on stderr by default; gives what `capture` takes as `watch`."""
+    with progress_bar(console, transient=True) as bar:
+        task = bar.add_task("reading __consumer_offsets", total=None)
+
+        def watch(captured: Captured) -> None:
+            counts = captured.counts
+            text = f"{counts.kept.total():,} records kept, {counts.counted.total():,} counted; offsets"
+            # Groups write while they are captured: there may be more than there were.
+            total = max(captured.total, captured.offsets)
+            bar.update(task, description=text, completed=captured.offsets, total=total)
+
+        yield watch

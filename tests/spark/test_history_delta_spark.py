@@ -18,9 +18,9 @@ from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._metrics import SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.places import place
-from kafka_assignors.history._store.reading import frame_of_files
+from kafka_assignors.history._store.reading import source_of_files
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.testing._brokers.jars import fetch_jars
 from tests.support.archives import counted
@@ -82,8 +82,10 @@ def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSes
     expected = {f"{home}/archive/records": archive.rows(spark).toArrow()}
     expected |= {f"{home}/tables/{name}": read_table(f"{home}/tables", name).read_all() for name in TABLES}
     for name, schema in SCHEMAS.items():
-        log = Log(place(f"{home}/metrics/{name}"))
-        expected[str(log.where)] = frame_of_files(spark, log.where, log.files(), schema).toArrow()
+        log = Log(locate(f"{home}/metrics/{name}"))
+        expected[str(log.where)] = (
+            source_of_files(spark, log.where, log.files(), schema).frame(schema).toArrow()
+        )
 
     out = tmp_path / "rows"
     subprocess.run(

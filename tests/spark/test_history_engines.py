@@ -17,11 +17,11 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.places import place
-from kafka_assignors.history._store.reading import frame_of_files
-from kafka_assignors.history._store.sets import read_set
+from kafka_assignors.history._store.reading import source_of_files
 from kafka_assignors.history._tables.job import make_tables, read_table
+from kafka_assignors.history._tables.replaced import read_set
 from tests.support.archives import counted, group, member, row
 from tests.support.kinds import ROOT
 from tests.support.small_archives import DAY, add, generation, kip848_dump
@@ -94,9 +94,9 @@ def rows_of(spark: SparkSession, where: str, name: str, options: dict[str, str])
         return rows_in(Archive(f"{where}/archive", options).rows(spark))
     if kind == "tables":
         return read_table(f"{where}/tables", table, options).read_all().to_pylist()  # type: ignore[no-any-return]
-    versions, _ = read_set(place(f"{where}/metrics", options), MANIFEST)
-    log = Log(place(f"{where}/metrics/{table}", options), versions[table])
-    return rows_in(frame_of_files(spark, log.where, log.files(), SCHEMAS[table]))
+    versions, _ = read_set(locate(f"{where}/metrics", options), MANIFEST)
+    log = Log(locate(f"{where}/metrics/{table}", options), versions[table])
+    return rows_in(source_of_files(spark, log.where, log.files(), SCHEMAS[table]).frame(SCHEMAS[table]))
 
 
 EMPTY = {"tables/claims", "tables/rejected"}

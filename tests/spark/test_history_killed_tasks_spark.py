@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.processes import below
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._store.places import StoreError, place
+from kafka_assignors.history._store.location import StoreError, locate
 from tests.support.kinds import ROOT
 from tests.support.object_store import Fault
 from tests.support.small_archives import DAY, add, generation, offsets, opened, said_by
@@ -169,7 +169,7 @@ def test_a_full_disk_ends_a_batch_and_with_room_it_goes_on(
     else:
         said = said_by(lambda: add(spark, opened(archive), [generation(3, 2, "a")]))
         assert re.match(f"StoreError: cannot write {full}", said), said
-        assert len(place(f"{archive.where}/records/source=topic/day=2026-01-01").names()) == 1
+        assert len(locate(f"{archive.where}/records/source=topic/day=2026-01-01").names()) == 1
     found = opened(archive)
     assert (offsets(found.read(spark)), found.frontier()) == ([0, 1], {0: 2})
     filler.unlink()
@@ -190,4 +190,4 @@ def test_a_batch_that_fills_a_disk_leaves_nothing_there(spark: SparkSession, dis
         ": [Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device"
     )
     assert shutil.disk_usage(disk).free == free
-    assert len(place(disk / "archive/records/source=topic/day=2026-01-01").names()) == 1
+    assert len(locate(disk / "archive/records/source=topic/day=2026-01-01").names()) == 1

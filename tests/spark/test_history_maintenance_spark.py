@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_assignors._cli.main import main
-from kafka_assignors.history._archive import Archive, placed
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import ARCHIVED
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import CleanedUpError, read_parts, whole
 from kafka_assignors.history._store.writing import TaskFiles
 from kafka_assignors.history._tables.job import make_tables, read_table
@@ -112,7 +112,7 @@ def test_a_file_that_is_deleted_amid_its_rows_is_read_whole_or_told_as_cleaned_u
                 for at in range(64)
             ]
             files.write_group(day, batch_of(rows))
-    (long,) = placed({day: files.written.values()})
+    (long,) = files.written.values()
     log.commit(add=[long])
     batches = read_parts(log.where, [whole(long)], ARCHIVED)
     assert next(batches)["offset"].to_pylist() == [*range(64)]
@@ -130,7 +130,7 @@ def test_a_table_whose_files_are_deleted_while_it_is_read_is_told_as_cleaned_up(
     make_tables(archive, out, options=options)
     rows = read_table(out, "generations", options)
     make_tables(archive, out, options=options)
-    Log(place(f"{out}/generations", options)).vacuum(0, dry_run=False)
+    Log(locate(f"{out}/generations", options)).vacuum(0, dry_run=False)
     with pytest.raises(CleanedUpError, match=f"cannot read {out}/generations/"):
         rows.read_all()
 

@@ -23,19 +23,20 @@ from benchmarks.processes import below
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import WrongArchiveError, tables_beside
+from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
+from kafka_assignors.history._limits import LEAST_RETENTION
 from kafka_assignors.history._log import LogTopic
-from kafka_assignors.history._maintenance import LEAST_RETENTION, maintain, plan_maintenance
+from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
+from kafka_assignors.history._store.location import StoreError, WrongPlaceError, locate
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._store.places import StoreError, WrongPlaceError, place
-from kafka_assignors.history._store.reading import frame_of_files
-from kafka_assignors.history._store.sets import read_set
+from kafka_assignors.history._store.reading import source_of_files
 from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
+from kafka_assignors.history._tables.replaced import read_set, replacing
 from tests.support.archives import BEGAN, counted
 from tests.support.kinds import ROOT
 from tests.support.object_store import Fault, busy, denied, expired, full
@@ -110,10 +111,10 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
         for name in ("records", "generations", "moves", "assignments")
     }
     metrics(archive, f"{home}/metrics", options=options)
-    where = place(f"{again}/metrics", options)
+    where = locate(f"{again}/metrics", options)
     versions, _ = read_set(where, MANIFEST)
     told["metrics"] = {
-        name: plain(frame_of_files(spark, log.where, log.files(), SCHEMAS[name]))
+        name: plain(source_of_files(spark, log.where, log.files(), SCHEMAS[name]).frame(SCHEMAS[name]))
         for name in SCHEMAS
         for log in [Log(where / name, versions[name])]
     }
@@ -307,13 +308,14 @@ def test_a_place_without_an_archive_is_named(home: str, object_store: ObjectStor
 
 
 def test_what_others_have_in_a_store_is_no_place_for_tables(home: str, object_store: ObjectStore) -> None:
-    where = place(home, object_store.options)
+    where = locate(home, object_store.options)
     where.write_text("topics/2025/a.txt", "mine")
     with pytest.raises(WrongPlaceError, match=f"{home}/topics has files of others, such as 2025"):
         Archive.create(home, object_store.options)
     where.write_text("groups/a.txt", "mine")
-    with pytest.raises(WrongPlaceError, match=rf"{home}/groups has files of others, such as a\.txt"):
-        tables_beside(where, MANIFEST, SCHEMAS)
+    refused = pytest.raises(WrongPlaceError, match=rf"{home}/groups has files of others, such as a\.txt")
+    with refused, replacing(where, MANIFEST, SCHEMAS):
+        pass
     assert sorted(where.names()) == ["groups", "topics"]
 
 
@@ -477,7 +479,7 @@ add(spark_session("local[1]"), Archive(sys.argv[1]), [generation(3, 2, "a")])
     found = opened(archive)
     done = ([0, 1, 2], {0: 3}) if HELD[point].done else ([0, 1], {0: 2})
     assert (offsets(found.read(spark)), found.frontier()) == done
-    day = place(f"{archive.where}/records/source=topic/day=2026-01-01", archive.where.options)
+    day = locate(f"{archive.where}/records/source=topic/day=2026-01-01", archive.where.options)
     assert len(day.names()) == len(found.files()) + (point == "its commit")  # what it wrote
     if not HELD[point].done:
         add(spark, found, [generation(3, 2, "a")])
@@ -511,7 +513,7 @@ def test_of_two_writers_at_once_one_is_told(spark: SparkSession, archive: Archiv
         add(spark, late, [generation(3, 2, "a")])
     found = opened(archive)
     assert offsets(found.read(spark)) == [0, 1, 2]
-    day = place(f"{archive.where}/records/source=topic/day=2026-01-01", archive.where.options)
+    day = locate(f"{archive.where}/records/source=topic/day=2026-01-01", archive.where.options)
     assert len(day.names()) == len(found.files()) == 2
     late.refresh()
     add(spark, late, [generation(4, 3, "a")])
@@ -606,8 +608,11 @@ def test_tables_whose_making_fails_leave_those_before(
         make_tables(archive, out, options=options)
     assert read_counts(out, options) == made
     for name in TABLES:
-        newest = Log(place(f"{out}/{name}", options))
-        assert frame_of_files(spark, newest.where, newest.files(), TABLES[name]).count() >= made.rows[name]
+        newest = Log(locate(f"{out}/{name}", options))
+        assert (
+            source_of_files(spark, newest.where, newest.files(), TABLES[name]).frame(TABLES[name]).count()
+            >= made.rows[name]
+        )
         assert read_table(out, name, options).read_all().num_rows == made.rows[name]
     again = make_tables(archive, out, options=options)
     assert (again.read, read_table(out, "records", options).read_all().num_rows) == (3, 3)

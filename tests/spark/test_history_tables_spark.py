@@ -26,8 +26,7 @@ from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.history._store import reading
-from kafka_assignors.history._store.reading import in_schema
-from kafka_assignors.history._store.sets import NoTablesError, TablesBusyError
+from kafka_assignors.history._store.reading import _in_schema
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.job import (
     MANIFEST,
@@ -37,6 +36,7 @@ from kafka_assignors.history._tables.job import (
     read_counts,
     read_table,
 )
+from kafka_assignors.history._tables.replaced import NoTablesError, TablesBusyError
 from tests.support.archives import batch_of, counted, group, member, random_records, row, time_of
 from tests.support.delta_tables import rows_of, versions_of
 from tests.support.offsets_topic import WRITTEN
@@ -460,4 +460,4 @@ def test_archive_rows_are_read_in_any_schema_that_spark_makes_of_them() -> None:
         ],
         names=[*reversed(ARCHIVE.names)],
     )
-    assert in_schema(other, ARCHIVE).equals(batch)
+    assert [*_in_schema(iter([other]), schema=ARCHIVE)] == [batch]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from kafka_assignors.history._store.places import place
+from kafka_assignors.history._store.location import locate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ def rows_of(
     """
     delta = DeltaTable(str(table), storage_options=dict(options or {}))
     assert [field.name for field in delta.schema().fields] == schema.names
-    files = place(table, options).files()
+    files = locate(table, options).files()
     rows = []
     for path in pa.table(delta.get_add_actions())["path"].to_pylist():
         with files.open_input_file(path) as opened, pq.ParquetFile(opened) as file:

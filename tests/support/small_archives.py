@@ -16,7 +16,7 @@ from kafka_assignors.history._capture import reason
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE
-from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._store.reading import spark_schema
 from tests.support.archives import group, member, row
 from tests.support.kip848_log import Log, two_come
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, files_of_batch, placed, write_days
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, write_days
+from kafka_assignors.history._store.writing import TaskFiles
 from tests.support.archives import batch_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,6 @@ def add_batch(archive: Archive, *units: Any) -> None:
 def write_batch(archive: Archive, *units: Any) -> list[DataFile]:
     """Write the files of a batch, and commit nothing; see `add_batch`."""
     records, _ = archive.logs
-    with files_of_batch(records.where, records.version + 1)("part") as files:
-        write_days(files, iter(units), read=iter, source=TOPIC_SOURCE)
-    return placed({folder: [file] for folder, file in files.written.items()})
+    with TaskFiles(records.where, f"{records.version + 1:08d}-part", compression="zstd") as files:
+        write_days(iter(units), files, read=iter, source=TOPIC_SOURCE)
+    return [*files.written.values()]

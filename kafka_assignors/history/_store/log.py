@@ -24,12 +24,12 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._arrow import rows_of
-from kafka_assignors.history._store.places import StoreError, WrongPlaceError, asking
+from kafka_assignors.history._store.location import StoreError, WrongPlaceError, asking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.location import Location
 
 _CONFIGURATION: Final = {
     "delta.checkpointInterval": "20",
@@ -57,22 +57,16 @@ class NoTableError(KafkaAssignorsError, LookupError):
 
 
 class DataFile(NamedTuple):
-    """A Parquet file of a table.
-
-    Attributes:
-        path: Where it is, relative to the table.
-        size: In bytes.
-        rows: How many there are in it; None if that is not known.
-        values: Of the columns that the table is partitioned by, which are not in the file.
-        least: By column, no value in the file is less; columns that nothing is known of are not there.
-        greatest: By column, no value in the file is greater.
-    """
+    """A Parquet file of a table; its path is relative to the table, its size in bytes."""
 
     path: str
     size: int
     rows: int | None = None
+    """None if that is not known."""
     values: Mapping[str, str] = {}
+    """Of the columns that the table is partitioned by, which are not in the file."""
     least: Mapping[str, Any] = {}
+    """By column, no value in the file is less; columns that nothing is known of are not there."""
     greatest: Mapping[str, Any] = {}
 
     def may_have(self, column: str, value: Any) -> bool:
@@ -81,41 +75,39 @@ class DataFile(NamedTuple):
 
 
 class Log:
-    """The log of a table, read up to a version: the newest by default. Later commits are not seen.
+    """The log of a table, read up to a version: the newest by default. Later commits are not seen."""
 
-    Raises:
-        NoTableError: There is none.
-        WrongPlaceError: Another program has given it features that this cannot read.
-        StoreError: The store does not let it be read.
-    """
-
-    def __init__(self, where: Place, version: int | None = None) -> None:
+    def __init__(self, where: Location, version: int | None = None) -> None:
         self.where = where
         try:
             with asking(f"read the log of {where}"):
                 self._table = DeltaTable(where.escaped, version, storage_options=dict(where.options))
         except TableNotFoundError as error:
             raise NoTableError(f"there is no table at {where}") from error
-        self._check_protocol()
+        self._look()
+
+    def _look(self) -> None:
+        needed = self._table.protocol()
+        if needed.min_reader_version > _READER:
+            features = ", ".join(sorted(needed.reader_features or ())) or "column mapping"
+            raise WrongPlaceError(
+                f"{self.where} cannot be read: another program has given the table features ({features}) that"
+                " this package does not know. Drop them there (ALTER TABLE ... DROP FEATURE)"
+            )
         self._files: list[DataFile] | None = None
         self._transactions: dict[str, int | None] = {}
 
     @classmethod
     def create(
         cls,
-        where: Place,
+        where: Location,
         schema: pa.Schema,
         *,
         partition_by: Sequence[str] = (),
         description: str,
         properties: Mapping[str, str] | None = None,
     ) -> Self:
-        """Make a table without rows; columns that it is partitioned by are in the names of folders.
-
-        Raises:
-            ConflictError: There is one.
-            StoreError: The store does not let it be made.
-        """
+        """Make a table without rows, unless there is one (ConflictError)."""
         try:
             with asking(f"make a table at {where}"):
                 if where.local is not None:
@@ -136,56 +128,30 @@ class Log:
         return cls(where)
 
     @classmethod
-    def owned(cls, where: Place, description: str, left: str = "") -> Self | None:
+    def owned(cls, where: Location, description: str, left: str = "") -> Self | None:
         """A table of this package at a place; None if nothing of others is there either.
 
         A clean-up deletes all files of a table's folder that the table does without. So no table may be made
-        in a folder that has files of others, nor within another table's.
-
-        Args:
-            where: Where to look.
-            description: What `create` says of such a table.
-            left: Expression for the names of files of runs that were ended before they made the table.
-
-        Raises:
-            WrongPlaceError: Something else is there.
-            StoreError: The store does not let it be read.
+        in a folder that has files of others, nor within another table's. Names of files that match `left` are
+        of runs that were ended before they made the table.
         """
         try:
             log = cls(where)
         except NoTableError:
             _check_free(where, left)
             return None
-        if log.description != description:
+        described = log._table.metadata().description
+        if described != description:
             raise WrongPlaceError(
-                f"{where} is a table already, and another one ({log.description or 'without a description'}):"
+                f"{where} is a table already, and another one ({described or 'without a description'}):"
                 " name another folder"
             )
         return log
-
-    def _check_protocol(self) -> None:
-        needed = self._table.protocol()
-        if needed.min_reader_version > _READER:
-            features = ", ".join(sorted(needed.reader_features or ())) or "column mapping"
-            raise WrongPlaceError(
-                f"{self.where} cannot be read: another program has given the table features ({features}) that"
-                " this package does not know. Drop them there (ALTER TABLE ... DROP FEATURE)"
-            )
-
-    @property
-    def description(self) -> str | None:
-        """What is in it, in words."""
-        return self._table.metadata().description
 
     @property
     def version(self) -> int:
         """The version that is seen."""
         return int(self._table.version())
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns, in Arrow's terms."""
-        return pa.schema(self._table.schema())
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -207,17 +173,10 @@ class Log:
         return self._files
 
     def refresh(self) -> None:
-        """See the newest version.
-
-        Raises:
-            WrongPlaceError: Another program has given it features that this cannot read.
-            StoreError: The store does not let it be read.
-        """
+        """See the newest version."""
         with asking(f"read the log of {self.where}"):
             self._table.update_incremental()
-        self._check_protocol()
-        self._files = None
-        self._transactions = {}
+        self._look()
 
     def commit(
         self,
@@ -230,28 +189,20 @@ class Log:
         """Add files and remove others, all or nothing; then see the version that has them.
 
         What others have committed since the version that is seen stays. If it gave a number to a name that
-        this does, too, nothing is committed.
-
-        Args:
-            add: Files that are there.
-            remove: Files of the version that is seen. They stay where they are, for who reads an older one.
-            transactions: Names, and the numbers that they get with the commit.
-            is_new: Whether rows are added or removed; not if they are only in other files.
-
-        Raises:
-            ConflictError: See above.
-            StoreError: The store does not let it be done. It may be done for all that, if only the answer
-                was lost: the files must stay.
+        this does, too, nothing is committed (ConflictError), and the files to add are deleted. After a
+        StoreError it may be done for all that, if only the answer was lost: they must stay. Files of `remove`
+        stay for who reads an older version. Rows are not new if they are only in other files.
         """
         commit = uuid4().hex
         now = int(time.time() * 1000)
+        added = [*add]
         known, before = self._transactions, self.version
         try:
             with asking(f"commit to {self.where}"):
                 self._table.create_write_transaction(
                     [
                         *(RemoveAction(one.path, is_new, now, one.size, dict(one.values)) for one in remove),
-                        *(_added(one, now, is_new=is_new) for one in add),
+                        *(_added(one, now, is_new=is_new) for one in added),
                     ],
                     "append",
                     self._table.schema(),
@@ -264,6 +215,7 @@ class Log:
                 )
         except CommitFailedError as error:
             if not self._was_done(commit):
+                self.where.remove([file.path for file in added])
                 raise ConflictError(f"somebody else has committed to {self.where} meanwhile") from error
         self.refresh()
         if self.version == before + 1:  # nobody else has given numbers to names meanwhile
@@ -276,47 +228,31 @@ class Log:
             since = newest._table.history(newest.version - self.version)
         return any(one.get(_COMMIT) == commit for one in since)
 
-    def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Change properties of the table; then see the version that has them.
-
-        Raises:
-            ConflictError: Somebody else has changed them.
-            StoreError: The store does not let it be done.
-        """
-        try:
-            with asking(f"change the properties of {self.where}"):
-                self._table.alter.set_table_properties(dict(properties), raise_if_not_exists=False)
-        except CommitFailedError as error:
-            raise ConflictError(f"somebody else has changed the properties of {self.where}") from error
-        self.refresh()
+    def change_properties(self, changed: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        """Set properties to what comes of those that are there, until nothing does, whatever others set."""
+        while new := changed(self.properties):
+            with suppress(CommitFailedError), asking(f"change the properties of {self.where}"):
+                self._table.alter.set_table_properties(dict(new), raise_if_not_exists=False)
+            self.refresh()
 
     def keep_removed(self, hours: int) -> None:
-        """Have checkpoints name files that were removed for at least so long; see `vacuum`.
+        """Have checkpoints name files that were removed for at least so long.
 
         A checkpoint leaves older ones out. To a clean-up they are files that were never committed.
-
-        Raises:
-            StoreError: The store does not let it be done.
         """
-        while _named_for(self.properties.get(_REMOVED_NAMED, "interval 7 days")) < timedelta(hours=hours):
-            try:
-                self.set_properties({_REMOVED_NAMED: f"interval {hours} hours"})
-            except ConflictError:
-                self.refresh()
+
+        def longer(known: Mapping[str, str]) -> Mapping[str, str]:
+            is_long = _named_for(known.get(_REMOVED_NAMED, "interval 7 days")) >= timedelta(hours=hours)
+            return {} if is_long else {_REMOVED_NAMED: f"interval {hours} hours"}
+
+        self.change_properties(longer)
 
     def vacuum(self, hours: int, *, dry_run: bool) -> list[str]:
-        """Delete files that no version of the last hours has, and those that were never committed.
+        """Delete files that no version of the last hours has, or that were never committed; their paths.
 
-        The newest version is seen first: a file of it would count as never committed. Of more than a week,
-        see `keep_removed`.
-
-        Returns:
-            Their paths.
-
-        Raises:
-            StoreError: The store does not let them be listed or deleted.
+        Of more than a week, see `keep_removed`.
         """
-        self.refresh()
+        self.refresh()  # else a file of a newer version would count as never committed
         with asking(f"clean up {self.where}"):
             return list(
                 self._table.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=True)
@@ -329,7 +265,7 @@ class Log:
             self._table.cleanup_metadata()
 
 
-def _check_free(where: Place, left: str) -> None:
+def _check_free(where: Location, left: str) -> None:
     """Make sure that a table can be made at a place; see `Log.owned`."""
     ours = re.compile(f"{_FOLDER}|{left}")
     others = [name for name in where.names() if not ours.fullmatch(name)]

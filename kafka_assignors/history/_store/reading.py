@@ -8,38 +8,28 @@ from __future__ import annotations
 
 import errno
 import json
-import re
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._arrow import strings
-from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._store.location import StoreError, reason_of
 from kafka_assignors.history._store.log import Log, NoTableError
-from kafka_assignors.history._store.places import StoreError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
+    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.places import Place
 
     Read = Callable[[Iterator[Any]], Iterator[Any]]
-
-_LARGEST: Final = 128 * 2**20
-_SMALLEST: Final = 2 * 2**20
-"""Bytes of files that a task reads, what opening them costs among it."""
-_OPENING: Final = 2**20
-"""What it costs to open a file, in bytes that could be read: as with Spark, which counts more."""
-_TASKS_EACH: Final = 2
-"""Tasks one after another, so that one that takes longer than others is made up for."""
-_ROWS_AT_ONCE: Final = 64
-"""A batch of them takes no more than 64 times the largest record, which brokers hold below 1 MB or so."""
 
 
 class DamagedFileError(StoreError):
@@ -70,6 +60,13 @@ class Part(NamedTuple):
     shares: int = 1
 
 
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The same columns for Spark; times are `TimestampType`."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - archives are read without, too
+
+    return from_arrow_schema(schema.remove_metadata(), prefer_timestamp_ntz=False)
+
+
 def whole(file: DataFile) -> Part:
     """All of a file."""
     return Part(file.path, file.values)
@@ -77,91 +74,68 @@ def whole(file: DataFile) -> Part:
 
 def source_of_rows(rows: DataFrame, schema: pa.Schema) -> Source:
     """Rows that Spark has."""
-    return Source(rows.select(schema.names), partial(_as, schema=schema))
+    return Source(rows.select(schema.names), partial(_in_schema, schema=schema))
+
+
+def _in_schema(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
+    """Batches from Spark in a schema of ours: their times have the session's zone."""
+    for batch in batches:
+        arrays = [batch[field.name].cast(field.type) for field in schema]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def source_of_shares(
+    spark: SparkSession, shares: Sequence[Any], read: Callable[[Any], Iterator[Any]]
+) -> Source:
+    """Rows that tasks read themselves: each share of the work is one task's."""
+    numbers = spark.range(0, len(shares), 1, max(1, len(shares)))
+    return Source(numbers, partial(_read_shares, shares=shares, read=read))
+
+
+def _read_shares(
+    batches: Iterator[Any], *, shares: Sequence[Any], read: Callable[[Any], Iterator[Any]]
+) -> Iterator[Any]:
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            yield from read(shares[number])
 
 
 def source_of_files(
-    spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema, *, skip_bad: bool = False
+    spark: SparkSession,
+    where: Location,
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    *,
+    skip_bad: bool = False,
 ) -> Source:
     """Rows of files, which the tasks read; see `read_parts`."""
-    numbers, packed = _shared_out(spark, files)
-    read = partial(_read_numbered, where=where, packed=packed, schema=schema, skip_bad=skip_bad)
-    return Source(numbers, read)
-
-
-def _shared_out(spark: SparkSession, files: Sequence[DataFile]) -> tuple[DataFrame, list[bytes]]:
-    """Numbers for tasks, and what each number stands for."""
-    parts = parts_of(files, spark.sparkContext.defaultParallelism)
-    numbers = spark.range(0, len(parts), 1, max(1, len(parts)))
     # Each task gets all of them, and unpacks its own: of 100,000 files together they are 1.4 MB.
-    return numbers, [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
+    parts = parts_of(files, spark.sparkContext.defaultParallelism)
+    packed = [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
+    read = partial(_read_packed, where=where, schema=schema, skip_bad=skip_bad)
+    return source_of_shares(spark, packed, read)
 
 
-def frame_of_files(
-    spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema, *, skip_bad: bool = False
-) -> DataFrame:
-    """The same as Spark's rows."""
-    return source_of_files(spark, where, files, schema, skip_bad=skip_bad).frame(schema)
-
-
-def find_damaged(
-    spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema
-) -> dict[str, str]:
-    """Read files to their end: by the path of each that cannot be read, why."""
-    numbers, packed = _shared_out(spark, files)
-    find = partial(_find_damaged, where=where, packed=packed, schema=schema)
-    return {row["path"]: row["why"] for row in numbers.mapInArrow(find, "path string, why string").collect()}
-
-
-def _find_damaged(
-    batches: Iterator[Any], *, where: Place, packed: Sequence[bytes], schema: pa.Schema
-) -> Iterator[Any]:
-    for part in _unpacked(batches, packed):
-        try:
-            for _ in _read_part(where, part, schema):
-                pass
-        except DamagedFileError as error:
-            yield pa.RecordBatch.from_pydict({"path": [part.path], "why": [str(error)]})
-
-
-def _as(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
-    return (in_schema(batch, schema) for batch in batches)
-
-
-def in_schema(batch: Any, schema: pa.Schema) -> Any:
-    """A batch from Spark in a schema of ours: its times have the session's zone, its fields any order."""
-    arrays = [batch[field.name].cast(field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _read_numbered(
-    batches: Iterator[Any], *, where: Place, packed: Sequence[bytes], schema: pa.Schema, skip_bad: bool
-) -> Iterator[Any]:
-    return read_parts(where, _unpacked(batches, packed), schema, skip_bad=skip_bad)
-
-
-def _unpacked(batches: Iterator[Any], packed: Sequence[bytes]) -> Iterator[Part]:
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            yield from (Part(*part) for part in json.loads(zlib.decompress(packed[number])))
+def _read_packed(packed: bytes, *, where: Location, schema: pa.Schema, skip_bad: bool) -> Iterator[Any]:
+    parts = (Part(*part) for part in json.loads(zlib.decompress(packed)))
+    return read_parts(where, parts, schema, skip_bad=skip_bad)
 
 
 def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
     """What each task reads, if so many run at the same time.
 
-    Files come in the order of their names, numbers in them as numbers. So the batches of a capture follow one
-    another as the records did. A large file is shared out by its row groups: a day of an archive that was
-    maintained is one file.
+    Files come in the order of their names, so that the batches of a capture follow one another as the records
+    did. A large file is shared out by its row groups: a day of a maintained archive is one file.
     """
-    ordered = sorted(files, key=lambda file: _natural(file.path))
-    share = sum(file.size + _OPENING for file in ordered) // max(1, _TASKS_EACH * tasks)
-    largest = min(_LARGEST, max(_SMALLEST, share))
+    ordered = sorted(files, key=lambda file: file.path)
+    share = sum(file.size + limits.OPENING for file in ordered) // max(1, limits.TASKS_A_CORE * tasks)
+    largest = min(limits.LARGEST_SHARE, max(limits.SMALLEST_SHARE, share))
     parts: list[list[Part]] = []
     taken = largest + 1
     for file in ordered:
         shares = max(1, -(-file.size // largest))
         for number in range(shares):
-            cost = file.size // shares + _OPENING
+            cost = file.size // shares + limits.OPENING
             if taken + cost > largest:
                 parts.append([])
                 taken = 0
@@ -170,25 +144,13 @@ def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
     return parts
 
 
-def _natural(path: str) -> list[tuple[int, str]]:
-    """`batch=9` before `batch=10`."""
-    return [(int(digits), "") if digits else (-1, text) for text, digits in re.findall(r"(\D+)|(\d+)", path)]
-
-
 def read_parts(
-    where: Place, parts: Iterable[Part], schema: pa.Schema, *, skip_bad: bool = False
+    where: Location, parts: Iterable[Part], schema: pa.Schema, *, skip_bad: bool = False
 ) -> Iterator[Any]:
     """The rows of some parts of a table's files, in batches.
 
-    Args:
-        where: The table's place.
-        parts: See `parts_of`.
-        schema: The columns to read.
-        skip_bad: Whether files that cannot be read are passed over, from the first row that cannot.
-
-    Raises:
-        DamagedFileError: A file cannot be read.
-        CleanedUpError: A file was deleted meanwhile. It is not passed over: its rows are in newer files.
+    Bad files are passed over from the first row that cannot be read. A file that was deleted meanwhile is not
+    (CleanedUpError): its rows are in newer files.
     """
     for part in parts:
         try:
@@ -198,7 +160,19 @@ def read_parts(
                 raise
 
 
-def _read_part(where: Place, part: Part, schema: pa.Schema) -> Iterator[Any]:
+def find_damaged(where: Location, files: Iterable[DataFile], schema: pa.Schema) -> set[str]:
+    """Read files to their end, in this process: the paths of those that cannot be read."""
+    damaged = set()
+    for file in files:
+        try:
+            for _ in _read_part(where, whole(file), schema):
+                pass
+        except DamagedFileError:
+            damaged.add(file.path)
+    return damaged
+
+
+def _read_part(where: Location, part: Part, schema: pa.Schema) -> Iterator[Any]:
     inside = [name for name in schema.names if name not in part.values]
     try:
         opened = where.files().open_input_file(part.path)
@@ -206,11 +180,11 @@ def _read_part(where: Place, part: Part, schema: pa.Schema) -> Iterator[Any]:
             there = [name for name in inside if name in file.schema_arrow.names]
             if lacks := [name for name in inside if name not in there and not schema.field(name).nullable]:
                 raise pa.ArrowInvalid(f"it has no column {', '.join(lacks)}")
-            first, after = (
-                file.num_row_groups * share // part.shares for share in (part.share, part.share + 1)
+            count, shares = file.num_row_groups, part.shares
+            groups = [*range(count * part.share // shares, count * (part.share + 1) // shares)]
+            batches = file.iter_batches(
+                limits.ROWS_AT_ONCE, row_groups=groups, columns=there, use_threads=False
             )
-            groups = [*range(first, after)]
-            batches = file.iter_batches(_ROWS_AT_ONCE, row_groups=groups, columns=there, use_threads=False)
             for batch in batches:
                 yield _completed(batch, part.values, schema)
     except (OSError, pa.ArrowException) as error:
@@ -231,7 +205,7 @@ def _completed(batch: Any, values: Mapping[str, str], schema: pa.Schema) -> Any:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _wrong(where: Place, path: str, error: Exception) -> StoreError:
+def _wrong(where: Location, path: str, error: Exception) -> StoreError:
     """What is wrong with a file, or with its store: that is no reason to leave the file out."""
     if isinstance(error, StoreError):
         return error
@@ -249,7 +223,7 @@ def _wrong(where: Place, path: str, error: Exception) -> StoreError:
     )
 
 
-def _was_replaced(where: Place, path: str) -> bool:
+def _was_replaced(where: Location, path: str) -> bool:
     """Whether the table's newest version does without a file."""
     try:
         return all(file.path != path for file in Log(where).files())

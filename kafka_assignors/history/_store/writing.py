@@ -8,17 +8,18 @@ of CPU.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._store.location import StoreError, asking
 from kafka_assignors.history._store.log import DataFile, moment_text
-from kafka_assignors.history._store.places import StoreError, asking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,16 +27,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.location import Location
+
+    Task = Callable[[Iterator[Any], "TaskFiles | None"], Iterable[Any]]
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
 """Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
 of numbers and times are in the table's log for each file, too.
 """
-_LEAST_ROWS: Final = 50_000
-_MOST_WAITING: Final = 16 * 2**20
-"""Bytes of rows that wait for their row group to have enough of them."""
-
 TASK_FILE: Final = r"part-(\d{5}-)?[0-9a-f]{32}\.parquet"
 """Expression for what tasks call the files of tables."""
 
@@ -64,42 +63,19 @@ def _combined(batches: list[Any]) -> Any:
     return batch
 
 
-class _Open(NamedTuple):
-    """A file that is being written."""
-
-    path: str
-    sink: Any
-    writer: Any
-    metadata: list[Any]
-
-
 class TaskFiles:
-    """Writes one file for each folder that gets rows, while it is entered.
+    """Writes one file for each folder that gets rows, while it is entered; `name` is nobody else's.
 
-    Args:
-        where: The place that the folders are in.
-        name: What the files are to be called; nobody else's.
-        wide: Folders that get a row group of each batch; others' rows are collected first, so that row groups
-            are not too small.
-        compression: Of the files. zstd takes a third more CPU for all the writing than snappy, and half the
-            room.
+    Large batches are row groups as they are. Rows of small ones are collected first, so that row groups are
+    not too small. zstd takes a third more CPU for all the writing than snappy, and half the room.
     """
 
-    def __init__(
-        self,
-        where: Place,
-        name: str,
-        *,
-        wide: frozenset[str] = frozenset(),
-        compression: str = "snappy",
-    ) -> None:
+    def __init__(self, where: Location, name: str, *, compression: str = "snappy") -> None:
         self._where = where
         self._name = name
-        self._wide = wide
         self._compression = compression
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenFile] = {}
         self._waiting: dict[str, list[Any]] = {}
-        self._rows: Counter[str] = Counter()
         self.written: dict[str, DataFile] = {}
 
     def __enter__(self) -> Self:
@@ -125,9 +101,7 @@ class TaskFiles:
             self._write_waiting(table)
         for table, one in self._open.items():
             with asking(f"write {self._where / one.path}"):
-                one.writer.close()
-                self.written[table] = _described(one, self._rows[table])
-                one.sink.close()
+                self.written[table] = one.end()
 
     def _discard(self, error: BaseException) -> None:
         if isinstance(error, StoreError) and self._where.local is None:
@@ -139,59 +113,77 @@ class TaskFiles:
 
     def write(self, table: str, schema: Any, batch: Any) -> None:
         """Add rows to a table; strings of the batch can be dictionary-encoded."""
-        if batch.num_rows == 0:
-            return
-        if table in self._wide:
-            self.write_group(table, batch)
-            return
-        waiting = self._waiting.setdefault(table, [])
-        waiting.append(batch.cast(schema))
-        if (
-            sum(one.num_rows for one in waiting) >= _LEAST_ROWS
-            or sum(one.nbytes for one in waiting) >= _MOST_WAITING
-        ):
+        if batch.nbytes >= limits.LARGE_BATCH:
             self._write_waiting(table)
+            self.write_group(table, batch)
+        elif batch.num_rows:
+            waiting = self._waiting.setdefault(table, [])
+            waiting.append(batch.cast(schema))
+            rows, size = sum(one.num_rows for one in waiting), sum(one.nbytes for one in waiting)
+            if rows >= limits.LEAST_ROWS or size >= limits.MOST_WAITING:
+                self._write_waiting(table)
 
     def _write_waiting(self, table: str) -> None:
-        self.write_group(table, _combined(self._waiting.pop(table)))
+        if waiting := self._waiting.pop(table, []):
+            self.write_group(table, _combined(waiting))
 
     def write_group(self, table: str, batch: Any) -> None:
         """Add a row group to the file of a table."""
-        self._rows[table] += batch.num_rows
-        one = self._open.get(table)
-        if one is None:
-            one = self._open[table] = self._begun(table, batch.schema)
-        if batch.schema != one.writer.schema:
-            batch = batch.cast(one.writer.schema)
-        with asking(f"write {self._where / one.path}"):
-            one.writer.write_batch(batch, row_group_size=batch.num_rows)
-
-    def _begun(self, table: str, schema: Any) -> _Open:
         path = f"{table}/{self._name}.parquet".removeprefix("/")
         with asking(f"write {self._where / path}"):
-            if self._where.local is not None:
-                (self._where.local / table).mkdir(parents=True, exist_ok=True)
-            sink = self._where.files().open_output_stream(path)
-            metadata: list[Any] = []
-            try:
-                writer = self._writer(sink, schema, metadata)  # writes the file's first bytes
-            except BaseException:
-                self._where.remove([path])
-                raise
-        return _Open(path, sink, writer, metadata)
+            if table not in self._open:
+                self._open[table] = _OpenFile(self._where, path, batch.schema, self._compression)
+            self._open[table].write(batch)
 
-    def _writer(self, sink: Any, schema: Any, metadata: list[Any]) -> Any:
-        return pq.ParquetWriter(
-            sink,
-            schema,
-            compression=self._compression,
-            # Of numbers a dictionary takes more time than it saves room; of dictionary-encoded strings no
-            # reader needs to know.
-            use_dictionary=[path for field in schema for path in _text_columns(field)],
-            write_statistics=[name for name in _FIND_BY if name in schema.names],
-            store_schema=False,
-            metadata_collector=metadata,
-        )
+
+class _OpenFile:
+    """A file that is being written."""
+
+    def __init__(self, where: Location, path: str, schema: Any, compression: str) -> None:
+        self.path = path
+        self._rows = 0
+        self._metadata: list[Any] = []
+        if where.local is not None:
+            (where.local / path).parent.mkdir(parents=True, exist_ok=True)
+        self.sink = where.files().open_output_stream(path)
+        try:
+            self._writer = pq.ParquetWriter(  # writes the file's first bytes
+                self.sink,
+                schema,
+                compression=compression,
+                # Of numbers a dictionary takes more time than it saves room; of dictionary-encoded strings no
+                # reader needs to know.
+                use_dictionary=[path for field in schema for path in _text_columns(field)],
+                write_statistics=[name for name in _FIND_BY if name in schema.names],
+                store_schema=False,
+                metadata_collector=self._metadata,
+            )
+        except BaseException:
+            where.remove([path])
+            raise
+
+    def write(self, batch: Any) -> None:
+        if batch.schema != self._writer.schema:
+            batch = batch.cast(self._writer.schema)
+        self._rows += batch.num_rows
+        self._writer.write_batch(batch, row_group_size=batch.num_rows)
+
+    def end(self) -> DataFile:
+        self._writer.close()
+        least: dict[str, Any] = {}
+        greatest: dict[str, Any] = {}
+        (metadata,) = self._metadata
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            for column in map(group.column, range(group.num_columns)):
+                name, found = column.path_in_schema, column.statistics
+                if found is not None and found.has_min_max and not isinstance(found.min, (str, bytes)):
+                    least[name] = min(found.min, least.get(name, found.min))
+                    greatest[name] = max(found.max, greatest.get(name, found.max))
+        size = self.sink.tell()
+        self.sink.close()
+        folders = self.path.split("/")[:-1]
+        values = dict(folder.split("=", 1) for folder in folders if "=" in folder)
+        return DataFile(self.path, size, self._rows, values, least, greatest)
 
 
 def _text_columns(field: Any) -> list[str]:
@@ -203,80 +195,51 @@ def _text_columns(field: Any) -> list[str]:
     return [f"{field.name}.list.{field.type.value_field.name}" if is_list else field.name]
 
 
-def _described(one: _Open, rows: int) -> DataFile:
-    least: dict[str, Any] = {}
-    greatest: dict[str, Any] = {}
-    (metadata,) = one.metadata
-    for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
-        for column in (group.column(number) for number in range(group.num_columns)):
-            name, told = column.path_in_schema, column.statistics
-            if told is None or not told.has_min_max or isinstance(told.min, (str, bytes)):
-                continue
-            least[name] = min(told.min, least.get(name, told.min))
-            greatest[name] = max(told.max, greatest.get(name, told.max))
-    return DataFile(path=one.path, size=one.sink.tell(), rows=rows, least=least, greatest=greatest)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What tasks found.
 
-
-class WrittenFiles(NamedTuple):
-    """What each task returned, and by table the files of tasks that count; paths are relative to all."""
-
-    told: list[Any]
-    files: Mapping[str, list[DataFile]]
-
-
-def check_written(where: Place, files: Iterable[DataFile]) -> None:
-    """Make sure that files are there before they are committed: until then they are nobody's to a clean-up.
-
-    Raises:
-        StoreError: One is gone.
+    Attributes:
+        rows: Their rows, as JSON has them; those of a group are one task's, and in order.
+        files: By table, the files that they wrote, relative to the place of all.
     """
-    if gone := where.lacks([file.path for file in files]):
-        raise StoreError(
-            f"{where / gone[0]} was deleted before it could be committed: a clean-up took it for a file of a"
-            " killed command. Nothing was committed: run this again, and give history maintain a --retention"
-            " that is longer than this takes"
-        )
+
+    rows: list[Any]
+    files: Mapping[str, list[DataFile]] = field(default_factory=dict)
 
 
-def rows_of(files: Iterable[DataFile]) -> int:
-    """How many rows files have, as far as that is known."""
-    return sum(file.rows or 0 for file in files)
+def run_task(batches: Iterator[Any], task: Task, files: TaskFiles | None) -> Outcome:
+    """Do a task, whose files count if it ends."""
+    if files is None:
+        return Outcome(rows=[*task(batches, None)])
+    with files:
+        rows = [*task(batches, files)]
+    return Outcome(rows=rows, files={table: [file] for table, file in files.written.items()})
 
 
-_RETURNED: Final = "returned string, files string"
-
-
-def write_files(
-    rows: DataFrame, files: Callable[[str], TaskFiles], write: Callable[[TaskFiles, Iterator[Any]], Any]
-) -> WrittenFiles:
-    """Have tasks write files; what a task returns must be fit for JSON.
-
-    Args:
-        rows: What the tasks get.
-        files: Makes the writer of a task, of the name that its files get.
-        write: What a task does.
-    """
-    told: list[Any] = []
+def run_tasks(
+    rows: DataFrame, task: Task, files: Callable[[str], TaskFiles] | None, prefix: str = ""
+) -> Outcome:
+    """Have Spark do tasks, each with files of the name that `files` gets, if any are to be written."""
     found: dict[str, list[DataFile]] = {}
-    for of_task, some in rows.mapInArrow(partial(_task, files=files, write=write), _RETURNED).collect():
-        told.append(json.loads(of_task))
-        for table, fields in json.loads(some).items():
-            found.setdefault(table, []).append(DataFile(*fields))
-    return WrittenFiles(told=told, files=found)
+    returned: list[Any] = []
+    run = partial(_run, task=task, files=files, prefix=prefix)
+    for of_task, written in rows.mapInArrow(run, "returned string, files string").collect():
+        returned += json.loads(of_task)
+        for table, some in json.loads(written).items():
+            found.setdefault(table, []).extend(DataFile(*fields) for fields in some)
+    return Outcome(rows=returned, files=found)
 
 
-def _task(
-    batches: Iterator[Any],
-    *,
-    files: Callable[[str], TaskFiles],
-    write: Callable[[TaskFiles, Iterator[Any]], Any],
+def _run(
+    batches: Iterator[Any], *, task: Task, files: Callable[[str], TaskFiles] | None, prefix: str
 ) -> Iterator[Any]:
     from pyspark import TaskContext  # noqa: PLC0415 - tables are written without, too
 
     context = TaskContext.get()
     number = 0 if context is None else context.partitionId()
     # Attempts of one task can run at the same time.
-    with files(f"part-{number:05d}-{uuid4().hex}") as opened:
-        told = write(opened, batches)
-    written = json.dumps(opened.written, default=moment_text)
-    yield pa.RecordBatch.from_pydict({"returned": [json.dumps(told)], "files": [written]})
+    name = f"{prefix}part-{number:05d}-{uuid4().hex}"
+    done = run_task(batches, task, None if files is None else files(name))
+    returned = json.dumps(done.rows), json.dumps(done.files, default=moment_text)
+    yield pa.RecordBatch.from_pydict({"returned": [returned[0]], "files": [returned[1]]})

@@ -25,13 +25,12 @@ from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import read_parts, whole
-from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._store.writing import TaskFiles, units
 from kafka_assignors.history._tables import fast, one_by_one
-from kafka_assignors.history._tables.replaced import replacing
+from kafka_assignors.history._tables.replaced import read_set, replacing
 from kafka_assignors.history._tables.topic_names import topic_names
 
 if TYPE_CHECKING:
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 
 MANIFEST: Final = "tables.json"
-_WIDE: Final = frozenset({"members", "assignments", "claims"})
-"""Tables with many rows for each record."""
 _UNIT: Final = 8 * 2**20
 """Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
 Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
@@ -103,13 +100,13 @@ def make_tables(
         SparkError: Spark failed.
     """
     decoder = choose(decoder)
-    where = place(out, options)
+    where = locate(out, options)
     engine = engine or Engine.fitting(doing="decoding")
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
         write = partial(_write, decoder=decoder, names=topic_names(records, engine))
-        done = engine.map_sorted(records, selection, write, where=where, wide=_WIDE)
+        done = engine.map_sorted(records, selection, write, where=where)
         new.files.update(done.files)
         counts = TableCounts(
             read=sum(done.rows),
@@ -133,7 +130,7 @@ def read_table(
     """
     if name not in TABLES:
         raise ValueError(f"there is no table {name!r}, only {', '.join(TABLES)}")
-    where = place(out, options)
+    where = locate(out, options)
     versions, _ = read_set(where, MANIFEST)
     log = Log(where / name, versions[name])
     batches = read_parts(log.where, [whole(file) for file in log.files()], TABLES[name])
@@ -146,7 +143,7 @@ def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = No
     Raises:
         NoTablesError: There are none.
     """
-    return TableCounts(**read_set(place(out, options), MANIFEST)[1])
+    return TableCounts(**read_set(locate(out, options), MANIFEST)[1])
 
 
 def choose(decoder: str) -> str:

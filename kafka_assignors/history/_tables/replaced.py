@@ -1,58 +1,144 @@
-"""Replacing the tables of a place together."""
+"""Delta tables that belong together: which version of each, in one small file.
+
+A log is one table's. Readers that go by the file see the tables of one run, whole. To others the newest
+versions are the same, but while a run commits, and after one that failed then until the next.
+"""
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors.history._archive_format import tables_beside
-from kafka_assignors.history._store.writing import rows_of
+from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._archive_format import DESCRIPTION
+from kafka_assignors.history._store.location import WrongPlaceError
+from kafka_assignors.history._store.log import ConflictError, Log
+from kafka_assignors.history._store.writing import TASK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
 
+    from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.places import Place
+
+_FORMAT: Final = 2
+_SET: Final = "set"
+"""The transaction that counts the runs."""
 
 
-class Replacement:
-    """What replaces the tables of a place.
+class TablesBusyError(KafkaAssignorsError, RuntimeError):
+    """Somebody else made tables in the same place at the same time, and ended first."""
+
+
+class NoTablesError(KafkaAssignorsError, LookupError):
+    """There are no tables in a place."""
+
+
+class TableSet:
+    """Tables of a place, by name with their columns, to be replaced all at once.
 
     Attributes:
-        files: By table, its new files.
+        files: By table, its new files, relative to the place of all.
         counts: What the manifest is to say of them; how many rows each table has, if None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, where: Location, manifest: str, schemas: Mapping[str, pa.Schema]) -> None:
+        self.where = where
         self.files: dict[str, list[DataFile]] = {}
         self.counts: Any = None
+        self._manifest = manifest
+        self._schemas = schemas
+        _check_manifest(where, manifest)
+        self._logs = {name: Log.owned(where / name, _described(name), TASK_FILE) for name in schemas}
+        seen = [log.transaction(_SET) or 0 for log in self._logs.values() if log is not None]
+        self._number = max(seen, default=0) + 1
 
     def rows(self, table: str) -> int:
         """How many rows a table is to have."""
-        return rows_of(self.files.get(table, ()))
+        return sum(file.rows or 0 for file in self.files.get(table, ()))
+
+    def replace(self) -> None:
+        """Have the files be the tables, once the manifest says so.
+
+        A file leaves `files` when a log may name it. If this fails, the manifest names the old versions,
+        whose files stay.
+        """
+        counts = {name: self.rows(name) for name in self._schemas} if self.counts is None else self.counts
+        versions: dict[str, int] = {}
+        for name, schema in self._schemas.items():
+            try:
+                log = self._logs[name] or Log.create(self.where / name, schema, description=_described(name))
+                self._logs[name] = log
+                # A commit that fails may have been done: what it does not remove itself stays.
+                new = self.files.pop(name, [])
+                added = [file._replace(path=file.path.removeprefix(f"{name}/")) for file in new]
+                log.commit(add=added, remove=log.files(), transactions={_SET: self._number})
+            except ConflictError as error:
+                raise TablesBusyError(
+                    f"another run has put its tables into {self.where} meanwhile: run one at a time"
+                ) from error
+            versions[name] = log.version
+        text = json.dumps({"format": _FORMAT, "versions": versions, "told": counts})
+        self.where.write_text(self._manifest, f"{text}\n")
+
+    def clean_up(self) -> None:
+        """Delete files that were replaced long enough ago, and what runs have left that were ended."""
+        for log in self._logs.values():
+            if log is not None:
+                log.vacuum(limits.TABLES_KEPT_HOURS, dry_run=False)
 
 
 @contextmanager
-def replacing(where: Place, manifest: str, schemas: Mapping[str, pa.Schema]) -> Iterator[Replacement]:
-    """Replace the tables of a place.
+def replacing(where: Location, manifest: str, schemas: Mapping[str, pa.Schema]) -> Iterator[TableSet]:
+    """Replace the tables of a place, which are never in an archive.
 
     Yields:
-        To be filled with the new files. If anything fails meanwhile, they are removed.
-
-    Raises:
-        WrongPlaceError: The place is an archive, or there is something else where they are to be.
-        TablesBusyError: Somebody else has replaced them meanwhile.
-        StoreError: The store does not let them be written.
+        To be given the new files. If anything fails meanwhile, they are removed.
     """
-    tables = tables_beside(where, manifest, schemas)
-    new = Replacement()
+    if where.read_text(DESCRIPTION) is not None:
+        raise WrongPlaceError(f"{where} is an archive, and its tables go elsewhere: name another folder")
+    tables = TableSet(where, manifest, schemas)
     try:
-        yield new
+        yield tables
+        tables.replace()
     except BaseException:
-        where.remove([file.path for some in new.files.values() for file in some])
+        where.remove([file.path for some in tables.files.values() for file in some])
         raise
-    counts = {name: new.rows(name) for name in schemas} if new.counts is None else new.counts
-    tables.replace({name: new.files.get(name, []) for name in schemas}, counts)
     tables.clean_up()
+
+
+def read_set(where: Location, manifest: str) -> tuple[dict[str, int], Any]:
+    """The versions of the tables that belong together, and what was said of them."""
+    text = where.read_text(manifest)
+    if text is None:
+        raise NoTablesError(f"there are no tables in {where}: it has no {manifest}")
+    told = json.loads(text)
+    if told["format"] != _FORMAT:
+        raise NoTablesError(
+            f"the tables in {where} are of format {told['format']}, and only {_FORMAT} is known: make them"
+            " again"
+        )
+    return told["versions"], told["told"]
+
+
+def _described(name: str) -> str:
+    """What each table says of itself."""
+    return f"{name}: made of an archive of groups' history"
+
+
+def _check_manifest(where: Location, manifest: str) -> None:
+    """Make sure that a file of that name is ours to replace."""
+    text = where.read_text(manifest)
+    try:
+        told = {"format": _FORMAT} if text is None else json.loads(text)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict) or "format" not in told:
+        raise WrongPlaceError(
+            f"{where / manifest} is a file of others, which the tables would replace: name another folder, or"
+            " move it elsewhere"
+        )

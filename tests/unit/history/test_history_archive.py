@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from rich.console import Console
 
 from kafka_assignors._cli.arguments import moment
@@ -27,11 +28,12 @@ from kafka_assignors.history._capture import Captured, _Job, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._log import LogTopic, read_topic_id, read_topics
 from kafka_assignors.history._metrics import metrics
-from kafka_assignors.history._progress import show_capture
-from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
+from kafka_assignors.history._records import group_of
+from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
+from kafka_assignors.history._spark import show_capture
+from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.log import DataFile
-from kafka_assignors.history._store.places import WrongPlaceError
 from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
@@ -410,26 +412,38 @@ def test_a_record_is_captured_whatever_its_time(time_ms: int, day: str, tmp_path
     assert [(file.rows, file.values["day"]) for file in Archive(tmp_path).files()] == [(1, day)]
 
 
+def test_groups_are_read_from_keys_of_every_kept_type() -> None:
+    keys = [
+        kind.to_bytes(2, "big") + b"\0\7a group" + b"\0\1m" * (kind in {5, 7, 8, 16}) for kind in KEPT_TYPES
+    ]
+    wrong = [
+        None,
+        b"",
+        b"\2",
+        b"\0\2\0",
+        b"\0\2\0\5four",
+        b"\0\2\xff\xff" + b"x" * 70_000,
+        b"\0\2\0\2\xc3\x28",
+    ]
+    found = [group_of(key) for key in [*keys, b"\0\2\0\0", *wrong]]
+    assert found == ["a group"] * len(keys) + [""] + [None] * len(wrong)
+
+
 def test_batches_share_what_is_left_among_the_partitions() -> None:
-    ends = {0: 100, 1: 1_000, 2: 50}
-    start = {0: 0, 1: 100, 2: 50}
-    assert advance(start, ends, None) == ends
-    assert advance(start, ends, 1_000) == ends
-    assert advance(start, ends, 100) == {0: 10, 1: 190, 2: 50}
-    assert advance(start, ends, 1) == {0: 1, 1: 101, 2: 50}
+    left = [Stretch(0, 0, 100), Stretch(1, 100, 1_000)]
+    assert advance(left, 10_000) == left
+    assert advance(left, 1_000) == left
+    assert advance(left, 100) == [Stretch(0, 0, 10), Stretch(1, 100, 190)]
+    assert advance(left, 1) == [Stretch(0, 0, 1), Stretch(1, 100, 101)]
 
 
-def test_batches_reach_the_ends_and_begin_with_partitions_that_are_new() -> None:
-    at = {0: 3}
-    ends = {0: 3_000, 1: 7}
+def test_batches_reach_the_ends() -> None:
+    at, ends = {0: 3, 1: 0}, {0: 3_000, 1: 7}
     for _ in range(40):
-        at = advance(at, ends, 100)
+        left = [Stretch(number, at[number], end) for number, end in ends.items() if end > at[number]]
+        at |= {one.partition: one.end for one in advance(left, 100)}
     assert at == ends
-    assert advance(at, ends, 100) == at
-
-
-def test_a_log_that_ends_before_the_start_is_not_read_backwards() -> None:
-    assert advance({0: 10}, {0: 5}, None) == {0: 10}
+    assert advance([], 100) == []
 
 
 def test_tasks_share_the_log_and_are_few_where_there_is_little() -> None:
@@ -682,6 +696,7 @@ def test_what_an_archive_is_of_stands_in_its_table_s_properties(tmp_path: Path) 
 def test_columns_say_what_they_are(tmp_path: Path) -> None:
     records, topics = Archive.create(tmp_path).logs
     for log, schema in ((records, ARCHIVED), (topics, TOPICS)):
-        assert [(field.name, field.metadata[b"comment"]) for field in log.schema] == [
+        seen = pa.schema(DeltaTable(log.where.escaped).schema())
+        assert [(field.name, field.metadata[b"comment"]) for field in seen] == [
             (field.name, field.metadata[b"comment"]) for field in schema
         ]

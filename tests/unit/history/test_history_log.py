@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from kafka_assignors.history._store.location import Location, WrongPlaceError, locate
 from kafka_assignors.history._store.log import ConflictError, DataFile, Log, NoTableError
-from kafka_assignors.history._store.places import Place, WrongPlaceError, place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 SCHEMA = pa.schema(
@@ -29,12 +30,12 @@ EARLY, LATE = datetime(2026, 1, 1, 6, tzinfo=UTC), datetime(2026, 1, 1, 7, micro
 
 
 @pytest.fixture
-def where(tmp_path: Path) -> Place:
-    return place(tmp_path / "a table")
+def where(tmp_path: Path) -> Location:
+    return locate(tmp_path / "a table")
 
 
 @pytest.fixture
-def log(where: Place) -> Log:
+def log(where: Location) -> Log:
     return Log.create(
         where, SCHEMA, partition_by=["day"], description="places", properties={"kafka_assignors.topic": "t"}
     )
@@ -51,16 +52,20 @@ def file(name: str, rows: int = 2) -> DataFile:
     )
 
 
+def setting(name: str, value: str) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
+    return lambda known: {} if known.get(name) == value else {name: value}
+
+
 def names(log: Log) -> list[str]:
     return sorted(one.path.rpartition("/")[2] for one in log.files())
 
 
-def test_a_new_table_is_empty_and_asks_readers_for_nothing_special(log: Log, where: Place) -> None:
+def test_a_new_table_is_empty_and_asks_readers_for_nothing_special(log: Log, where: Location) -> None:
     assert (log.version, log.files(), log.transaction("a")) == (0, [], None)
     opened = Log(where)
     assert opened.properties["kafka_assignors.topic"] == "t"
-    assert opened.schema.names == ["offset", "timestamp", "day"]
     table = DeltaTable(where.escaped)
+    assert [field.name for field in table.schema().fields] == SCHEMA.names
     protocol = table.protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
     assert not protocol.reader_features
@@ -85,7 +90,7 @@ def test_a_new_table_is_empty_and_asks_readers_for_nothing_special(log: Log, whe
     ],
 )
 def test_a_table_of_which_not_all_rows_of_a_file_count_is_refused(
-    protocol: dict[str, Any], shown: str, log: Log, where: Place
+    protocol: dict[str, Any], shown: str, log: Log, where: Location
 ) -> None:
     assert where.local is not None
     commit = where.local / "_delta_log" / f"{1:020}.json"
@@ -96,14 +101,14 @@ def test_a_table_of_which_not_all_rows_of_a_file_count_is_refused(
             see()
 
 
-def test_there_is_one_table_at_a_place(log: Log, where: Place) -> None:
+def test_there_is_one_table_at_a_place(log: Log, where: Location) -> None:
     assert log.version == 0
     with pytest.raises(ConflictError, match="there is a table at"):
         Log.create(where, SCHEMA, description="again")
 
 
 def test_of_two_that_make_a_table_at_once_the_later_is_told(
-    where: Place, monkeypatch: pytest.MonkeyPatch
+    where: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = DeltaTable.create
 
@@ -116,13 +121,13 @@ def test_of_two_that_make_a_table_at_once_the_later_is_told(
         Log.create(where, SCHEMA, description="places")
 
 
-def test_where_there_is_no_table_none_is_made(where: Place) -> None:
+def test_where_there_is_no_table_none_is_made(where: Location) -> None:
     with pytest.raises(NoTableError, match=f"there is no table at {where}"):
         Log(where)
     assert where.names() == []
 
 
-def test_files_are_listed_with_what_is_told_of_them(log: Log, where: Place) -> None:
+def test_files_are_listed_with_what_is_told_of_them(log: Log, where: Location) -> None:
     log.commit(add=[file("a.parquet"), DataFile("day=2026-01-02/b.parquet", 7, None, {"day": "2026-01-02"})])
     for seen in (log, Log(where)):
         known, unknown = sorted(seen.files())
@@ -135,7 +140,7 @@ def test_files_are_listed_with_what_is_told_of_them(log: Log, where: Place) -> N
         assert unknown.may_have("offset", 10)
 
 
-def test_a_log_is_seen_as_it_was_when_it_was_opened(log: Log, where: Place) -> None:
+def test_a_log_is_seen_as_it_was_when_it_was_opened(log: Log, where: Location) -> None:
     early = Log(where)
     log.commit(add=[file("a")], transactions={"x": 1})
     log.commit(add=[file("b")], remove=log.files(), transactions={"x": 2})
@@ -147,7 +152,7 @@ def test_a_log_is_seen_as_it_was_when_it_was_opened(log: Log, where: Place) -> N
     assert (early.version, names(early), early.transaction("x")) == (2, ["b"], 2)
 
 
-def test_of_two_commits_that_give_a_name_its_number_one_is_done(log: Log, where: Place) -> None:
+def test_of_two_commits_that_give_a_name_its_number_one_is_done(log: Log, where: Location) -> None:
     late = Log(where)
     log.commit(add=[file("a")], transactions={"x": 1})
     with pytest.raises(ConflictError, match=f"somebody else has committed to {where} meanwhile"):
@@ -156,7 +161,7 @@ def test_of_two_commits_that_give_a_name_its_number_one_is_done(log: Log, where:
     assert names(Log(where)) == ["a"]
 
 
-def test_commits_of_other_names_do_not_disturb_each_other(log: Log, where: Place) -> None:
+def test_commits_of_other_names_do_not_disturb_each_other(log: Log, where: Location) -> None:
     late = Log(where)
     assert late.transaction("x") is None
     log.commit(add=[file("a")], transactions={"x": 1})
@@ -166,7 +171,7 @@ def test_commits_of_other_names_do_not_disturb_each_other(log: Log, where: Place
 
 
 def test_numbers_are_known_that_others_give_right_after_a_commit(
-    log: Log, where: Place, monkeypatch: pytest.MonkeyPatch
+    log: Log, where: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a capture would read again from where it was itself, and commit it without a conflict."""
     refresh = Log.refresh
@@ -183,7 +188,7 @@ def test_numbers_are_known_that_others_give_right_after_a_commit(
 
 
 def test_a_commit_that_finds_itself_there_is_done(
-    log: Log, where: Place, monkeypatch: pytest.MonkeyPatch
+    log: Log, where: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a store's answer is lost, and the client asks again."""
     real = DeltaTable.create_write_transaction
@@ -198,17 +203,24 @@ def test_a_commit_that_finds_itself_there_is_done(
     assert (log.version, names(log), log.transaction("x")) == (1, ["a"], 1)
 
 
-def test_properties_are_changed_by_one_at_a_time(log: Log, where: Place) -> None:
-    late = Log(where)
-    log.set_properties({"kafka_assignors.cluster_id": "c"})
+def test_properties_are_changed_with_those_that_others_have_changed_meanwhile(
+    log: Log, where: Location
+) -> None:
+    late, seen = Log(where), []
+    log.change_properties(setting("kafka_assignors.cluster_id", "c"))
     assert log.properties["kafka_assignors.cluster_id"] == "c"
     assert log.properties["kafka_assignors.topic"] == "t"
-    with pytest.raises(ConflictError, match="somebody else has changed the properties of"):
-        late.set_properties({"kafka_assignors.cluster_id": "d"})
-    assert Log(where).properties["kafka_assignors.cluster_id"] == "c"
+
+    def changed(known: Mapping[str, str]) -> Mapping[str, str]:
+        seen.append(known.get("kafka_assignors.cluster_id"))
+        return setting("kafka_assignors.cluster_id", "d")(known)
+
+    late.change_properties(changed)
+    assert seen == [None, "c", "d"]
+    assert Log(where).properties["kafka_assignors.cluster_id"] == "d"
 
 
-def test_numbers_of_names_survive_a_checkpoint_and_the_commits_before_it(log: Log, where: Place) -> None:
+def test_numbers_of_names_survive_a_checkpoint_and_the_commits_before_it(log: Log, where: Location) -> None:
     for number in range(5):
         log.commit(transactions={"x": number, f"once-{number}": 7})
     log.checkpoint()
@@ -221,7 +233,7 @@ def test_numbers_of_names_survive_a_checkpoint_and_the_commits_before_it(log: Lo
     assert [opened.transaction(name) for name in ("x", "once-0")] == [11, 7]
 
 
-def test_files_that_nobody_needs_are_deleted_when_they_are_old(log: Log, where: Place) -> None:
+def test_files_that_nobody_needs_are_deleted_when_they_are_old(log: Log, where: Location) -> None:
     folder = where.local
     assert folder is not None
     (folder / "day=2026-01-01").mkdir()
@@ -241,7 +253,7 @@ def test_files_that_nobody_needs_are_deleted_when_they_are_old(log: Log, where: 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_clean_up_knows_files_that_others_have_committed_since(
-    log: Log, where: Place, dry_run: bool
+    log: Log, where: Location, dry_run: bool
 ) -> None:
     early = Log(where)
     folder = where / "day=2026-01-01"
@@ -266,11 +278,11 @@ def test_a_clean_up_knows_files_that_others_have_committed_since(
     ],
 )
 def test_removed_files_are_named_for_as_long_as_wished_and_no_shorter_than_before(
-    log: Log, where: Place, named: str | None, hours: int, then: str | None
+    log: Log, where: Location, named: str | None, hours: int, then: str | None
 ) -> None:
     name = "delta.deletedFileRetentionDuration"
     if named is not None:
-        Log(where).set_properties({name: named})
+        Log(where).change_properties(setting(name, named))
         log.refresh()
     log.keep_removed(hours)
     assert Log(where).properties.get(name) == then
@@ -278,16 +290,16 @@ def test_removed_files_are_named_for_as_long_as_wished_and_no_shorter_than_befor
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
 
 
-def test_how_long_removed_files_are_named_is_set_beside_commits_of_others(log: Log, where: Place) -> None:
+def test_how_long_removed_files_are_named_is_set_beside_commits_of_others(log: Log, where: Location) -> None:
     for number in (1, 2):
         Log(where).commit(add=[file(f"{number}.parquet")], transactions={"x": number})
-    Log(where).set_properties({"kafka_assignors.topic": "u"})
+    Log(where).change_properties(setting("kafka_assignors.topic", "u"))
     log.keep_removed(720)
     assert Log(where).properties["delta.deletedFileRetentionDuration"] == "interval 720 hours"
     assert log.properties["kafka_assignors.topic"] == "u"
 
 
-def test_the_log_says_what_is_added_and_whether_it_is_new(log: Log, where: Place) -> None:
+def test_the_log_says_what_is_added_and_whether_it_is_new(log: Log, where: Location) -> None:
     log.commit(add=[file("a")])
     log.commit(add=[file("b")], remove=log.files(), is_new=False)
     text = where.read_text(f"_delta_log/{2:020}.json")

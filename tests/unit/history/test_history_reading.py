@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history import _limits
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
-from kafka_assignors.history._store import reading
+from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import DataFile
-from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import DamagedFileError, Part, parts_of, read_parts
 from tests.support.archives import batch_of, group, row
 
@@ -32,13 +32,13 @@ def write(folder: Path, name: str, offsets: range, *, row_group: int = 1000) -> 
 
 
 def offsets_in(folder: Path, some: list[Part], **how: Any) -> list[int]:
-    batches = read_parts(place(folder), some, ARCHIVE, **how)
+    batches = read_parts(locate(folder), some, ARCHIVE, **how)
     return [offset for batch in batches for offset in batch["offset"].to_pylist()]
 
 
 def test_files_come_in_the_order_of_the_batches_numbers(tmp_path: Path) -> None:
     files = [
-        write(tmp_path, f"day=2026-01-01/{number}-a.parquet", range(number, number + 1))
+        write(tmp_path, f"day=2026-01-01/{number:08d}-a.parquet", range(number, number + 1))
         for number in range(12)
     ]
     found = parts_of(reversed(files), 2)
@@ -49,10 +49,10 @@ def test_files_come_in_the_order_of_the_batches_numbers(tmp_path: Path) -> None:
 def test_a_large_file_is_shared_out_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path, "a.parquet", range(100), row_group=30)
     assert parts_of([file], 1000) == [[Part("a.parquet", VALUES)]]
-    monkeypatch.setattr(reading, "_SMALLEST", -(-file.size // 2))
+    monkeypatch.setattr(_limits, "SMALLEST_SHARE", -(-file.size // 2))
     found = parts_of([file], 1000)
     assert [offsets_in(tmp_path, some) for some in found] == [[*range(60)], [*range(60, 100)]]
-    monkeypatch.setattr(reading, "_SMALLEST", file.size // 6)
+    monkeypatch.setattr(_limits, "SMALLEST_SHARE", file.size // 6)
     read = [offsets_in(tmp_path, some) for some in parts_of([file], 1000)]
     assert [some for some in read if some] == [[*range(at, min(at + 30, 100))] for at in range(0, 100, 30)]
 
@@ -63,7 +63,7 @@ def test_batches_have_the_columns_that_are_asked_for_and_those_of_the_partition(
     batch = batch_of([row(KEY, group(1), offset=5)])
     wider = pa.Table.from_batches([batch]).drop_columns(["leader_epoch"]).append_column("more", pa.array([1]))
     pq.write_table(wider, tmp_path / "a.parquet")
-    (read,) = read_parts(place(tmp_path), [Part("a.parquet", VALUES)], ARCHIVED)
+    (read,) = read_parts(locate(tmp_path), [Part("a.parquet", VALUES)], ARCHIVED)
     assert read.schema.equals(ARCHIVED)
     assert (
         read.select(ARCHIVE.names).drop_columns(["leader_epoch"]).equals(batch.drop_columns(["leader_epoch"]))

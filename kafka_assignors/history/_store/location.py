@@ -1,7 +1,8 @@
-"""A folder of this machine, or a place of that kind in an object store.
+"""A folder of this machine, or one of an object store.
 
 Small files, Parquet and Delta logs all go by the same options and the same client, delta-rs's. So credentials
-are given once. Spark needs no jar to read a store, as its Python tasks read it.
+are given once. Spark needs no jar to read a store, as its Python tasks read it. Folders and S3 are tested;
+whatever else delta-rs can reach gets the options as they are.
 """
 
 from __future__ import annotations
@@ -27,23 +28,12 @@ from kafka_assignors._common.properties import parse_properties
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(file):")
-_ONE_SLASH: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
-_SCHEMES: Final = {
-    "s3": "s3",
-    "s3a": "s3",  # Hadoop's names of it
-    "gs": "gs",
-    "abfss": "abfss",
-    "abfs": "abfss",
-}
+_URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|([A-Za-z][A-Za-z0-9+.-]+):/")
+_SCHEMES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "abfss": "abfss", "abfs": "abfss"}
+"""Of stores, those of Hadoop among them, and what delta-rs calls them."""
 _ENVIRONMENT: Final = {"s3": "AWS_", "gs": "GOOGLE_", "abfss": "AZURE_"}
 """What the names of variables begin with that say how to reach a store."""
-
-_ENDPOINTS: Final = {
-    "AWS_ENDPOINT_URL": "AWS_ALLOW_HTTP",
-    "AZURE_STORAGE_ENDPOINT": "AZURE_ALLOW_HTTP",
-}
-"""Where a store is that is not the provider's, and what lets it be one without TLS."""
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT")
 
 _RETRIES: Final = {"max_retries": "1000", "retry_timeout": "60s"}
 """A store that throttles or does not answer is asked again for a minute, and no longer. The client's own ten
@@ -51,12 +41,6 @@ times are over after 2 to 6 s (measured), and S3 takes longer to make room."""
 
 _MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|\\")
 """What delta-rs takes for another letter in the names of folders."""
-
-_NOT_SUPPORTED: Final = {
-    "hdfs": "delta-rs cannot commit there; mount it as a folder, or name an object store",
-    "http": "it cannot be written to",
-    "https": "it cannot be written to",
-}
 
 
 class WrongPlaceError(KafkaAssignorsError, ValueError):
@@ -68,11 +52,11 @@ class StoreError(KafkaAssignorsError, OSError):
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A folder, here or in an object store, which tasks elsewhere use, too.
 
-    Its URI is an absolute path or of the schemes s3, gs and abfss. Its options are the store's, in the
-    spelling of environment variables: credentials, endpoint, region.
+    Its URI is an absolute path or of a store. Its options are the store's, in the spelling of environment
+    variables: credentials, endpoint, region.
     """
 
     uri: str
@@ -81,8 +65,8 @@ class Place:
     def __str__(self) -> str:
         return self.uri
 
-    def __truediv__(self, name: str) -> Place:
-        return Place(f"{self.uri.rstrip('/')}/{name}", self.options)
+    def __truediv__(self, name: str) -> Location:
+        return Location(f"{self.uri.rstrip('/')}/{name}", self.options)
 
     @property
     def local(self) -> Path | None:
@@ -90,13 +74,12 @@ class Place:
         return None if "://" in self.uri else Path(self.uri)
 
     @property
-    def around(self) -> list[Place]:
+    def around(self) -> list[Location]:
         """The folders that it is in, the nearest first."""
         if self.local is not None:
-            return [Place(str(folder)) for folder in self.local.resolve().parents]
-        bucket, *names = self.uri.split("/")[2:]
-        store = f"{self.uri.partition('://')[0]}://{bucket}"
-        return [Place("/".join([store, *names[:end]]), self.options) for end in reversed(range(len(names)))]
+            return [Location(str(folder)) for folder in self.local.resolve().parents]
+        parts = self.uri.split("/")
+        return [Location("/".join(parts[:end]), self.options) for end in range(len(parts) - 1, 2, -1)]
 
     @property
     def escaped(self) -> str:
@@ -108,11 +91,7 @@ class Place:
         return _file_system(self.uri, tuple(sorted(self.options.items())))
 
     def read_text(self, name: str) -> str | None:
-        """A small file; None if there is none.
-
-        Raises:
-            StoreError: It cannot be read.
-        """
+        """A small file; None if there is none."""
         with asking(f"read {self / name}"):
             try:
                 with self.files().open_input_stream(name) as file:
@@ -121,43 +100,21 @@ class Place:
                 return None
 
     def write_text(self, name: str, text: str) -> None:
-        """Write a small file, whole or not at all.
-
-        Raises:
-            StoreError: It cannot be written.
-        """
+        """Write a small file, whole or not at all."""
+        written = name if self.local is None else f".{name}.{uuid4().hex}"  # a store's files are whole
         with asking(f"write {self / name}"):
-            if self.local is None:
-                self._write(name, text)
-                return
-            self.local.mkdir(parents=True, exist_ok=True)
-            partial = f".{name}.{uuid4().hex}"
-            self._write(partial, text)
-            (self.local / partial).replace(self.local / name)
-
-    def _write(self, name: str, text: str) -> None:
-        with self.files().open_output_stream(name) as file:
-            file.write(text.encode())
+            if self.local is not None:
+                self.local.mkdir(parents=True, exist_ok=True)
+            with self.files().open_output_stream(written) as file:
+                file.write(text.encode())
+            if self.local is not None:
+                (self.local / written).replace(self.local / name)
 
     def names(self) -> list[str]:
-        """What lies in it, in order; nothing if it is not there.
-
-        Raises:
-            StoreError: It cannot be listed.
-        """
+        """What lies in it, in order; nothing if it is not there."""
         with asking(f"list {self}"):
             found = self.files().get_file_info(fs.FileSelector("", allow_not_found=True))
         return sorted(info.base_name for info in found)
-
-    def lacks(self, names: list[str]) -> list[str]:
-        """Those of some files that are not there.
-
-        Raises:
-            StoreError: They cannot be looked for.
-        """
-        with asking(f"look for files of {self}"):
-            found = self.files().get_file_info(names)
-        return [name for name, info in zip(names, found, strict=True) if not info.is_file]
 
     def remove(self, names: list[str]) -> None:
         """Remove files, as far as they can be: what is left is nobody's, and is cleaned up later."""
@@ -170,62 +127,46 @@ class Place:
                 return  # a store that does not answer is not asked for each file
 
 
-def place(text: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Place:
-    """The place that a path or URI names: file://, s3:// or s3a://, gs://, abfss://.
-
-    Options come before those of the environment.
-
-    Raises:
-        WrongPlaceError: The scheme is another, the URI names no bucket or has one slash, or delta-rs takes
-            the folder's name for another.
-    """
+def locate(text: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Location:
+    """The location that a path or URI names; options come before those of the environment."""
     given = os.fspath(text)
-    found = _SCHEME.match(given)
     if not given:
         raise WrongPlaceError("'' names no folder: write . for the one that you are in")
+    found = _URI.match(given)
     if found is None:
-        _check_slashes(given)
         return _folder(given)
     scheme = (found[1] or found[2]).lower()
+    rest = given[found.end() :]
     if scheme == "file":
-        split = urlsplit(given)
-        if split.netloc not in {"", "localhost"}:
-            raise WrongPlaceError(f"{given} names a file of the machine {split.netloc}: write file:///folder")
-        if split.query or split.fragment:
-            raise WrongPlaceError(f"{given} has a ? or # in it: write %3F or %23, or the path alone")
-        return _folder(unquote(split.path))
-    kind = _SCHEMES.get(scheme)
-    if kind is None:
-        raise _unknown(given, scheme)
-    if "?" in given or "#" in given:
-        raise WrongPlaceError(f"{given} has a ? or # in it, which URIs end with: name another folder")
-    bucket, _, path = given[len(found[0]) :].partition("/")
-    if not bucket:
-        raise WrongPlaceError(f"{given} names no bucket: write {kind}://bucket/folder")
-    return Place(f"{kind}://{bucket}/{path.strip('/')}".rstrip("/"), _options(kind, options or {}))
-
-
-def _unknown(given: str, scheme: str) -> WrongPlaceError:
-    why = _NOT_SUPPORTED.get(scheme, "there is no such store")
-    return WrongPlaceError(
-        f"{given} cannot be used: {why}. Known are paths, file://, s3:// (s3a://), gs:// and abfss://"
-    )
-
-
-def _check_slashes(given: str) -> None:
-    """Make sure that a path is not meant to be a URI: of s3://bucket, `Path` makes s3:/bucket."""
-    found = _ONE_SLASH.match(given)
-    scheme = "" if found is None else found[1].lower()
-    if scheme in _NOT_SUPPORTED:
-        raise _unknown(given, scheme)
-    if found is not None and scheme in _SCHEMES:
+        return _folder(_path_of(given))
+    if found[2]:
         raise WrongPlaceError(
             f"{given} cannot be used: a URI has two slashes, which pathlib makes one. Write"
-            f" {found[1]}://{given[found.end() :]} as text, or ./{given} if it is a folder"
+            f" {found[2]}://{rest} as text, or ./{given} if it is a folder"
         )
+    kind = _SCHEMES.get(scheme)
+    if kind is None:
+        raise WrongPlaceError(
+            f"{given} cannot be used: known are paths, file://, s3:// (s3a://), gs:// and abfss://"
+        )
+    if "?" in given or "#" in given:
+        raise WrongPlaceError(f"{given} has a ? or # in it, which URIs end with: name another folder")
+    bucket, _, path = rest.partition("/")
+    if not bucket:
+        raise WrongPlaceError(f"{given} names no bucket: write {kind}://bucket/folder")
+    return Location(f"{kind}://{bucket}/{path.strip('/')}".rstrip("/"), _options(kind, options or {}))
 
 
-def _folder(given: str) -> Place:
+def _path_of(uri: str) -> str:
+    split = urlsplit(uri)
+    if split.netloc not in {"", "localhost"}:
+        raise WrongPlaceError(f"{uri} names a file of the machine {split.netloc}: write file:///folder")
+    if split.query or split.fragment:
+        raise WrongPlaceError(f"{uri} has a ? or # in it: write %3F or %23, or the path alone")
+    return unquote(split.path)
+
+
+def _folder(given: str) -> Location:
     path = os.path.abspath(given)  # noqa: PTH100 - links stay as they are named
     for name in (path, os.path.realpath(path)):  # delta-rs follows links
         if misread := _MISREAD.search(name):
@@ -233,26 +174,18 @@ def _folder(given: str) -> Place:
                 f"{name} cannot be used: delta-rs takes the {misread[0]} in it for another letter; name"
                 " another folder"
             )
-    return Place(path)
+    return Location(path)
 
 
 def read_store_config(path: Path) -> dict[str, str]:
-    """Options of a store from a file, by the rules of Java's properties.
-
-    Raises:
-        WrongPlaceError: It cannot be read, or an option has no value.
-    """
+    """Options of a store from a file, by the rules of Java's properties."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        options = parse_properties(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise WrongPlaceError(f"cannot read {path}: {error}") from error
-    try:
-        options = {name: value.strip() for name, value in parse_properties(text).items()}
-    except ValueError as error:
-        raise WrongPlaceError(f"cannot read {path}: {error}") from error
-    if empty := sorted(name for name, value in options.items() if not value):
+    if empty := sorted(name for name, value in options.items() if not value.strip()):
         raise WrongPlaceError(f"{path}: {', '.join(empty)} has no value")
-    return options
+    return {name: value.strip() for name, value in options.items()}
 
 
 def _options(kind: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -264,9 +197,8 @@ def _options(kind: str, given: Mapping[str, str]) -> dict[str, str]:
         for name, value in given.items()
     )
     # As the store's own tools have it: whoever writes http:// means it.
-    for endpoint, allowing in _ENDPOINTS.items():
-        if options.get(endpoint, "").startswith("http://"):
-            options.setdefault(allowing, "true")
+    if any(options.get(endpoint, "").startswith("http://") for endpoint in _ENDPOINTS):
+        options.setdefault(f"{begin}ALLOW_HTTP", "true")
     return options
 
 
@@ -289,17 +221,16 @@ class _StoreFiles(DeltaStorageHandler):
 
     def open_input_file(self, path: str) -> Any:
         """For reading, here and there."""
-        return self._opened(self._handler.open_input_file, "read", path)
+        doing = f"read {self._uri}/{path}"
+        return pa.PythonFile(_File(_asked(self._handler.open_input_file, path, doing=doing), doing), mode="r")
 
     open_input_stream = open_input_file
 
     def open_output_stream(self, path: str, metadata: Any = None) -> Any:
         """For writing."""
-        return self._opened(partial(self._handler.open_output_stream, metadata=metadata), "write", path)
-
-    def _opened(self, opened: Callable[[str], Any], what: str, path: str) -> Any:
-        doing = f"{what} {self._uri}/{path}"
-        return pa.PythonFile(_File(_asked(opened, path, doing=doing), doing), mode=what[0])
+        doing = f"write {self._uri}/{path}"
+        opened = _asked(self._handler.open_output_stream, path, metadata, doing=doing)
+        return pa.PythonFile(_File(opened, doing), mode="w")
 
 
 class _File:
@@ -330,11 +261,7 @@ def _asked(ask: Callable[..., Any], *arguments: Any, doing: str) -> Any:
 
 @contextmanager
 def asking(what: str) -> Iterator[None]:
-    """Say what was tried, in words, if a store does not do it. A log's own errors come as they are.
-
-    Raises:
-        StoreError: It did not.
-    """
+    """Say what was tried, in words, if a store does not do it. A log's own errors come as they are."""
     try:
         yield
     except (StoreError, CommitFailedError, TableNotFoundError):

@@ -1,0 +1,54 @@
+"""How much is done at once, how long is waited, and how long files stay."""
+
+from datetime import timedelta
+from typing import Final
+
+# Capture
+
+MAX_RECORDS: Final = 2_000_000
+"""How many offsets a batch has by default: some seconds of work on one machine."""
+INTERVAL_SECONDS: Final = 60.0
+"""How often a continuous capture writes a batch by default."""
+TOPICS_SECONDS: Final = 600.0
+"""How often a continuous capture looks for new topics."""
+OFFSETS_A_TASK: Final = 100_000
+"""Offsets of the topic that are worth a task."""
+CONSUMED_AT_ONCE: Final = 10_000
+CONSUME_SECONDS: Final = 0.1
+PATIENCE_SECONDS: Final = 60.0
+"""How long a partition may give nothing."""
+
+# Reading and writing files
+
+TASKS_A_CORE: Final = 2
+"""Tasks one after another, so that one that takes longer than others is made up for."""
+LARGEST_SHARE: Final = 128 * 2**20
+SMALLEST_SHARE: Final = 2 * 2**20
+"""Bytes of files that a task reads, what opening them costs among it."""
+OPENING: Final = 2**20
+"""What it costs to open a file, in bytes that could be read: as with Spark, which counts more."""
+ROWS_AT_ONCE: Final = 64
+"""A batch of them takes no more than 64 times the largest record, which brokers hold below 1 MB or so."""
+DAYS_AT_ONCE: Final = 4
+"""Tasks that write rows of Spark's; each day of them is one file."""
+ROW_GROUP: Final = 8 * 2**20
+"""Bytes of a row group before compression, which leaves a tenth or so. A file is shared out among tasks by
+its row groups: were they larger, a day of one restless group would be one task's."""
+LARGE_BATCH: Final = 2**20
+"""Bytes of rows that are a row group of a table."""
+LEAST_ROWS: Final = 50_000
+MOST_WAITING: Final = 16 * 2**20
+"""Bytes of fewer rows that wait until there are enough of them."""
+
+# Maintenance
+
+RETENTION: Final = timedelta(days=7)
+"""How long files stay by default that no version needs which is newer."""
+LEAST_RETENTION: Final = timedelta(hours=1)
+"""A batch that is being written has files that no version names yet: they must not be taken for left ones."""
+TABLES_KEPT_HOURS: Final = 24
+"""How long files of tables stay that were replaced, for who reads them; tables can be made again."""
+LARGE_FILE: Final = 128 * 2**20
+"""Bytes of a file that is left as it is."""
+COMPACTED_AT_ONCE: Final = 2 * 2**30
+"""Bytes of files that are made few in one commit."""
