@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
-from kafka_assignors.placement._generators import AlternatedBrokers, OrderedBrokers
+from kafka_assignors.placement._generators import BrokerRing, alternate
 from kafka_assignors.placement._inference.shifts import read_run
 from kafka_assignors.placement._inference.steps import fewest
 from kafka_assignors.placement._inference.stripes import read_stripes
@@ -193,10 +193,10 @@ def _read(generator: GeneratorName, rows: list[Row], racks: Racks, by_position: 
             why = f"{factor} replicas, {len(racks)} brokers"
         if why:
             return Misfit(generator=generator, partition=rows[0][0], reason=why)
-        made = (
-            AlternatedBrokers(racks, factor) if generator == "rack-aware" else OrderedBrokers(brokers, factor)
-        )
-        brokers, modulus, read = [*made.brokers], made.modulus, partial(read_run, made, rows)
+        if generator == "rack-aware":
+            brokers = alternate(racks)
+        ring = BrokerRing(brokers, factor, racks if generator == "rack-aware" else None)
+        modulus, read = ring.modulus, partial(read_run, ring, rows)
     runs, reach = fewest(read, len(rows))
     start = f"{'rack' if striped else 'start index'} {runs[0][1].start}"
     misfit = _misfit(generator, rows, runs[0][1].end, start, racks)

@@ -11,33 +11,27 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
-from kafka_assignors.placement._generators import AlternatedBrokers, OrderedBrokers, shift_at
+from kafka_assignors.placement._generators import BrokerRing, shift_at
 from kafka_assignors.placement._inference.steps import Run
 
 Row = tuple[int, Sequence[int]]
 """A partition's number, by id or by position, and its replicas."""
 
 
-ShiftGenerator = OrderedBrokers | AlternatedBrokers
-"""One of the two generators of `AdminUtils`, for given brokers and one replication factor."""
-
-
-def read_run(generator: ShiftGenerator, rows: Sequence[Row], begin: int) -> Run:
+def read_run(ring: BrokerRing, rows: Sequence[Row], begin: int) -> Run:
     """Follow the rows as far as one step from `begin` explains them: the creation if that is 0."""
     if begin:
         # Java's indexWhere says -1 where none is found, and becomes 0.
-        start = bisect.bisect_left(sorted(generator.brokers), rows[0][1][0]) % len(generator.brokers)
-        return _follow(generator, rows, begin, start, (start % generator.modulus,))
+        start = bisect.bisect_left(sorted(ring.brokers), rows[0][1][0]) % len(ring.brokers)
+        return _follow(ring, rows, begin, start, (start % ring.modulus,))
     first, replicas = rows[0]
-    if replicas[0] not in generator.brokers:
+    if replicas[0] not in ring.brokers:
         return Run(0, 0)
-    start = (generator.brokers.index(replicas[0]) - first) % len(generator.brokers)
-    return _follow(generator, rows, 0, start, tuple(range(generator.modulus)))
+    start = (ring.brokers.index(replicas[0]) - first) % len(ring.brokers)
+    return _follow(ring, rows, 0, start, tuple(range(ring.modulus)))
 
 
-def _follow(
-    generator: ShiftGenerator, rows: Sequence[Row], begin: int, start: int, shifts: tuple[int, ...]
-) -> Run:
+def _follow(ring: BrokerRing, rows: Sequence[Row], begin: int, start: int, shifts: tuple[int, ...]) -> Run:
     """Follow the rows as far as this start index and any of these shifts explain them."""
     # One replica shows no shift: all fit if one does.
     shows_shift = len(rows[begin][1]) > 1
@@ -45,9 +39,7 @@ def _follow(
         fitting = tuple(
             shift
             for shift in (shifts if shows_shift else shifts[:1])
-            if generator.replicas(
-                partition, start, shift_at(partition, rows[begin][0], shift, len(generator.brokers))
-            )
+            if ring.replicas(partition, start, shift_at(partition, rows[begin][0], shift, len(ring.brokers)))
             == [*found]
         )
         if not fitting:
