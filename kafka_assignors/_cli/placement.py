@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors.placement._cluster.reassign import Progress
-    from kafka_assignors.placement._cluster.source import PlacementFile
-    from kafka_assignors.placement._moving import Reassigned, ReassignmentPlan
+    from kafka_assignors.placement import Cluster, PlacementFile, Progress, Reassigned, ReassignmentPlan
 
 GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 """The generators that can make a topic, the default one first."""
@@ -98,7 +95,7 @@ def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None
         def source() -> Cluster | PlacementFile:
             if placements is None:
                 return cluster_of(bootstrap_servers or "", command_config)
-            from kafka_assignors.placement._cluster.source import PlacementFile
+            from kafka_assignors.placement import PlacementFile
 
             return PlacementFile(placements, brokers)
 
@@ -235,9 +232,9 @@ def describe(
 
     found = describe(source(), topics, min_insync=min_insync)
     if draw is not None:
-        from kafka_assignors.placement import _picture
+        from kafka_assignors.placement import draw as drawn
 
-        _picture.draw(found.quality, draw, title=", ".join(found.placements))
+        drawn(found.quality, draw, title=", ".join(found.placements))
     show_result(found, described_lines(found, in_full=partitions), as_json=as_json)
     return int(check and found.health is not None and not found.health.healthy)
 
@@ -383,11 +380,12 @@ def cancel(
 def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *, as_json: bool) -> None:
     """Say which replicas are to move, and move them if asked to."""
     from kafka_assignors._cli.placement_text import internal_left, plan_lines
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors.placement._moving import Reassigned, plan_reassignment
-    from kafka_assignors.placement._placement import PlacementError
-    from kafka_assignors.placement._reassignment_file import (
+    from kafka_assignors.placement import (
+        Cluster,
+        PlacementError,
+        Reassigned,
         format_reassignment,
+        plan_reassignment,
         read_reassignment,
         write_rollback,
     )
@@ -436,7 +434,7 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
     """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
     from kafka_assignors._cli.placement_text import reason_lines
     from kafka_assignors._common.progress import progress_bar
-    from kafka_assignors.placement._moving import Pacing, reassign
+    from kafka_assignors.placement import Pacing, reassign
 
     bar = progress_bar()
     task = bar.add_task("partitions", total=None, visible=False)

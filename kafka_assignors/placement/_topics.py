@@ -138,7 +138,7 @@ def create(
         if placement is not None:
             placed = {partition: [*replicas] for partition, replicas in placement.items()}
             check_placement(placed, [*brokers.up, *brokers.down])
-            live.check_up({topic: placed}, brokers, allow_fenced=allow_fenced)
+            live.check_up(live.by_partition({topic: placed}), brokers, allow_fenced=allow_fenced)
         else:
             assert partitions is not None and replication_factor is not None  # noqa: S101, PT018 - for the type checker
             usable = _usable(topic, replication_factor, brokers, allow_fenced=allow_fenced)

@@ -10,25 +10,25 @@ from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
-    Copies,
+    entries_of,
     taken_over,
 )
+from kafka_assignors.placement._cluster.topics import Reassignment
 from kafka_assignors.placement._planning.moves import ReplicaMove
 from kafka_assignors.placement._planning.volume import Volume
 
 
 def test_those_that_have_a_replica_send_and_those_that_lack_it_get() -> None:
-    copies = Copies.of(
+    entries = entries_of(
         {
-            TopicPartition("orders", 0): ([2, 1], [3]),
-            TopicPartition("orders", 1): ([1], [2, 4]),
-            TopicPartition("other", 0): ([5, 6], []),
+            TopicPartition("orders", 0): Reassignment([2, 1], [2, 3], [3]),
+            TopicPartition("orders", 1): Reassignment([1], [2, 4], [2, 4]),
+            TopicPartition("other", 0): Reassignment([5, 6], [6, 5], []),
         }
     )
-    assert copies.replicas == {
-        "orders": {LEADER_REPLICAS: ["0:1", "0:2", "1:1"], FOLLOWER_REPLICAS: ["0:3", "1:2", "1:4"]}
-    }
-    assert copies.brokers == {1, 2, 3, 4}
+    listed = {(LEADER_REPLICAS, 0, 1), (LEADER_REPLICAS, 0, 2), (LEADER_REPLICAS, 1, 1)}
+    listed |= {(FOLLOWER_REPLICAS, 0, 3), (FOLLOWER_REPLICAS, 1, 2), (FOLLOWER_REPLICAS, 1, 4)}
+    assert entries == {("orders", *one) for one in listed}
 
 
 def test_rates_that_an_earlier_run_left_are_said_with_the_one_that_replaces_them() -> None:
