@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._checks import check_brokers, check_not_negative, check_topic
+from kafka_assignors.placement._checks import check_request
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ def place_rack_unaware(
     Raises:
         PlacementError: The topic or the brokers cannot be, or there are fewer brokers than replicas.
     """
-    check_topic(partitions, replication_factor, first_partition)
-    check_brokers(brokers, replication_factor)
-    ring = BrokerRing(brokers, replication_factor)
     numbers = range(first_partition, first_partition + partitions)
+    given = {"start_index": start_index, "shift": shift, "first_partition": first_partition}
+    check_request(partitions, replication_factor, brokers, **given)
+    ring = BrokerRing(brokers, replication_factor)
     return _place(ring, numbers, start_index, shift, seed)
 
 
@@ -88,14 +88,14 @@ def place_rack_aware(
     Raises:
         PlacementError: As in `place_rack_unaware`, or only some brokers have a rack.
     """
-    check_topic(partitions, replication_factor, first_partition)
-    check_brokers(racks, replication_factor)
+    numbers = range(first_partition, first_partition + partitions)
+    given = {"start_index": start_index, "shift": shift, "first_partition": first_partition}
+    check_request(partitions, replication_factor, racks, **given)
     ring = (
         BrokerRing(sorted(racks), replication_factor)
         if all(rack is None for rack in racks.values())
         else BrokerRing(alternate(racks), replication_factor, racks)
     )
-    numbers = range(first_partition, first_partition + partitions)
     return _place(ring, numbers, start_index, shift, seed)
 
 
@@ -167,8 +167,6 @@ def shift_at(partition: int, first_partition: int, shift: int, brokers: int) -> 
 def _place(
     ring: BrokerRing, numbers: range, start_index: int | None, shift: int | None, seed: int | None
 ) -> dict[int, list[int]]:
-    check_not_negative("start_index", start_index)
-    check_not_negative("shift", shift)
     size = len(ring.brokers)
     if start_index is None:
         random = JavaRandom(seed)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._wire.java.orders import hash_order, string_hash, string_order
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._checks import check_brokers, check_topic
+from kafka_assignors.placement._checks import check_request
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def place_striped(
         PlacementError: The topic or the brokers cannot be, there are fewer brokers than replicas, all brokers
             are fenced, or a fenced one is none of them.
     """
-    check_topic(partitions, replication_factor, first_partition)
-    check_brokers(racks, replication_factor)
+    check_request(partitions, replication_factor, racks, first_partition=first_partition)
     if unknown := sorted(set(fenced) - racks.keys()):
         raise PlacementError(
             f"broker {', '.join(map(str, unknown))} is fenced, but not among the brokers with racks: add it "

@@ -242,8 +242,6 @@ def _check(
         name = f"{tp.topic}-{tp.partition}"
         if tp not in present:
             raise PlacementError(f"{name} does not exist: the topic has no such partition")
-        if not replicas or len({*replicas}) < len(replicas):
-            raise PlacementError(f"{name} is to have replicas {replicas}: brokers must differ")
         if tp in moving and (begun := moving[tp].target) != replicas:
             raise PlacementError(
                 f"{name} is on its way to {begun} and is to be on {replicas}: wait until it is there,"

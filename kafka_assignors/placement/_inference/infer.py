@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
+from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._generators import BrokerRing, alternate
 from kafka_assignors.placement._inference.shifts import read_run
 from kafka_assignors.placement._inference.steps import fewest
 from kafka_assignors.placement._inference.stripes import read_stripes
-from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -142,7 +142,7 @@ def infer(
     Raises:
         PlacementError: The placement is empty, or a partition has no replica or one broker twice.
     """
-    _check(placement)
+    check_placement(placement, mixed=True)
     known = dict(racks or {})
     named = {broker for replicas in placement.values() for broker in replicas}
     among = dict.fromkeys(
@@ -164,14 +164,6 @@ def infer(
         else:
             misfits.append(max(cast("list[Misfit]", tried), key=lambda one: one.partition))
     return Inference(fits=tuple(sorted(fits, key=lambda fit: fit.chance)), misfits=tuple(misfits))
-
-
-def _check(placement: Placement) -> None:
-    if not placement:
-        raise PlacementError("the placement has no partitions: there is nothing to infer from")
-    for partition, replicas in sorted(placement.items()):
-        if not replicas or len({*replicas}) < len(replicas):
-            raise PlacementError(f"partition {partition} has replicas {list(replicas)}: brokers must differ")
 
 
 def _rows(placement: Placement) -> Iterator[tuple[bool, list[Row]]]:
