@@ -13,7 +13,7 @@ from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._cluster.source import PlacementFile, Topics, opened
 from kafka_assignors.placement._expansion import expand
 from kafka_assignors.placement._explicit import check_placement
-from kafka_assignors.placement._generators import place_rack_aware, place_rack_unaware
+from kafka_assignors.placement._generators import place_rack_aware
 from kafka_assignors.placement._inference.infer import Inference, infer
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._quality import Quality, measure
@@ -157,17 +157,15 @@ def _generate(
     drawn: _Draws,
 ) -> dict[int, list[int]]:
     racks = dict(sorted({**brokers.up, **brokers.down}.items()))
-    chosen = generator or ("rack-aware" if any(racks.values()) else "rack-unaware")
-    if chosen == "striped":
+    if generator == "striped":
         if drawn["start_index"] is not None or drawn["shift"] is not None:
             raise PlacementError("striped draws, from a seed if given: it has no start index and shift")
         fenced = [*brokers.down]
         return place_striped(partitions, replication_factor, racks, fenced=fenced, seed=drawn["seed"])
-    if chosen == "rack-aware":
-        return place_rack_aware(partitions, replication_factor, racks, **drawn)
-    if chosen == "rack-unaware":
-        return place_rack_unaware(partitions, replication_factor, sorted(racks), **drawn)
-    raise PlacementError(f"no generator is named {chosen!r}: {', '.join(get_args(Generator))}")
+    if generator is not None and generator not in get_args(Generator):
+        raise PlacementError(f"no generator is named {generator!r}: {', '.join(get_args(Generator))}")
+    known = dict.fromkeys(racks) if generator == "rack-unaware" else racks
+    return place_rack_aware(partitions, replication_factor, known, **drawn)
 
 
 def _usable(
