@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from kafka_assignors._common.strategies import STRATEGIES
 from kafka_assignors._model.arrays import NOBODY, IntArray, ranges
 from kafka_assignors._model.claims import Claims, ClaimTable
 from kafka_assignors._model.group import Group
@@ -306,14 +307,7 @@ _PLANNED: Final = {
     "kip848:range": Planned(plan=plan_kip848_range, cooperative=True),
 }
 
-_KAFKA_PYTHON: Final = {
-    "kafka-python:range": "kafka.coordinator.assignors.range:RangePartitionAssignor",
-    "kafka-python:roundrobin": "kafka.coordinator.assignors.roundrobin:RoundRobinPartitionAssignor",
-    "kafka-python:sticky": "kafka.coordinator.assignors.sticky.sticky_assignor:StickyPartitionAssignor",
-    "kafka-python:cooperative-sticky": (
-        "kafka.coordinator.assignors.cooperative_sticky:CooperativeStickyAssignor"
-    ),
-}
+_KAFKA_PYTHON: Final = {f"kafka-python:{name}": one.stock for name, one in STRATEGIES.items() if one.stock}
 
 NAMES: Final = (*_PLANNED, *_KAFKA_PYTHON)
 """The assignors that have names. `kip54` is the sticky assignor of Kafka's Java clients (KIP-54), eager."""
