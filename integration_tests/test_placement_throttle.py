@@ -41,7 +41,7 @@ from kafka_assignors.placement._cluster.throttle import (
     read_throttles,
     set_throttle,
 )
-from kafka_assignors.placement._planning.volume import WINDOW_SECONDS
+from kafka_assignors.placement._planning.volume import Volume
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.waiting import wait_until
 
@@ -197,7 +197,7 @@ def test_a_batch_passes_at_once_and_another_each_window_at_a_rate_for_half_an_ho
         assert moving.reassign(admin, {name: {0: [1, 3]}}, moving.Pacing(throttle=rate)) == 1
         seconds = time.monotonic() - began
     # The second batch waits until the first is forgotten, 10 to 11 s after it.
-    assert WINDOW_SECONDS - 1 < seconds < PATIENCE
+    assert Volume.WINDOW_SECONDS - 1 < seconds < PATIENCE
 
 
 def test_an_error_leaves_neither_a_throttle_nor_copying(admin: Admin, topic: str) -> None:

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.text import Text
 
 from kafka_assignors._cli.output import show_json
-from kafka_assignors._cli.results import DemoRun, DemoStep
+from kafka_assignors._cli.results import DemoRun, DemoStep, Holdings
 from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_step
 from kafka_assignors._common.strategies import ASSIGNORS, STRATEGIES
-from kafka_assignors._timelines.events import Consumed
 from kafka_assignors.testing import (
     BrokerDiedError,
+    ClientUnavailableError,
     ClusterUnavailableError,
     ConsumerGroup,
     GroupNotStableError,
@@ -26,12 +26,12 @@ from kafka_assignors.testing import (
     grow_topic,
     kafka_cluster,
 )
-from kafka_assignors.testing._groups.clients import ClientUnavailableError, load as load_client
+from kafka_assignors.testing._groups.clients import load as load_client
+from kafka_assignors.testing.events import Consumed
 
 if TYPE_CHECKING:
     from kafka import TopicPartition
 
-    from kafka_assignors._timelines.rebalances import Holdings
     from kafka_assignors.testing._groups.clients import ClientName
 
 TOPICS: Final = {"orders": 6, "payments": 4}

@@ -13,10 +13,14 @@ from kafka_assignors._cli.output import count, escaped, filled, screen_width, ta
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kafka_assignors._groups.account import GroupAccount, PlannedMove
-    from kafka_assignors._groups.lag import GroupLag, PartitionLag
-    from kafka_assignors._groups.problems import Problem
-    from kafka_assignors.groups import GroupCoordinator
+    from kafka_assignors.groups import (
+        GroupAccount,
+        GroupCoordinator,
+        GroupLag,
+        PartitionLag,
+        PlannedMove,
+        Problem,
+    )
 
 MOVES_SHOWN: Final = 20
 """How many partitions that would move are listed; all of them are in the JSON."""

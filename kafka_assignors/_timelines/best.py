@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from kafka import TopicPartition
 
+from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups import best
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._timelines.events import AssignmentReceived, Event, Lost, Started, Unsubscribed
 from kafka_assignors._timelines.rebalances import Holdings, PartitionMove, SeenRebalance
-from kafka_assignors.assignors._messages import by_topic
 
 __tracebackhide__ = True
 
