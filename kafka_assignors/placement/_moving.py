@@ -9,7 +9,7 @@ from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.words import are, named, size
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
-from kafka_assignors.placement._cluster.logs import Logs, read_logs
+from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._cluster.reassign import Pacing
 from kafka_assignors.placement._cluster.source import Opened, PlacementFile, Topics, holders, opened
 from kafka_assignors.placement._cluster.stall import Reason, reasons
@@ -165,6 +165,7 @@ def plan_reassignment(
     under_way = [tp for tp in sorted(cluster.moving) if tp.partition in cluster.topics.get(tp.topic, {})]
     planned = [tp for tp in under_way if tp.partition in after.get(tp.topic, {})]
     there = [tp for tp in planned if cluster.moving[tp].target == after[tp.topic][tp.partition]]
+    moved = {(move.topic, move.partition) for move in plan.moves}
     return ReassignmentPlan(
         moves=plan,
         after=after,
@@ -172,7 +173,7 @@ def plan_reassignment(
         under_way=_pairs(under_way),
         there=_pairs(there),
         elsewhere=_pairs(tp for tp in planned if tp not in there),
-        unknown=() if logs is None else _unknown(plan, logs),
+        unknown=() if logs is None else tuple(sorted(moved - logs.known)),
         fenced=tuple(sorted(cluster.down)),
         untold={} if logs is None else {**logs.silent, **logs.untold},
         internal_left=left,
@@ -333,10 +334,6 @@ def _clear(
 
 def _pairs(partitions: Iterable[TopicPartition]) -> TopicPartitions:
     return tuple((tp.topic, tp.partition) for tp in partitions)
-
-
-def _unknown(plan: Moves, logs: Logs) -> TopicPartitions:
-    return tuple(sorted({(move.topic, move.partition) for move in plan.moves} - logs.known))
 
 
 def _leaders(cluster: Opened) -> dict[tuple[str, int], int]:

@@ -7,7 +7,7 @@ are under way are waited for. So the same command continues a run that ended in 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ from kafka.protocol.admin import ElectionType
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
 from kafka_assignors.placement._cluster.logs import read_logs
-from kafka_assignors.placement._cluster.stall import STALLED_SECONDS, Pace, StallSituation, reasons
+from kafka_assignors.placement._cluster.stall import Pace, StallSituation, reasons
 from kafka_assignors.placement._cluster.throttle import entries_of, read_throttles, throttled
 from kafka_assignors.placement._cluster.topics import (
     Reassignment,
@@ -34,7 +34,7 @@ from kafka_assignors.placement._cluster.topics import (
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from kafka import TopicPartition
 
@@ -59,7 +59,7 @@ class Pacing:
     throttle: int | None = None
     unthrottled: bool = False
     at_once: int = 10
-    stalled_after: float = STALLED_SECONDS
+    stalled_after: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,26 +109,21 @@ def reassign(
     check_up({tp: moves[tp].adding for tp in waiting}, brokers, allow_fenced=allow_fenced)
     copies = entries_of(moves)
     run = _Run(admin, {tp: move.target for tp, move in moves.items()}, waiting, warn)
-    held = _left_to_the_cluster(warn)
+    held: AbstractContextManager[None] = nullcontext()
     if pacing.throttle is not None and copies:
         give_up = partial(cancel, admin, moves)
         held = throttled(admin, pacing.throttle, copies, up=brokers.up, give_up=give_up, warn=warn)
-    with held:
-        run.do(pacing, watch)
-        run.wait_placed()
+    try:
+        with held:
+            run.do(pacing, watch)
+            run.wait_placed()
+    except KeyboardInterrupt:
+        if pacing.throttle is None or not copies:
+            warn("what is under way continues in the cluster; the same command does the rest")
+        raise
     # Also if nothing was left to move: an interrupted run has elected nobody.
     _elect(admin, _read(admin, wanted).keys() & wanted.keys())
     return len(run.wanted)
-
-
-@contextmanager
-def _left_to_the_cluster(warn: Callable[[str], None]) -> Iterator[None]:
-    """Say after Ctrl-C what becomes of the moves: there is no throttle to remove."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        warn("what is under way continues in the cluster; the same command does the rest")
-        raise
 
 
 @dataclass(slots=True)

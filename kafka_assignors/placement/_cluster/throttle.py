@@ -18,7 +18,7 @@ from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._common.words import named, size
-from kafka_assignors.placement._cluster.configs import describe_broker, describe_topics
+from kafka_assignors.placement._cluster.configs import describe
 from kafka_assignors.placement._cluster.topics import read_moving
 from kafka_assignors.placement._placement import PlacementError
 
@@ -121,14 +121,14 @@ def read_throttles(admin: Admin, brokers: Collection[int], topics: Collection[st
     found = Throttles({}, {}, {}, {})
     for broker in sorted(brokers):
         try:
-            said = describe_broker(admin, broker, _RATES)
+            said = describe(admin, ConfigResourceType.BROKER, [str(broker)], _RATES, node=broker)
         except (ClusterError, KafkaError):
             continue
         found.untold.update({f"broker {broker}": why for why in said.refused.values()})
         for rates in said.settings.values():
             found.rates[broker] = {name: int(one.value) for name, one in rates.items()}
             found.own[broker] = {name: int(one.value) for name, one in rates.items() if one.own}
-    listed = describe_topics(admin, sorted(topics), _REPLICAS)
+    listed = describe(admin, ConfigResourceType.TOPIC, sorted(topics), _REPLICAS)
     found.untold.update({f"topic {topic}": why for topic, why in listed.refused.items()})
     for topic, lists in listed.settings.items():
         found.replicas[topic] = {name: _entries(one.value) for name, one in lists.items()}
@@ -258,11 +258,6 @@ def _give_up(
         warn(
             f"what is under way is not broken off: {failure}; {cancel} breaks it off and removes the"
             " throttle, and the same command continues with it"
-        )
-    elif failure:
-        warn(
-            f"what was under way was not broken off: {failure}; the throttle is removed, as nothing is copied"
-            " under it any more"
         )
     elif left:
         warn(f"{ended}, but the throttle is not removed: {cancel}, or the same command again, removes it")

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._generators import BrokerRing, alternate
-from kafka_assignors.placement._inference.shifts import read_run
-from kafka_assignors.placement._inference.steps import fewest
+from kafka_assignors.placement._inference.shifts import fewest, read_run
 from kafka_assignors.placement._inference.stripes import read_stripes
 
 if TYPE_CHECKING:

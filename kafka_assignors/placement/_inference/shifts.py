@@ -9,13 +9,39 @@ So a step has one unknown less than the creation: nothing is free in it but wher
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kafka_assignors.placement._generators import BrokerRing, shift_at
-from kafka_assignors.placement._inference.steps import Run
 
 Row = tuple[int, Sequence[int]]
 """A partition's number, by id or by position, and its replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the partitions of one step show of what was drawn for it; see `InferenceStep`."""
+
+    end: int  # the first row that does not fit
+    start: int
+    shifts: tuple[int, ...] = ()
+    offsets: Mapping[str | None, int] = field(default_factory=dict)
+
+
+def fewest(read_from: Callable[[int], Run], rows: int) -> tuple[list[tuple[int, Run]], int]:
+    """The fewest steps that explain the rows, with their beginnings, and how many rows they explain."""
+    first = read_from(0)
+    steps = [(0, first)]
+    reach, tried = first.end, 1
+    while 0 < reach < rows:
+        # A step may have begun before the first row that it alone explains.
+        later = [(begin, read_from(begin)) for begin in range(tried, reach + 1)]
+        begin, run = max(later, key=lambda one: (one[1].end, -one[0]))
+        if run.end <= reach:
+            break
+        steps.append((begin, run))
+        tried, reach = reach + 1, run.end
+    return steps, reach
 
 
 def read_run(ring: BrokerRing, rows: Sequence[Row], begin: int) -> Run:

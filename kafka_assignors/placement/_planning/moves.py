@@ -32,10 +32,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from kafka_assignors._model.arrays import IntArray
 from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 from kafka_assignors.placement._planning.exact import NOWHERE, best_leaders, best_replicas
 from kafka_assignors.placement._planning.flow import CostRangeError
-from kafka_assignors.placement._planning.problem import BrokerSet, BrokerTotals, Wanted, wanted_partitions
+from kafka_assignors.placement._planning.problem import BrokerSet, Wanted, wanted_partitions
 from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
 
 
@@ -155,10 +156,12 @@ def plan_moves(
             together.setdefault(group_name, []).append(wanted)
     squares = bound = 0
     for group_name, group in together.items():
-        placed, found, least = _placed(group, cluster, cluster.load(settled.get(group_name, ())))
+        held, led = cluster.load(settled.get(group_name, ()))
+        placed = _place(group, cluster, held, led)
         for wanted, replicas in zip(group, placed, strict=True):
             after[wanted.topic][wanted.partition] = replicas
-        squares, bound = squares + found, bound + least
+        leads = led + cluster.count(replicas[0] for replicas in placed)
+        squares, bound = squares + int((leads**2).sum()), bound + least_squares(led, len(group))
     moved = moves_between(before, after, racks, brokers=cluster.brokers, sizes=sizes)
     return MovePlan(
         **{one.name: getattr(moved, one.name) for one in fields(moved)},
@@ -183,15 +186,13 @@ def moves_between(
     changed = 0
     for topic, placement in sorted(after.items()):
         for partition, placed in sorted(placement.items()):
-            wanted = Wanted(
-                topic=topic,
-                partition=partition,
-                present=tuple(before[topic][partition]),
-                factor=len(placed),
-                size=None if sizes is None else sizes.get((topic, partition)),
-            )
-            moves += _moves(wanted, placed, racks)
-            changed += wanted.leader not in {None, placed[0]}
+            present = before[topic][partition]
+            size = None if sizes is None else sizes.get((topic, partition))
+            for target, source in _copies(present, placed, racks):
+                moves.append(
+                    ReplicaMove(topic=topic, partition=partition, target=target, source=source, size=size)
+                )
+            changed += bool(present) and present[0] != placed[0]
             replicas.update(placed)
             leaders[placed[0]] += 1
     return Moves(
@@ -233,21 +234,12 @@ def place_balanced(
         for partition in sorted(set(partitions))
     ]
     cluster.check(planned)
-    placed = _place(planned, cluster, cluster.load((existing or {}).values()))
+    placed = _place(planned, cluster, *cluster.load((existing or {}).values()))
     return {wanted.partition: replicas for wanted, replicas in zip(planned, placed, strict=True)}
 
 
-def _placed(
-    group: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals
-) -> tuple[list[list[int]], int, int]:
-    """Where partitions go, the sum of squares of the leader loads, and the least that any placement has."""
-    placed = _place(group, cluster, beside)
-    leaders = beside.leaders + cluster.count(replicas[0] for replicas in placed)
-    return placed, int((leaders**2).sum()), least_squares(beside.leaders, len(group))
-
-
-def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) -> list[list[int]]:
-    """The brokers of each partition, its leader first."""
+def _place(planned: Sequence[Wanted], cluster: BrokerSet, held: IntArray, led: IntArray) -> list[list[int]]:
+    """The brokers of each partition, its leader first, beside what brokers hold and lead: (n,)."""
     if not planned:
         return []
     number = {broker: at for at, broker in enumerate(cluster.brokers)}
@@ -262,7 +254,7 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) 
         chosen = best_replicas(
             factor=np.array([wanted.factor for wanted in planned], dtype=np.int64),
             rack=cluster.rack,
-            held=beside.replicas,
+            held=held,
             has=has,
             leader=leader,
             sizes=np.array(sizes, dtype=np.int64) if sizes else None,
@@ -273,7 +265,7 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) 
             f"{most.name} has {most.size} bytes, and among {len(planned)} partitions at most {error.largest} "
             "can be counted exactly. Give all sizes in a larger unit, as in MiB, or plan per topic"
         ) from error
-    leaders = best_leaders(chosen, leader, beside.leaders)
+    leaders = best_leaders(chosen, leader, led)
     placed = []
     for wanted, row, first in zip(planned, chosen, leaders.tolist(), strict=True):
         brokers = {cluster.brokers[at] for at in np.flatnonzero(row).tolist()}
@@ -282,15 +274,14 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) 
     return placed
 
 
-def _moves(wanted: Wanted, placed: Sequence[int], racks: Racks) -> Iterable[ReplicaMove]:
-    left = sorted({*wanted.present} - {*placed})
-    for target in sorted({*placed} - {*wanted.present}):
+def _copies(present: Sequence[int], placed: Sequence[int], racks: Racks) -> Iterable[tuple[int, int | None]]:
+    """The brokers that get a replica, each with one that loses its own."""
+    left = sorted({*present} - {*placed})
+    for target in sorted({*placed} - {*present}):
         source = min(left, key=lambda broker: (racks.get(broker) != racks.get(target), broker), default=None)
         if source is not None:
             left.remove(source)
-        yield ReplicaMove(
-            topic=wanted.topic, partition=wanted.partition, target=target, source=source, size=wanted.size
-        )
+        yield target, source
 
 
 def _forced(planned: Sequence[Wanted], cluster: BrokerSet) -> int:
