@@ -21,7 +21,7 @@ from kafka_assignors.placement._cluster.throttle import (
 )
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import PlacementError
-from kafka_assignors.placement._planning.moves import Moves, moves_between, plan_moves
+from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
 from kafka_assignors.placement._planning.volume import Volume
 
 if TYPE_CHECKING:
@@ -144,36 +144,23 @@ def plan_reassignment(
                 left = _internal_left(cluster.admin, cluster.moving, to_brokers)
     if allow_fenced:
         cluster = cluster._replace(racks=cluster.all_racks, down={})
-    begun = live.by_topic({tp: move.target for tp, move in cluster.moving.items()})
     plan: Moves
     if target is not None:
         after = {topic: {p: [*replicas] for p, replicas in of.items()} for topic, of in target.items()}
         plan = _given(cluster, after, sizes)
     else:
-        if fenced := cluster.down.keys() & {*(to_brokers or ())}:
-            raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {live.FENCED_WAYS_OUT}")
-        plan = plan_moves(
-            cluster.topics,
-            cluster.racks,
-            replication_factor=replication_factor,
-            sizes=None if count_replicas else sizes,
-            brokers=to_brokers,
-            per_topic=per_topic,
-            under_way=begun,
-        )
+        counted = None if count_replicas else sizes
+        plan = _best(cluster, counted, to_brokers, replication_factor, per_topic=per_topic)
         after = plan.after
-    under_way = [tp for tp in sorted(cluster.moving) if tp.partition in cluster.topics.get(tp.topic, {})]
-    planned = [tp for tp in under_way if tp.partition in after.get(tp.topic, {})]
-    there = [tp for tp in planned if cluster.moving[tp].target == after[tp.topic][tp.partition]]
-    moved = {(move.topic, move.partition) for move in plan.moves}
+    there, elsewhere = _compared(cluster, after)
     return ReassignmentPlan(
         moves=plan,
         after=after,
         volume=Volume.of(plan.moves, _leaders(cluster), sizes or {}),
-        under_way=_pairs(under_way),
-        there=_pairs(there),
-        elsewhere=_pairs(tp for tp in planned if tp not in there),
-        unknown=() if logs is None else tuple(sorted(moved - logs.known)),
+        under_way=_pairs(_under_way(cluster, cluster.topics)),
+        there=there,
+        elsewhere=elsewhere,
+        unknown=() if logs is None else logs.unknown((move.topic, move.partition) for move in plan.moves),
         fenced=tuple(sorted(cluster.down)),
         untold={} if logs is None else {**logs.silent, **logs.untold},
         internal_left=left,
@@ -336,6 +323,18 @@ def _pairs(partitions: Iterable[TopicPartition]) -> TopicPartitions:
     return tuple((tp.topic, tp.partition) for tp in partitions)
 
 
+def _under_way(cluster: Opened, topics: Topics) -> list[TopicPartition]:
+    """The partitions of these topics that are being reassigned."""
+    return [tp for tp in sorted(cluster.moving) if tp.partition in topics.get(tp.topic, {})]
+
+
+def _compared(cluster: Opened, after: Topics) -> tuple[TopicPartitions, TopicPartitions]:
+    """Partitions of a plan that are under way: to where it has them, and to other brokers."""
+    planned = _under_way(cluster, after)
+    there = [tp for tp in planned if cluster.moving[tp].target == after[tp.topic][tp.partition]]
+    return _pairs(there), _pairs(tp for tp in planned if tp not in there)
+
+
 def _leaders(cluster: Opened) -> dict[tuple[str, int], int]:
     return {
         (topic, partition): state.leader
@@ -359,6 +358,27 @@ def _given(cluster: Opened, target: Topics, sizes: Mapping[tuple[str, int], int]
             raise PlacementError(f"topic {topic}: {error}") from error
     brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
     return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes)
+
+
+def _best(
+    cluster: Opened,
+    sizes: Mapping[tuple[str, int], int] | None,
+    to_brokers: Collection[int] | None,
+    replication_factor: int | None,
+    *,
+    per_topic: bool,
+) -> MovePlan:
+    if fenced := cluster.down.keys() & {*(to_brokers or ())}:
+        raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {live.FENCED_WAYS_OUT}")
+    return plan_moves(
+        cluster.topics,
+        cluster.racks,
+        replication_factor=replication_factor,
+        sizes=sizes,
+        brokers=to_brokers,
+        per_topic=per_topic,
+        under_way=live.by_topic({tp: move.target for tp, move in cluster.moving.items()}),
+    )
 
 
 def _internal_left(

@@ -143,9 +143,8 @@ def plan_moves(
     planned = wanted_partitions(topics, fixed=fixed, replication_factor=replication_factor, sizes=sizes)
     cluster.check(planned)
     after = {topic: {p: list(topics[topic][p]) for p in sorted(topics[topic])} for topic in sorted(topics)}
-    before = {topic: {p: list(replicas) for p, replicas in of.items()} for topic, of in after.items()}
     together: dict[str, list[Wanted]] = {}
-    settled = {"": [] if per_topic else [before[topic] for topic in sorted(set(fixed))]}
+    settled = {"": [] if per_topic else [topics[topic] for topic in sorted(set(fixed))]}
     for wanted in planned:
         group_name = wanted.topic if per_topic else ""
         target = (under_way or {}).get(wanted.topic, {}).get(wanted.partition)
@@ -156,13 +155,11 @@ def plan_moves(
             together.setdefault(group_name, []).append(wanted)
     squares = bound = 0
     for group_name, group in together.items():
-        held, led = cluster.load(settled.get(group_name, ()))
-        placed = _place(group, cluster, held, led)
+        placed, found, least = _placed(group, cluster, settled.get(group_name, ()))
         for wanted, replicas in zip(group, placed, strict=True):
             after[wanted.topic][wanted.partition] = replicas
-        leads = led + cluster.count(replicas[0] for replicas in placed)
-        squares, bound = squares + int((leads**2).sum()), bound + least_squares(led, len(group))
-    moved = moves_between(before, after, racks, brokers=cluster.brokers, sizes=sizes)
+        squares, bound = squares + found, bound + least
+    moved = moves_between(topics, after, racks, brokers=cluster.brokers, sizes=sizes)
     return MovePlan(
         **{one.name: getattr(moved, one.name) for one in fields(moved)},
         replicas_forced=_forced(planned, cluster),
@@ -196,8 +193,8 @@ def moves_between(
             replicas.update(placed)
             leaders[placed[0]] += 1
     return Moves(
-        before={topic: {p: [*one] for p, one in of.items()} for topic, of in before.items()},
-        after={topic: {p: [*one] for p, one in of.items()} for topic, of in after.items()},
+        before={topic: {p: [*one] for p, one in sorted(of.items())} for topic, of in sorted(before.items())},
+        after={topic: {p: [*one] for p, one in sorted(of.items())} for topic, of in sorted(after.items())},
         moves=tuple(moves),
         replica_loads={broker: replicas[broker] for broker in brokers},
         leader_loads={broker: leaders[broker] for broker in brokers},
@@ -236,6 +233,16 @@ def place_balanced(
     cluster.check(planned)
     placed = _place(planned, cluster, *cluster.load((existing or {}).values()))
     return {wanted.partition: replicas for wanted, replicas in zip(planned, placed, strict=True)}
+
+
+def _placed(
+    group: Sequence[Wanted], cluster: BrokerSet, beside: Iterable[Placement]
+) -> tuple[list[list[int]], int, int]:
+    """Where partitions go, the sum of squares of the leader loads, and the least that any placement has."""
+    held, led = cluster.load(beside)
+    placed = _place(group, cluster, held, led)
+    leads = led + cluster.count(replicas[0] for replicas in placed)
+    return placed, int((leads**2).sum()), least_squares(led, len(group))
 
 
 def _place(planned: Sequence[Wanted], cluster: BrokerSet, held: IntArray, led: IntArray) -> list[list[int]]:
