@@ -78,14 +78,7 @@ def expand(
     factor = len(placement[max(placement)])
     # As one topic, so that its own partitions count with the others.
     existing = {**(others or {}), "": placement}
-    known = {
-        name: {
-            partition: [broker for broker in replicas if broker in racks]
-            for partition, replicas in one.items()
-        }
-        for name, one in existing.items()
-    }
-    placed = place_balanced(range(first, first + count), factor, racks, existing=known)
+    placed = place_balanced(range(first, first + count), factor, racks, existing=existing)
     return Expansion(partitions=placed, how="balanced", why=why)
 
 

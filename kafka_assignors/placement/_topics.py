@@ -131,16 +131,15 @@ def create(
         PlacementError: No such placement can be, or a fenced broker is needed and not allowed.
         ClusterError: The cluster does not create it.
     """
-    if placement is None and (partitions is None or replication_factor is None):
-        raise PlacementError(f"{topic}: give partitions and replication_factor, or a placement")
     with connect(cluster) as admin:
         brokers = live.read_brokers(admin)
         if placement is not None:
             placed = {partition: [*replicas] for partition, replicas in placement.items()}
             check_placement(placed, [*brokers.up, *brokers.down])
             live.check_up(live.by_partition({topic: placed}), brokers, allow_fenced=allow_fenced)
+        elif partitions is None or replication_factor is None:
+            raise PlacementError(f"{topic}: give partitions and replication_factor, or a placement")
         else:
-            assert partitions is not None and replication_factor is not None  # noqa: S101, PT018 - for the type checker
             usable = _usable(topic, replication_factor, brokers, allow_fenced=allow_fenced)
             drawn = _Draws(start_index=start_index, shift=shift, seed=seed)
             placed = _generate(generator, partitions, replication_factor, usable, drawn)
@@ -235,10 +234,10 @@ def expand_topic(
         others = {name: placed for name, placed in cluster.topics.items() if name != topic}
         missing = partitions - len(present)
         more = expand(present, missing, cluster.racks, others=others, keep_pattern=not balanced)
-        done = execute and cluster.admin is not None
-        if done and cluster.admin is not None:
-            live.add_partitions(cluster.admin, topic, present, more.partitions)
-    return ExpandedTopic(done, more.how, more.why, more.partitions)
+        admin = cluster.admin if execute else None
+        if admin is not None:
+            live.add_partitions(admin, topic, present, more.partitions)
+    return ExpandedTopic(admin is not None, more.how, more.why, more.partitions)
 
 
 def infer_topics(source: Cluster | PlacementFile, topics: Sequence[str] = ()) -> dict[str, Inference]:

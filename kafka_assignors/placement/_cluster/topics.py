@@ -154,10 +154,6 @@ def create_topic(
     admin: Admin, topic: str, placement: Placement, configs: Mapping[str, str] | None = None
 ) -> None:
     """Create a topic with this placement; on return the cluster describes it so."""
-    if [*sorted(placement)] != [*range(len(placement))]:
-        raise PlacementError(
-            f"{topic} is to have partitions {sorted(placement)}: a cluster makes 0, 1, 2, ... only"
-        )
     assignments = {partition: list(replicas) for partition, replicas in placement.items()}
     asked = {topic: {"assignments": assignments, "configs": dict(configs or {})}}
     _check_answer(

@@ -14,16 +14,9 @@ Goals, each among the placements that are best by the ones before:
    same answer, in any order of its mappings. Another release of OR-tools may choose otherwise among
    placements that are equally good.
 
-Moves and leaders do not conflict if all partitions have one replication factor f, and nothing is fixed beside
-them. Each of n brokers must have k or k + 1 replicas. Then each broker leads P / n partitions, rounded down
-or up, with any replica sets. Proof: let each partition give 1/f of its lead to each of its brokers, so that a
-broker with T replicas leads T / f. The mean of T is P f / n. So k >= f floor(P / n), and, if any broker has k
-+ 1, k + 1 <= f ceil(P / n). Hence floor(P / n) <= T / f <= ceil(P / n): a fractional flow within integral
-bounds, so there is an integral one.
-
-With several replication factors, with lopsided racks, or beside what is fixed they may conflict. Then fewer
-moves win, and `MovePlan.leaders_best` says whether leaders are as balanced as if every broker could lead any
-partition.
+Moves and leaders do not conflict if all partitions have one replication factor, and nothing is fixed beside
+them; docs/design.md has the proof. Otherwise, as with lopsided racks, they may. Then fewer moves win, and
+`MovePlan.leaders_best` says whether leaders are as balanced as if every broker could lead any partition.
 """
 
 from collections import Counter

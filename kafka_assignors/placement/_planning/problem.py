@@ -108,7 +108,6 @@ class BrokerSet:
 
     brokers: list[int]  # n ids, ascending
     rack: IntArray  # (n,) the numbers of their racks; all 0 without racks
-    racks: Racks  # the racks of all brokers by name
 
     @classmethod
     def of(cls, racks: Racks, brokers: Collection[int] | None) -> "BrokerSet":
@@ -129,7 +128,7 @@ class BrokerSet:
         names = sorted({racks[broker] or "" for broker in allowed})
         number = {name: at for at, name in enumerate(names)}
         rack = np.array([number[racks[broker] or ""] for broker in allowed], dtype=np.int64)
-        return cls(brokers=allowed, rack=rack, racks=racks)
+        return cls(brokers=allowed, rack=rack)
 
     def check(self, planned: Iterable[Wanted]) -> None:
         """Raise a `PlacementError` for a replication factor that cannot be had."""
