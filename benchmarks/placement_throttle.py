@@ -22,8 +22,7 @@ from confluent_kafka import Producer
 from benchmarks import machine
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.progress import progress_bar
-from kafka_assignors.placement._cluster.reassign import reassign
-from kafka_assignors.placement._cluster.throttle import Throttle
+from kafka_assignors.placement._cluster.reassign import Pacing, reassign
 from kafka_assignors.placement._cluster.topics import create_topic
 from kafka_assignors.testing import kafka_cluster
 from kafka_assignors.testing._brokers.access import Access
@@ -135,7 +134,6 @@ def measure(
     """Move the second of the topics to a broker, under load on the first."""
     live, moved = topics
     placed = {moved: {partition: [1, broker] for partition in range(PARTITIONS)}}
-    throttle = Throttle(rate, print) if rate else None
     settings = {"linger.ms": 0, "acks": "all"}
     with Paced(Producer({**Access.to(cluster).librdkafka(), **settings}), live) as load:
         time.sleep(1)
@@ -144,7 +142,7 @@ def measure(
         if rate == 0:
             time.sleep(QUIET_SECONDS)
         else:
-            reassign(admin, placed, throttle=throttle)
+            reassign(admin, placed, Pacing(throttle=rate), warn=print)
         seconds = time.monotonic() - began
     return Outcome(seconds=seconds, waits=sorted(load.waits))
 

@@ -36,13 +36,12 @@ from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
-    Copies,
-    Throttle,
     Throttles,
+    entries_of,
     read_throttles,
     set_throttle,
 )
-from kafka_assignors.placement._planning.volume import WINDOW_SECONDS
+from kafka_assignors.placement._planning.volume import Volume
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.waiting import wait_until
 
@@ -180,8 +179,9 @@ def test_a_throttle_holds_until_the_end_and_what_was_there_comes_back(admin: Adm
             expect_throttled(admin, topic, 1 << 20)
         seen.append(progress)
 
-    throttle = Throttle(1 << 20, warned.append)
-    assert moving.reassign(admin, {topic: {0: [1, 3]}}, throttle=throttle, watch=watch) == 1
+    pacing = moving.Pacing(throttle=1 << 20)
+    done = moving.reassign(admin, {topic: {0: [1, 3]}}, pacing, watch=watch, warn=warned.append)
+    assert done == 1
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3]}}
     expect_as_before(admin, topic)
     assert warned == []
@@ -193,12 +193,11 @@ def test_a_batch_passes_at_once_and_another_each_window_at_a_rate_for_half_an_ho
     rate, batches = 1024, 2
     assert batches * BATCH / rate > 25 * 60
     with topic_of(three_brokers, admin, batches) as name:
-        throttle = Throttle(rate, print)
         began = time.monotonic()
-        assert moving.reassign(admin, {name: {0: [1, 3]}}, throttle=throttle) == 1
+        assert moving.reassign(admin, {name: {0: [1, 3]}}, moving.Pacing(throttle=rate)) == 1
         seconds = time.monotonic() - began
     # The second batch waits until the first is forgotten, 10 to 11 s after it.
-    assert WINDOW_SECONDS - 1 < seconds < PATIENCE
+    assert Volume.WINDOW_SECONDS - 1 < seconds < PATIENCE
 
 
 def test_an_error_leaves_neither_a_throttle_nor_copying(admin: Admin, topic: str) -> None:
@@ -207,7 +206,7 @@ def test_an_error_leaves_neither_a_throttle_nor_copying(admin: Admin, topic: str
         raise LookupError
 
     with pytest.raises(LookupError):
-        moving.reassign(admin, {topic: {0: [1, 3]}}, throttle=Throttle(1024, print), watch=watch)
+        moving.reassign(admin, {topic: {0: [1, 3]}}, moving.Pacing(throttle=1024), watch=watch)
     expect_as_before(admin, topic)
     assert under_way(admin) == set()
 
@@ -320,8 +319,8 @@ def test_who_may_not_see_a_throttle_leaves_it_to_who_may(pytestconfig: pytest.Co
 
 
 def _left_by_a_killed_run(admin: Admin, topic: str) -> None:
-    copies = Copies.of({TopicPartition(topic, 0): ([1], [1])})
-    set_throttle(admin, 1024, copies, read_throttles(admin, copies.brokers, copies.replicas))
+    copies = entries_of({TopicPartition(topic, 0): live.Reassignment([1], [1], [1])})
+    set_throttle(admin, 1024, copies, read_throttles(admin, [1], [topic]))
 
 
 def _allow(admin: Admin, operation: ACLOperation) -> None:

@@ -1,12 +1,11 @@
 """Between kafka-python's decoded messages and the project's own terms: subscriptions in, assignments out."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from kafka.structs import TopicPartition
 
 from kafka_assignors._model.arrays import IntArray, sums
 from kafka_assignors._model.claims import ClaimTable
@@ -88,14 +87,6 @@ def encode_assignments(
     for number, data in user_data.items():
         encoded[number] = encoded[number][: -len(_NO_USER_DATA)] + INT32.pack(len(data)) + data
     return dict(zip(group.members.ids, map(EncodedAssignment, encoded), strict=True))
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Partition ids by topic, both ascending, each once."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(set(partitions)):
-        topics.setdefault(topic, []).append(partition)
-    return topics
 
 
 def subscriptions(decoded: Sequence[Any], tick: Tick = go_on) -> Subscriptions:

@@ -9,29 +9,25 @@ from typing import TYPE_CHECKING, Final, cast
 from rich.console import Console
 from rich.text import Text
 
+from kafka_assignors import KafkaAssignorsError
 from kafka_assignors._cli.output import show_json
-from kafka_assignors._cli.results import DemoRun, DemoStep
+from kafka_assignors._cli.results import DemoRun, DemoStep, Holdings
 from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_step
 from kafka_assignors._common.strategies import ASSIGNORS, STRATEGIES
-from kafka_assignors._timelines.events import Consumed
 from kafka_assignors.testing import (
-    ClusterUnavailableError,
     ConsumerGroup,
-    GroupNotStableError,
     Load,
     create_topic,
     delete_topic,
     grow_topic,
     kafka_cluster,
 )
-from kafka_assignors.testing._brokers.errors import BrokerDiedError
-from kafka_assignors.testing._brokers.jars import JarsUnavailableError
-from kafka_assignors.testing._groups.clients import ClientUnavailableError, load as load_client
+from kafka_assignors.testing._groups.clients import load as load_client
+from kafka_assignors.testing.events import Consumed
 
 if TYPE_CHECKING:
     from kafka import TopicPartition
 
-    from kafka_assignors._timelines.rebalances import Holdings
     from kafka_assignors.testing._groups.clients import ClientName
 
 TOPICS: Final = {"orders": 6, "payments": 4}
@@ -48,14 +44,6 @@ SESSION_TIMEOUT_MS: Final = 3000
 
 GIVEN_SESSION_TIMEOUT_MS: Final = 6000
 """The same on a running Kafka, which by default allows no less."""
-
-UNAVAILABLE: Final = (
-    BrokerDiedError,
-    ClientUnavailableError,
-    ClusterUnavailableError,
-    GroupNotStableError,
-    JarsUnavailableError,
-)
 
 
 def run_demo(
@@ -90,7 +78,7 @@ def run_demo(
                 run = _run(name, client, cluster.bootstrap_servers, settings, console)
                 runs.append(run)
                 show_run(console, run)
-    except UNAVAILABLE as error:
+    except KafkaAssignorsError as error:
         console.print(Text.assemble((type(error).__name__, "red"), f": {error}"))
         return 1
     if len(runs) > 1:

@@ -16,25 +16,18 @@ from kafka_assignors._cli.group_parts import (
     wrapped,
 )
 from kafka_assignors._cli.output import count, filled
-from kafka_assignors._common.words import first_of
-from kafka_assignors._groups.account import partitions_in_words
-from kafka_assignors._groups.advice import reason_words
-from kafka_assignors._groups.explanation import STICKY
-from kafka_assignors._groups.reasons import HAND_OVER
-from kafka_assignors.groups._explain import ExplainedConsumerGroup
+from kafka_assignors._common.strategies import STICKY
+from kafka_assignors._common.words import first_of, partitions_in_words
+from kafka_assignors.groups import ExplainedConsumerGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.account import GroupAccount
-    from kafka_assignors._groups.epochs import Behind
-    from kafka_assignors._groups.joining import OngoingRebalance
     from kafka_assignors._groups.lag import GroupLag
-    from kafka_assignors._groups.prediction import Client
     from kafka_assignors.groups._explain import ExplainedClassicGroup
-    from kafka_assignors.groups._live import NotedChange
 
-CLIENT_NAMES: Final[Mapping[Client, str]] = {
+CLIENT_NAMES: Final[Mapping[str, str]] = {
     "java": "Java (or this library)",
     "librdkafka": "librdkafka",
     "kafka-python": "kafka-python's own class",
@@ -67,9 +60,8 @@ def _classic_lines(explained: ExplainedClassicGroup) -> Iterator[str]:
             " the coordinator does not say"
         )
     yield f"record: {group.record_bytes:,} bytes of {group.record_limit:,} that it may have"
-    if explained.joining is not None:
-        yield from _joining(explained.joining)
-    yield from _why(explained.rebalances)
+    yield from _joining(explained)
+    yield from _why(explained)
     if group.members:
         yield ""
         subscriptions = {account.topics for account in group.members}
@@ -84,7 +76,10 @@ def _classic_lines(explained: ExplainedClassicGroup) -> Iterator[str]:
     yield from problem_lines(explained.problems)
 
 
-def _joining(found: OngoingRebalance) -> Iterator[str]:
+def _joining(explained: ExplainedClassicGroup) -> Iterator[str]:
+    found = explained.joining
+    if found is None:
+        return
     began = (
         "it is the group's first"
         if found.last_generation_ms is None
@@ -120,9 +115,9 @@ def _joining(found: OngoingRebalance) -> Iterator[str]:
         )
 
 
-def _why(rebalances: Sequence[NotedChange]) -> Iterator[str]:
+def _why(explained: ExplainedClassicGroup) -> Iterator[str]:
     """Why the group rebalanced last: of all generations of that rebalance."""
-    for last in reversed(rebalances):
+    for last in reversed(explained.rebalances):
         if last.seconds is None:
             yield from wrapped(
                 f"generation {last.generation}: {when(last.time_ms)}; no record of one before it is left in"
@@ -131,8 +126,7 @@ def _why(rebalances: Sequence[NotedChange]) -> Iterator[str]:
             return
         yield f"generation {last.generation}: {when(last.time_ms)}, {last.seconds:.1f} s after the one before"
         yield from (f"  {change.text}" for change in last.changes)
-        for kind in dict.fromkeys(change.kind for change in last.changes if change.kind != HAND_OVER):
-            words = reason_words(kind)
+        for words in last.advice:
             yield from filled(f"{words.title}: {words.meaning} {words.todo}", "    ", "    ")
         if last.begins:
             return
@@ -225,8 +219,7 @@ def _epochs_lines(found: ExplainedConsumerGroup) -> Iterator[str]:
     if group.members:
         yield ""
         yield from _epoch_members(found)
-        for one in found.behind:
-            yield from wrapped(_behind(one, group.epoch), 2)
+        yield from _behind(found)
         yield ""
         yield balance_line(account)
         yield from _moving(account, names)
@@ -267,15 +260,18 @@ def _subscription(topics: Sequence[str], expression: str | None) -> str:
     return " and ".join([", ".join(topics)] * bool(topics) + matching) or "nothing"
 
 
-def _behind(one: Behind, epoch: int) -> str:
-    words = [f"is at epoch {one.epoch} of {epoch}"] if one.epoch < epoch else []
-    if one.lets_go:
-        words.append(f"has yet to revoke {partitions_in_words(one.lets_go)}")
-    if one.takes:
-        words.append(f"has yet to get {partitions_in_words(one.takes)}")
-    if one.waits_for:
-        words.append(f"which {', '.join(one.waits_for)} {'has' if len(one.waits_for) == 1 else 'have'} still")
-    return f"{one.member} {', '.join(words)}"
+def _behind(found: ExplainedConsumerGroup) -> Iterator[str]:
+    epoch = found.group.epoch
+    for one in found.behind:
+        words = [f"is at epoch {one.epoch} of {epoch}"] if one.epoch < epoch else []
+        if one.lets_go:
+            words.append(f"has yet to revoke {partitions_in_words(one.lets_go)}")
+        if one.takes:
+            words.append(f"has yet to get {partitions_in_words(one.takes)}")
+        if one.waits_for:
+            has = "has" if len(one.waits_for) == 1 else "have"
+            words.append(f"which {', '.join(one.waits_for)} {has} still")
+        yield from wrapped(f"{one.member} {', '.join(words)}", 2)
 
 
 def _moving(account: GroupAccount, names: dict[str, str]) -> Iterator[str]:

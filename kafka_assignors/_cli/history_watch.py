@@ -4,37 +4,39 @@ from __future__ import annotations
 
 import json
 import sys
+from glob import escape
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
 from kafka_assignors._cli.output import count, escaped, joined
-from kafka_assignors._cluster.handle import connect
-from kafka_assignors.groups._status import read_status
-from kafka_assignors.history._watch import watch_group
+from kafka_assignors.groups import list_groups
+from kafka_assignors.history import watch_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.groups import Cluster
     from kafka_assignors.groups._status import GroupStatus
+    from kafka_assignors.history import Rebalance
 
 
 def watch(cluster: Cluster, group: str, *, as_json: bool) -> None:
     """Watch a group until Ctrl-C, which is how it ends."""
     try:
-        with connect(cluster) as admin:
+        with cluster:
+
+            def look() -> GroupStatus | None:
+                return next(iter(list_groups(cluster, [escape(group)], observe=0)), None)
 
             def begin() -> None:
-                now = read_status(admin, group)
+                now = look()
                 missing = "" if now is not None else ", which does not exist yet"
                 print(f"watching {escaped(group)}{missing}; Ctrl-C ends it", file=sys.stderr, flush=True)
                 if now is not None and not as_json:
                     members = "? members" if now.members is None else count(now.members, "member")
                     print(joined([f"now: {now.state}, {members}", *now_lines(now)]), flush=True)
 
-            watched = watch_group(admin, group, ready=begin)
-            show_rebalances(watched, as_json=as_json, look=lambda: read_status(admin, group))
+            show_rebalances(watch_group(cluster, group, ready=begin), as_json=as_json, look=look)
     except KeyboardInterrupt:
         pass
 

@@ -15,7 +15,7 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafka_assignors._cluster.handle import Cluster
+    from kafka_assignors.groups import Cluster
 
 PROGRAM: Final = "kafka-assignors"
 
@@ -159,6 +159,6 @@ def running_cluster(*, required: bool = True, **settings: Any) -> Callable[[_Fun
 
 
 def cluster_of(bootstrap_servers: str, command_config: Path | None) -> Cluster:
-    from kafka_assignors._cluster.handle import Cluster  # noqa: PLC0415 - slow to import
+    from kafka_assignors.groups import Cluster  # noqa: PLC0415 - slow to import
 
     return Cluster(bootstrap_servers, command_config=command_config)

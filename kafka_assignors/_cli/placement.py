@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kafka_assignors import placement as library
 from kafka_assignors._cli.arguments import data_size, whole
 from kafka_assignors._cli.options import (
     PATH,
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors.placement._cluster.reassign import Progress
-    from kafka_assignors.placement._cluster.source import PlacementFile
-    from kafka_assignors.placement._moving import Reassigned, ReassignmentPlan
+    from kafka_assignors.placement import Cluster, PlacementFile, Progress, Reassigned, ReassignmentPlan
 
 GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 """The generators that can make a topic, the default one first."""
@@ -98,9 +96,7 @@ def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None
         def source() -> Cluster | PlacementFile:
             if placements is None:
                 return cluster_of(bootstrap_servers or "", command_config)
-            from kafka_assignors.placement._cluster.source import PlacementFile
-
-            return PlacementFile(placements, brokers)
+            return library.PlacementFile(placements, brokers)
 
         return function(source=source, on_files=placements is not None, **others)
 
@@ -191,12 +187,11 @@ def create(
     elif options["generator"] == "striped" and draws[:2] != (None, None):
         refuse("the striped generator has no --start-index and no --shift: it draws, from --seed if given")
     from kafka_assignors._cli.placement_text import placement_lines
-    from kafka_assignors.placement import create, parse_explicit
 
-    found = create(
+    found = library.create(
         cluster_of(bootstrap_servers, command_config),
         topic,
-        placement=None if replica_assignment is None else parse_explicit(replica_assignment),
+        placement=None if replica_assignment is None else library.parse_explicit(replica_assignment),
         configs=dict(config),
         **options,
     )
@@ -231,13 +226,10 @@ def describe(
     if check and on_files:
         refuse("--check needs --bootstrap-server: files do not say what is up")
     from kafka_assignors._cli.placement_text import described_lines
-    from kafka_assignors.placement import describe
 
-    found = describe(source(), topics, min_insync=min_insync)
+    found = library.describe(source(), topics, min_insync=min_insync)
     if draw is not None:
-        from kafka_assignors.placement import _picture
-
-        _picture.draw(found.quality, draw, title=", ".join(found.placements))
+        library.draw(found.quality, draw, title=", ".join(found.placements))
     show_result(found, described_lines(found, in_full=partitions), as_json=as_json)
     return int(check and found.health is not None and not found.health.healthy)
 
@@ -251,9 +243,8 @@ def infer_generators(
 ) -> int:
     """Find the generator, start index and shift that made a placement."""
     from kafka_assignors._cli.placement_text import inference_lines
-    from kafka_assignors.placement import infer_topics
 
-    found = infer_topics(source(), topics)
+    found = library.infer_topics(source(), topics)
     lines = [line for topic, one in found.items() for line in inference_lines(topic, one)]
     show_result(found, lines, as_json=as_json)
     return int(not all(one.fits for one in found.values()))
@@ -278,9 +269,8 @@ def expand(
 ) -> None:
     """Add partitions to a topic, placed as the ones that it has."""
     from kafka_assignors._cli.placement_text import placement_lines
-    from kafka_assignors.placement import expand_topic
 
-    found = expand_topic(source(), topic, partitions, balanced=balanced, execute=execute)
+    found = library.expand_topic(source(), topic, partitions, balanced=balanced, execute=execute)
     lines = [
         *placement_lines({topic: found.added}),
         f"{found.how}: {found.why}",
@@ -357,9 +347,8 @@ def verify(
 ) -> int:
     """Show what is under way and why it waits (status 1); if nothing is, remove a killed run's throttle."""
     from kafka_assignors._cli.placement_text import under_way_lines
-    from kafka_assignors.placement import verify
 
-    found = verify(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
+    found = library.verify(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
     show_result(found, under_way_lines(found), as_json=as_json)
     return int(bool(found.under_way))
 
@@ -374,27 +363,18 @@ def cancel(
 ) -> None:
     """Break off what is under way, and remove a killed run's throttle."""
     from kafka_assignors._cli.placement_text import cancelled_lines
-    from kafka_assignors.placement import cancel
 
-    found = cancel(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
+    found = library.cancel(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
     show_result(found, cancelled_lines(found), as_json=as_json)
 
 
 def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *, as_json: bool) -> None:
     """Say which replicas are to move, and move them if asked to."""
     from kafka_assignors._cli.placement_text import internal_left, plan_lines
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors.placement._moving import Reassigned, plan_reassignment
-    from kafka_assignors.placement._placement import PlacementError
-    from kafka_assignors.placement._reassignment_file import (
-        format_reassignment,
-        read_reassignment,
-        write_rollback,
-    )
 
-    target = None if options.file is None else read_reassignment(options.file)
-    with source if isinstance(source, Cluster) else nullcontext():
-        plan = plan_reassignment(
+    target = None if options.file is None else library.read_reassignment(options.file)
+    with source if isinstance(source, library.Cluster) else nullcontext():
+        plan = library.plan_reassignment(
             source,
             options.topics,
             target=target,
@@ -409,19 +389,19 @@ def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *,
         if options.rollback is not None:
             others = [other.resolve() for other in (options.file, options.output) if other is not None]
             if options.rollback.resolve() in others:
-                raise PlacementError(
+                raise library.PlacementError(
                     f"{options.rollback} cannot be the rollback and the plan at once: name another file"
                 )
-            write_rollback(options.rollback, plan.moves.before)
+            library.write_rollback(options.rollback, plan.moves.before)
         if options.output is not None:
-            options.output.write_text(f"{format_reassignment(plan.after)}\n", encoding="utf-8")
+            options.output.write_text(f"{library.format_reassignment(plan.after)}\n", encoding="utf-8")
         if not as_json:
             asks = not (options.execute or options.throttle or options.no_throttle)
             show(joined(plan_lines(plan, options.throttle, asks=asks)))
-        if options.execute and isinstance(source, Cluster):
+        if options.execute and isinstance(source, library.Cluster):
             done = _move(source, plan, options)
         else:
-            done = Reassigned(executed=False, reassigned=0, plan=plan, throttle=options.throttle)
+            done = library.Reassigned(executed=False, reassigned=0, plan=plan, throttle=options.throttle)
     if plan.internal_left:
         _warn(internal_left(plan.internal_left, options.to_brokers or ()))
     last = f"partitions reassigned: {done.reassigned}" if done.executed else _ONLY_SHOWN
@@ -436,7 +416,6 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
     """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
     from kafka_assignors._cli.placement_text import reason_lines
     from kafka_assignors._common.progress import progress_bar
-    from kafka_assignors.placement._moving import Pacing, reassign
 
     bar = progress_bar()
     task = bar.add_task("partitions", total=None, visible=False)
@@ -457,11 +436,11 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
             say(f"no progress for {pace.stalled_after} s; {counts}:\n{why}")
         told = why
 
-    pacing = Pacing(
+    pacing = library.Pacing(
         throttle=pace.throttle,
         unthrottled=pace.no_throttle,
         at_once=pace.at_once,
         stalled_after=pace.stalled_after,
     )
     with bar:
-        return reassign(cluster, plan, pacing, watch=watch, warn=say)
+        return library.reassign(cluster, plan, pacing, watch=watch, warn=say)

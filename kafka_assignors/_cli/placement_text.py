@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, filled, screen_width, table
 from kafka_assignors._common.words import first_of, named, size
-from kafka_assignors.placement._inference.infer import Fit, Inference, InferenceStep
-from kafka_assignors.placement._planning.moves import MovePlan
-from kafka_assignors.placement._planning.volume import WINDOW_SECONDS
+from kafka_assignors.placement import Fit, Inference, InferenceStep, MovePlan
 
 if TYPE_CHECKING:
-    from kafka_assignors.placement._cluster.health import Health
-    from kafka_assignors.placement._cluster.stall import Reason
-    from kafka_assignors.placement._cluster.throttle import Throttles
-    from kafka_assignors.placement._moving import Cancelled, ReassignmentPlan, UnderWay
-    from kafka_assignors.placement._placement import Placement
-    from kafka_assignors.placement._planning.moves import Moves, ReplicaMove
-    from kafka_assignors.placement._planning.volume import Volume
-    from kafka_assignors.placement._quality import Quality
-    from kafka_assignors.placement._topics import Description
+    from kafka_assignors.placement import (
+        Cancelled,
+        Description,
+        Health,
+        Placement,
+        Quality,
+        Reason,
+        ReassignmentPlan,
+        Throttles,
+        UnderWay,
+    )
 
 SHOWN: Final = 40
 """Up to how many partitions, or moves, are listed without being asked for."""
@@ -176,10 +176,11 @@ def _sureness(fit: Fit) -> str:
     return f"a random placement would fit with a chance of at most {fit.chance:.0e}"
 
 
-def _move_lines(plan: "Moves", *, beside: bool) -> Iterator[str]:
+def _move_lines(planned: "ReassignmentPlan") -> Iterator[str]:
     """What is to move, and what is reached by it; with what is proved about it, if it was planned here."""
+    plan = planned.moves
     proved = plan if isinstance(plan, MovePlan) else None
-    listed: Sequence[ReplicaMove] = plan.moves[:SHOWN]
+    listed = plan.moves[:SHOWN]
     for move in listed:
         source = "" if move.source is None else f" in place of {move.source}"
         volume = "" if move.size is None else f", {size(move.size)}"
@@ -198,18 +199,18 @@ def _move_lines(plan: "Moves", *, beside: bool) -> Iterator[str]:
     replicas, leaders = plan.replica_loads.values(), plan.leader_loads.values()
     most = leader_best = ""
     if proved is not None:
-        best = "the best possible beside what is under way" if beside else "the best possible"
+        best = "the best possible beside what is under way" if planned.there else "the best possible"
         most = f", {best}"
         leader_best = f", {best}" if proved.leaders_best else f", not proved to be {best}"
     yield f"replicas on a broker: {min(replicas)} to {max(replicas)}{most}"
     yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}{leader_best}"
 
 
-def _fenced_lines(plan: "Moves", fenced: Collection[int]) -> Iterator[str]:
+def _fenced_lines(plan: "ReassignmentPlan") -> Iterator[str]:
     """What a plan has to do with fenced brokers."""
-    for broker in sorted(fenced):
-        gets = sum(move.target == broker for move in plan.moves)
-        gives = sum(move.source == broker for move in plan.moves)
+    for broker in plan.fenced:
+        gets = sum(move.target == broker for move in plan.moves.moves)
+        gives = sum(move.source == broker for move in plan.moves.moves)
         if gets:
             yield f"broker {broker} is fenced and would get {count(gets, 'replica')}:"
             yield "  start it, or --execute with --allow-fenced"
@@ -223,7 +224,7 @@ def plan_lines(plan: "ReassignmentPlan", rate: int | None, *, asks: bool) -> Ite
 
     `asks` says that no rate was given, and that one must be if much is to be copied.
     """
-    yield from _move_lines(plan.moves, beside=bool(plan.there))
+    yield from _move_lines(plan)
     if plan.there:
         yield f"{count(len(plan.there), 'partition')} of it under way already: {named(plan.there)}"
     if plan.elsewhere:
@@ -233,8 +234,8 @@ def plan_lines(plan: "ReassignmentPlan", rate: int | None, *, asks: bool) -> Ite
             f" {named(plan.elsewhere)}"
         )
         yield f"  before --execute wait until that is done, or break it off: `placement cancel {topics}`"
-    yield from volume_lines(plan.volume, rate, plan.much if asks else "")
-    yield from _fenced_lines(plan.moves, plan.fenced)
+    yield from _volume_lines(plan, rate, asks=asks)
+    yield from _fenced_lines(plan)
 
 
 def under_way_lines(found: "UnderWay") -> Iterator[str]:
@@ -278,11 +279,12 @@ def _throttle_lines(throttles: "Throttles") -> Iterator[str]:
         yield f"{resource} does not say whether it has a throttle: {why}"
 
 
-def volume_lines(volume: "Volume", rate: int | None, too_much: str) -> Iterator[str]:
+def _volume_lines(plan: "ReassignmentPlan", rate: int | None, *, asks: bool) -> Iterator[str]:
     """How long copying takes at this rate, in bytes per second of a broker, each way.
 
-    Without a rate, whether that has to be said: `too_much` must not be copied before.
+    Without a rate, whether that has to be said, as more must not be copied before.
     """
+    volume = plan.volume
     if rate is not None and volume.total:
         broker, does, most = volume.most
         yield (
@@ -292,12 +294,12 @@ def volume_lines(volume: "Volume", rate: int | None, too_much: str) -> Iterator[
         if passes := volume.passes(rate):
             yield from filled(
                 f"so low a throttle does not hold: Kafka looks at it before a fetch, so {size(passes)} pass"
-                f" at once, and as much every {WINDOW_SECONDS} s",
+                f" at once, and as much every {volume.WINDOW_SECONDS} s",
                 "  ",
                 "    ",
             )
-    elif too_much:
-        yield f"--execute wants --throttle or --no-throttle: {too_much} would be copied"
+    elif asks and plan.much:
+        yield f"--execute wants --throttle or --no-throttle: {plan.much} would be copied"
 
 
 def duration(seconds: float) -> str:

@@ -1,11 +1,16 @@
 """How a plan looks on a terminal."""
 
+from __future__ import annotations
+
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count
-from kafka_assignors.groups._plan import PlannedGroup, Share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kafka_assignors.groups._plan import PlannedGroup
 
 SMALL: Final = 40
 """Up to how many partitions a plan is shown in full without being asked for."""
@@ -77,8 +82,8 @@ def _table(outcome: PlannedGroup, width: int) -> Iterator[str]:
     members = ["member", *names.values()]
     widths.insert(0, max(map(len, members)))
     room = (room - widths[0]) // 2
-    gained = ["gained", *(_gained(share, names, room) for share in shares)]
-    given_up = ["given up", *(_given_up(share, names, room) for share in shares)]
+    gained = ["gained", *(_gained(share.free, share.gained, names, room) for share in shares)]
+    given_up = ["given up", *(_given_up(share.given_up, names, room) for share in shares)]
     widths.append(max(map(len, gained)))
     for name, *cells in zip(members, *columns, gained, given_up, strict=True):
         numbers = [cell.rjust(size) for cell, size in zip(cells[:-2], widths[1:-1], strict=True)]
@@ -86,17 +91,16 @@ def _table(outcome: PlannedGroup, width: int) -> Iterator[str]:
         yield _GAP.join(row).rstrip()
 
 
-def _gained(share: Share, names: Mapping[str, str], room: int) -> str:
-    parts = [f"{share.free} free"] if share.free else []
-    parts += [f"{count} from {names[member]}" for member, count in share.gained.items()]
-    total = share.load - share.kept
-    free = f"{share.free} free, " if share.free else ""
-    return _fitting(parts, total, f"{free}from {len(share.gained)}", room)
+def _gained(free: int, gained: Mapping[str, int], names: Mapping[str, str], room: int) -> str:
+    unowned = [f"{free} free"] if free else []
+    parts = unowned + [f"{count} from {names[member]}" for member, count in gained.items()]
+    summary = ", ".join([*unowned, f"from {len(gained)}"])
+    return _fitting(parts, free + sum(gained.values()), summary, room)
 
 
-def _given_up(share: Share, names: Mapping[str, str], room: int) -> str:
-    parts = [f"{count} to {names[member]}" for member, count in share.given_up.items()]
-    return _fitting(parts, sum(share.given_up.values()), f"to {len(parts)}", room)
+def _given_up(given_up: Mapping[str, int], names: Mapping[str, str], room: int) -> str:
+    parts = [f"{count} to {names[member]}" for member, count in given_up.items()]
+    return _fitting(parts, sum(given_up.values()), f"to {len(parts)}", room)
 
 
 def _fitting(parts: Sequence[str], total: int, summary: str, room: int) -> str:

@@ -9,8 +9,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from kafka_assignors._assignors._messages import by_topic
 from kafka_assignors._cli.results import DemoRun, DemoStep
+from kafka_assignors._common.words import by_topic
 from kafka_assignors.testing import ConsumerGroup, Load
 
 COLOURS: Final = ("cyan", "yellow", "magenta", "green", "blue", "red")

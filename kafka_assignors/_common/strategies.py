@@ -79,6 +79,9 @@ RESTARTED: Final = ("range", "roundrobin", "sticky", "cooperative-sticky", "kip8
 COMPARED: Final = RESTARTED[:4]
 """Kafka's own strategies of the classic protocol."""
 
+STICKY: Final = frozenset(COMPARED[2:])
+"""Those of them that keep what members own."""
+
 
 def load(path: str) -> Any:
     """What is at "module:name"."""

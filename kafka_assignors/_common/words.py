@@ -1,6 +1,6 @@
 """Lists and sizes in messages."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -26,6 +26,20 @@ def are(brokers: Collection[int]) -> str:
     """Some brokers and the verb: "broker 3 is", "brokers 3, 4 are"."""
     ids = first_of(sorted(brokers), _MOST_IDS)
     return f"broker {ids} is" if len(brokers) == 1 else f"brokers {ids} are"
+
+
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Partition ids by topic, both ascending, each once."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(set(partitions)):
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def partitions_in_words(partitions: Iterable[tuple[str, int]]) -> str:
+    """Partitions in short: "orders 0 1 4, events 2"."""
+    listed = by_topic(partitions).items()
+    return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in listed) or "none"
 
 
 def named(partitions: Sequence[tuple[str, int]], most: int = 3) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._assignors._messages import by_topic
+from kafka_assignors._common.words import partitions_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,9 +128,3 @@ class GroupAccount:
     def best_imbalance(self) -> int:
         """The same of the best balance."""
         return max(self.best_loads, default=0) - min(self.best_loads, default=0)
-
-
-def partitions_in_words(partitions: Partitions) -> str:
-    """Partitions in short: "orders 0 1 4, events 2"."""
-    listed = by_topic(partitions).items()
-    return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in listed) or "none"

@@ -9,7 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._assignors._messages import by_topic
+from kafka_assignors._common.strategies import STICKY
+from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount, PlannedMove
 from kafka_assignors._groups.best import best_plan
 from kafka_assignors._groups.prediction import CLIENTS, JoinedMember, guess_client, predict
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._model.plan import Plan
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
-
-STICKY: Final = frozenset({"sticky", "cooperative-sticky"})
-"""The strategies that go by what members had."""
 
 CONSUMERS: Final = "consumer"
 """The protocol type of groups whose members are consumers; others may send each other anything."""

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from kafka_assignors._common.strategies import STICKY
 from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
 
@@ -200,7 +201,7 @@ def _about_members(found: GroupAccount) -> Iterator[Problem]:
 
 
 def _about_claims(found: GroupAccount) -> Iterator[Problem]:
-    if found.strategy not in {"sticky", "cooperative-sticky"}:
+    if found.strategy not in STICKY:
         return
     claimed: dict[tuple[tuple[str, int], int], list[str]] = {}
     for account in found.members:

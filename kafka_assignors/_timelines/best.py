@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from kafka import TopicPartition
 
-from kafka_assignors._assignors._messages import by_topic
+from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups import best
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kafka_assignors._cluster.groups import end_offsets
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.plain import fields_of
-from kafka_assignors._groups.account import partitions_in_words
+from kafka_assignors._common.words import partitions_in_words
 from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain as explain_record
 from kafka_assignors._groups.joining import joining_problem

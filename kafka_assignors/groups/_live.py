@@ -23,12 +23,13 @@ from kafka_assignors._cluster.groups import (
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.account import RECORD_LIMIT
+from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.described import described_value
 from kafka_assignors._groups.epochs import SETTLED, EpochLook
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
-from kafka_assignors._groups.reasons import find_changes
+from kafka_assignors._groups.reasons import HAND_OVER, find_changes
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.snapshots import ArchivedRecord, keep_claims
 from kafka_assignors._wire.offsets_topic import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors._cluster.groups import ClassicGroup, Partition, Topic
+    from kafka_assignors._groups.advice import ReasonWords
     from kafka_assignors._groups.joining import OngoingRebalance
     from kafka_assignors._groups.reasons import Change
     from kafka_assignors._groups.snapshots import Snapshot
@@ -156,6 +158,12 @@ class NotedChange:
     time_ms: int
     seconds: float | None
     changes: tuple[Change, ...]
+
+    @property
+    def advice(self) -> tuple[ReasonWords, ...]:
+        """What each kind of its changes means; not of a hand-over, which belongs to the rebalance before."""
+        kinds = dict.fromkeys(change.kind for change in self.changes if change.kind != HAND_OVER)
+        return tuple(map(reason_words, kinds))
 
 
 def read_rebalances(live: LiveGroup) -> tuple[NotedChange, ...]:

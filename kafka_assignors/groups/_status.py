@@ -156,15 +156,6 @@ def read_groups(
     return tuple(sorted((one for one in read if one is not None), key=lambda one: one.badness))
 
 
-def read_status(admin: Admin, group_id: str) -> GroupStatus | None:
-    """One group as among all of a cluster; None if there is none of this id.
-
-    Raises ClusterError if the cluster does not say.
-    """
-    escaped = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in group_id)
-    return next(iter(read_groups(admin, [escaped])), None)
-
-
 def _matches(group_id: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(group_id, pattern) for pattern in patterns)
 

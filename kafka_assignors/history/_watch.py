@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka import TopicPartition
 
+from kafka_assignors._cluster.handle import connect
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.rebalances import RebalanceFinder
 from kafka_assignors._wire.offsets_topic import record_type
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.snapshots import ArchivedRecord
 
@@ -36,7 +38,7 @@ _TYPES: Final = frozenset({_CLASSIC, _EPOCH, 4, 5, 6, 7, 8, 16})
 
 
 def watch_group(
-    admin: Admin, group_id: str, *, ready: Callable[[], object] = lambda: None
+    cluster: Cluster, group_id: str, *, ready: Callable[[], object] = lambda: None
 ) -> Iterator[Rebalance]:
     """Follow a group, whether there is one yet or not; this does not end by itself.
 
@@ -44,7 +46,7 @@ def watch_group(
     have records of their own, all of the log is read.
 
     Args:
-        admin: The cluster.
+        cluster: The cluster.
         group_id: The group.
         ready: Called once it is known who was there: all that comes later is shown.
 
@@ -55,6 +57,11 @@ def watch_group(
     Raises:
         ClusterError: The group's records cannot be read.
     """
+    with connect(cluster) as admin:
+        yield from _watch(admin, group_id, ready)
+
+
+def _watch(admin: Admin, group_id: str, ready: Callable[[], object]) -> Iterator[Rebalance]:
     partition = coordinator_of(admin, group_id).partition
     consumer = open_log(admin.settings, partition)
     log = TopicPartition(GROUPS_TOPIC, partition)

@@ -1,7 +1,7 @@
 from kafka_assignors._cluster.admin import ClusterError as ClusterError
 from kafka_assignors._cluster.handle import Cluster as Cluster
 from kafka_assignors.placement._cluster.health import Health as Health
-from kafka_assignors.placement._cluster.reassign import Progress as Progress
+from kafka_assignors.placement._cluster.reassign import Pacing as Pacing, Progress as Progress
 from kafka_assignors.placement._cluster.source import PlacementFile as PlacementFile
 from kafka_assignors.placement._cluster.stall import Reason as Reason
 from kafka_assignors.placement._cluster.throttle import Throttles as Throttles
@@ -25,7 +25,6 @@ from kafka_assignors.placement._inference.infer import (
 )
 from kafka_assignors.placement._moving import (
     Cancelled as Cancelled,
-    Pacing as Pacing,
     Reassigned as Reassigned,
     ReassignmentPlan as ReassignmentPlan,
     UnderWay as UnderWay,

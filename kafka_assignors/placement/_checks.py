@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafka_assignors.placement._placement import PlacementError
@@ -10,39 +11,31 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-def check_topic(partitions: int, replication_factor: int, first_partition: int) -> None:
-    """Check what is asked for."""
+def check_request(
+    partitions: int, replication_factor: int, brokers: Collection[int], **numbers: int | None
+) -> None:
+    """Check what is asked for, and the brokers to place on; `numbers` are settings that may be left out."""
     if partitions < 1:
         raise PlacementError(f"partitions is {partitions}: there is nothing to place; ask for 1 or more")
     if replication_factor < 1:
         raise PlacementError(
             f"replication_factor is {replication_factor}: each partition has a leader; ask for 1 or more"
         )
-    check_not_negative("first_partition", first_partition)
-
-
-def check_brokers(brokers: Collection[int], replication_factor: int) -> None:
-    """Check the brokers to place on."""
+    for name, value in numbers.items():
+        check_not_negative(name, value)
     if not brokers:
         raise PlacementError("no brokers are given: name at least one")
-    seen: set[int] = set()
-    for broker in brokers:
-        check_broker(broker)
-        if broker in seen:
+    for broker, times in Counter([*brokers]).items():
+        if broker < 0:
+            raise PlacementError(
+                f"broker {broker} cannot be: ids are 0 or more; take them from the cluster's metadata"
+            )
+        if times > 1:
             raise PlacementError(f"broker {broker} is given twice: name each broker once")
-        seen.add(broker)
     if replication_factor > len(brokers):
         raise PlacementError(
             f"replication_factor is {replication_factor}, but there are {len(brokers)} brokers, and each "
             f"takes one replica of a partition: ask for at most {len(brokers)}, or give more brokers"
-        )
-
-
-def check_broker(broker: int) -> None:
-    """Check one broker id."""
-    if broker < 0:
-        raise PlacementError(
-            f"broker {broker} cannot be: ids are 0 or more; take them from the cluster's metadata"
         )
 
 

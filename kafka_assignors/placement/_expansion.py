@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from kafka_assignors.placement._generators import place_rack_aware, place_rack_unaware, shift_at
+from kafka_assignors.placement._generators import BrokerRing, shift_at
 from kafka_assignors.placement._inference.infer import infer
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import place_balanced
@@ -78,14 +78,7 @@ def expand(
     factor = len(placement[max(placement)])
     # As one topic, so that its own partitions count with the others.
     existing = {**(others or {}), "": placement}
-    known = {
-        name: {
-            partition: [broker for broker in replicas if broker in racks]
-            for partition, replicas in one.items()
-        }
-        for name, one in existing.items()
-    }
-    placed = place_balanced(range(first, first + count), factor, racks, existing=known)
+    placed = place_balanced(range(first, first + count), factor, racks, existing=existing)
     return Expansion(partitions=placed, how="balanced", why=why)
 
 
@@ -96,24 +89,21 @@ def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> Ex
     assert shift is not None  # noqa: S101 - for the type checker: only the striped generator has none
     # By position, the next number is how many there are.
     number = sum(one.partitions for one in fit.steps) if fit.by_position else first
-    # Kafka lets the shift grow at the first partition, too, if its number is such a multiple.
-    shift = shift_at(number - 1, step.first_partition, shift, len(fit.brokers))
-    among = {broker: racks[broker] for broker in fit.brokers}
-    placed = (
-        place_rack_aware(
-            count, factor, among, start_index=step.start_index, shift=shift, first_partition=number
-        )
-        if fit.generator == "rack-aware"
-        else place_rack_unaware(
-            count, factor, sorted(among), start_index=step.start_index, shift=shift, first_partition=number
-        )
-    )
-    left_out = sorted(racks.keys() - among.keys())
-    why = f"start index {step.start_index}, shift {step.shift} continues"
-    if left_out:
+    aware = fit.generator == "rack-aware"
+    ring = BrokerRing(fit.brokers, factor, racks if aware else None)
+    size = len(fit.brokers)
+    why = f"start index {step.start_index}, shift {shift} continues"
+    if left_out := sorted(racks.keys() - {*fit.brokers}):
         why += f"; broker {', '.join(map(str, left_out))} is no part of the pattern and gets nothing"
     return Expansion(
-        partitions={first + place: replicas for place, replicas in enumerate(placed.values())},
-        how="rack-aware" if fit.generator == "rack-aware" else "rack-unaware",
+        partitions={
+            first + more: ring.replicas(
+                number + more,
+                step.start_index,
+                shift_at(number + more, step.first_partition, shift, size),
+            )
+            for more in range(count)
+        },
+        how="rack-aware" if aware else "rack-unaware",
         why=why,
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._checks import check_brokers, check_not_negative, check_topic
+from kafka_assignors.placement._checks import check_request
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -53,12 +53,11 @@ def place_rack_unaware(
     Raises:
         PlacementError: The topic or the brokers cannot be, or there are fewer brokers than replicas.
     """
-    _check_request(partitions, replication_factor, start_index, shift, first_partition)
-    check_brokers(brokers, replication_factor)
-    start, first_shift = _start_and_shift(start_index, shift, len(brokers), seed)
-    return _place(
-        OrderedBrokers(brokers, replication_factor), partitions, first_partition, start, first_shift
-    )
+    numbers = range(first_partition, first_partition + partitions)
+    given = {"start_index": start_index, "shift": shift, "first_partition": first_partition}
+    check_request(partitions, replication_factor, brokers, **given)
+    ring = BrokerRing(brokers, replication_factor)
+    return _place(ring, numbers, start_index, shift, seed)
 
 
 def place_rack_aware(
@@ -89,21 +88,15 @@ def place_rack_aware(
     Raises:
         PlacementError: As in `place_rack_unaware`, or only some brokers have a rack.
     """
-    _check_request(partitions, replication_factor, start_index, shift, first_partition)
-    check_brokers(racks, replication_factor)
-    if all(rack is None for rack in racks.values()):
-        return place_rack_unaware(
-            partitions,
-            replication_factor,
-            sorted(racks),
-            start_index=start_index,
-            shift=shift,
-            first_partition=first_partition,
-            seed=seed,
-        )
-    brokers = AlternatedBrokers(racks, replication_factor)
-    start, first_shift = _start_and_shift(start_index, shift, len(racks), seed)
-    return _place(brokers, partitions, first_partition, start, first_shift)
+    numbers = range(first_partition, first_partition + partitions)
+    given = {"start_index": start_index, "shift": shift, "first_partition": first_partition}
+    check_request(partitions, replication_factor, racks, **given)
+    ring = (
+        BrokerRing(sorted(racks), replication_factor)
+        if all(rack is None for rack in racks.values())
+        else BrokerRing(alternate(racks), replication_factor, racks)
+    )
+    return _place(ring, numbers, start_index, shift, seed)
 
 
 def alternate(racks: Racks) -> list[int]:
@@ -129,80 +122,38 @@ def alternate(racks: Racks) -> list[int]:
     return [broker for _, _, broker in sorted(places)]
 
 
-class OrderedBrokers:
-    """The brokers of a cluster in order, and the replicas that `place_rack_unaware` picks from them.
+class BrokerRing:
+    """The brokers in the order in which leaders go round, and the replicas that Kafka picks from them.
 
+    It walks round from where the shift points. Until all racks have a replica it takes the first broker of
+    each rack that has none; then the next broker that has none. Without regard to racks, all are of one rack.
     Shifts that differ by a multiple of `modulus` give the same.
     """
 
-    def __init__(self, brokers: Sequence[int], replication_factor: int) -> None:
+    def __init__(self, brokers: Sequence[int], replication_factor: int, racks: Racks | None = None) -> None:
         self.brokers = brokers
-        self.modulus = max(1, len(brokers) - 1)
         self._replication_factor = replication_factor
-
-    def replicas(self, partition: int, start: int, shift: int) -> list[int]:
-        """One partition's replicas, the preferred leader first; `shift` is `shift_at` it."""
-        size = len(self.brokers)
-        leader = (partition + start) % size
-        behind = range(shift, shift + self._replication_factor - 1)
-        return [
-            self.brokers[leader],
-            *(self.brokers[(leader + 1 + place % (size - 1)) % size] for place in behind),
-        ]
-
-
-class AlternatedBrokers:
-    """The rack-alternated list of a cluster, and the replicas that `place_rack_aware` picks from it.
-
-    Kafka walks round the list from where the shift points. Until all racks have a replica it takes the first
-    broker of each rack that has none; then the next one that has no replica. So that no walk is long, however
-    lopsided the racks, the first brokers of the racks after each place are looked up, not walked to.
-    """
-
-    def __init__(self, racks: Racks, replication_factor: int) -> None:
-        self.brokers = alternate(racks)
-        self._rack_of = [racks[broker] for broker in self.brokers]
-        self._rack_count = len(set(self._rack_of))
-        others = max(1, len(racks) - 1)
+        self._rack_of = [None if racks is None else racks[broker] for broker in brokers]
+        self._rack_count = len({*self._rack_of})
+        others = max(1, len(brokers) - 1)
         # What counts is the shift times the number of racks.
         self.modulus = others // math.gcd(self._rack_count, others)
-        self._replication_factor = replication_factor
-        self._first_of_racks = self._find_first_of_racks()
-
-    def _find_first_of_racks(self) -> list[list[int]]:
-        """For each place: the places, from it on round the list, where a rack is met that was not met before.
-
-        Of each, only as many as there are replicas: one may be of the leader's rack.
-        """
-        size = len(self.brokers)
-        found: list[list[int]] = [[]] * size
-        first: list[int] = []
-        for step in reversed(range(2 * size)):  # Twice, for the first time round does not know what follows.
-            place = step % size
-            others = (other for other in first if self._rack_of[other] != self._rack_of[place])
-            first = [place, *others][: self._replication_factor]
-            found[place] = first
-        return found
 
     def replicas(self, partition: int, start: int, shift: int) -> list[int]:
         """One partition's replicas, the preferred leader first; `shift` is `shift_at` it."""
         size = len(self.brokers)
         leader = (partition + start) % size
-        places = [leader]
-        if self._replication_factor > 1:
-            place = (leader + 1 + shift * self._rack_count % (size - 1)) % size
-            rack = self._rack_of[leader]
-            places += (other for other in self._first_of_racks[place] if self._rack_of[other] != rack)
-            del places[self._replication_factor :]
-            if len(places) > 1:
-                place = places[-1]
-            taken = set(places)
-            while len(places) < self._replication_factor:
-                if place not in taken:
-                    places.append(place)
-                    taken.add(place)
-                place = (place + 1) % size
-        return [self.brokers[place] for place in places]
+        taken = {leader: self._rack_of[leader]}
+        racks = {*taken.values()}
+        place = leader + 1 + shift * self._rack_count % max(1, size - 1)
+        while len(taken) < self._replication_factor:
+            at = place % size
+            rack = self._rack_of[at]
+            if at not in taken and (rack not in racks or len(racks) == self._rack_count):
+                taken[at] = rack
+                racks.add(rack)
+            place += 1
+        return [self.brokers[at] for at in taken]
 
 
 def shift_at(partition: int, first_partition: int, shift: int, brokers: int) -> int:
@@ -214,22 +165,19 @@ def shift_at(partition: int, first_partition: int, shift: int, brokers: int) -> 
 
 
 def _place(
-    brokers: OrderedBrokers | AlternatedBrokers, partitions: int, first: int, start: int, shift: int
+    ring: BrokerRing, numbers: range, start_index: int | None, shift: int | None, seed: int | None
 ) -> dict[int, list[int]]:
+    size = len(ring.brokers)
+    if start_index is None:
+        random = JavaRandom(seed)
+        start_index = random.next_int(size)
+        shift = random.next_int(size) if shift is None else shift
+    elif shift is None:
+        shift = start_index
     return {
-        partition: brokers.replicas(partition, start, shift_at(partition, first, shift, len(brokers.brokers)))
-        for partition in range(first, first + partitions)
+        partition: ring.replicas(partition, start_index, shift_at(partition, numbers.start, shift, size))
+        for partition in numbers
     }
-
-
-def _start_and_shift(
-    start_index: int | None, shift: int | None, brokers: int, seed: int | None
-) -> tuple[int, int]:
-    if start_index is not None:
-        return start_index, start_index if shift is None else shift
-    random = JavaRandom(seed)
-    start = random.next_int(brokers)
-    return start, random.next_int(brokers) if shift is None else shift
 
 
 def _complete(racks: Racks) -> Mapping[int, str]:
@@ -242,11 +190,3 @@ def _complete(racks: Racks) -> Mapping[int, str]:
             "give the missing racks, or use place_rack_unaware"
         )
     return complete
-
-
-def _check_request(
-    partitions: int, replication_factor: int, start_index: int | None, shift: int | None, first_partition: int
-) -> None:
-    check_topic(partitions, replication_factor, first_partition)
-    check_not_negative("start_index", start_index)
-    check_not_negative("shift", shift)

@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
-from kafka_assignors._cluster.handle import Cluster, connect
+from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.words import are, named, size
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
-from kafka_assignors.placement._cluster.logs import Logs, read_logs
+from kafka_assignors.placement._cluster.logs import read_logs
+from kafka_assignors.placement._cluster.reassign import Pacing
 from kafka_assignors.placement._cluster.source import Opened, PlacementFile, Topics, holders, opened
-from kafka_assignors.placement._cluster.stall import STALLED_SECONDS, Reason, reasons
+from kafka_assignors.placement._cluster.stall import Reason, reasons
 from kafka_assignors.placement._cluster.throttle import (
-    Throttle,
     Throttles,
     read_throttles,
     remove_all,
@@ -29,28 +29,12 @@ if TYPE_CHECKING:
 
     from kafka import TopicPartition
 
+    from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors.placement._placement import Placement
     from kafka_assignors.placement._quality import TopicPartitions
 
 UNTHROTTLED_BYTES: Final = 1 << 30
 """Up to so much is copied without a throttle if nobody says anything."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pacing:
-    """How gently to move replicas.
-
-    Attributes:
-        throttle: Bytes per second that each broker may send, and as many that it may get; None for no limit.
-        unthrottled: Whether more than 1 GiB may be copied without a throttle.
-        at_once: How many partitions are moved at once.
-        stalled_after: After how many seconds without progress to say why there is none.
-    """
-
-    throttle: int | None = None
-    unthrottled: bool = False
-    at_once: int = moving.AT_ONCE
-    stalled_after: float = STALLED_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,30 +134,33 @@ def plan_reassignment(
         ClusterError: No broker answers.
         ImportError: OR-tools is not installed.
     """
-    wanted = None if target is None else _copied(target)
-    with opened(source, [*(wanted or topics)]) as found:
-        moves = {} if found.admin is None else _under_way(found.admin, found.topics)
-        cluster = _settled(found, moves, allow_fenced=allow_fenced)
-        logs = None if found.admin is None else read_logs(found.admin, cluster.topics, found.racks)
-        left = {} if topics or found.admin is None else _internal_left(found.admin, to_brokers or ())
-    begun = moving.targets(moves)
-    sizes = None if logs is None else logs.largest(cluster.topics)
+    logs = sizes = None
+    left: dict[str, tuple[int, ...]] = {}
+    with opened(source, [*(target or topics)], moving=True) as cluster:
+        if cluster.admin is not None:
+            logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
+            sizes = logs.largest(cluster.topics)
+            if to_brokers and not topics:
+                left = _internal_left(cluster.admin, cluster.moving, to_brokers)
+    if allow_fenced:
+        cluster = cluster._replace(racks=cluster.all_racks, down={})
     plan: Moves
-    if wanted is not None:
-        plan = _given(cluster, wanted, sizes)
+    if target is not None:
+        after = {topic: {p: [*replicas] for p, replicas in of.items()} for topic, of in target.items()}
+        plan = _given(cluster, after, sizes)
     else:
         counted = None if count_replicas else sizes
-        plan = _best(cluster, begun, counted, to_brokers, replication_factor, per_topic=per_topic)
-        wanted = plan.after
-    there, elsewhere = _compared(begun, wanted)
+        plan = _best(cluster, counted, to_brokers, replication_factor, per_topic=per_topic)
+        after = plan.after
+    there, elsewhere = _compared(cluster, after)
     return ReassignmentPlan(
         moves=plan,
-        after=wanted,
+        after=after,
         volume=Volume.of(plan.moves, _leaders(cluster), sizes or {}),
-        under_way=_pairs(sorted(moves)),
+        under_way=_pairs(_under_way(cluster, cluster.topics)),
         there=there,
         elsewhere=elsewhere,
-        unknown=() if logs is None else _unknown(plan, logs),
+        unknown=() if logs is None else logs.unknown((move.topic, move.partition) for move in plan.moves),
         fenced=tuple(sorted(cluster.down)),
         untold={} if logs is None else {**logs.silent, **logs.untold},
         internal_left=left,
@@ -184,10 +171,10 @@ def plan_reassignment(
 def reassign(
     cluster: Cluster,
     plan: ReassignmentPlan,
-    pacing: Pacing | None = None,
+    pacing: Pacing = Pacing(),  # noqa: B008 - frozen
     *,
-    watch: Callable[[moving.Progress], None] | None = None,
-    warn: Callable[[str], None] | None = None,
+    watch: Callable[[moving.Progress], None] = lambda _: None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Reassigned:
     """Move replicas until topics are placed as planned, and let preferred leaders lead.
 
@@ -197,7 +184,7 @@ def reassign(
     Args:
         cluster: The cluster.
         plan: See `plan_reassignment`.
-        pacing: How gently; None for `Pacing()`.
+        pacing: How gently.
         watch: Gets the progress whenever it changes.
         warn: Gets what there is to know beside it.
 
@@ -206,29 +193,20 @@ def reassign(
             copied without a word on its rate. Nothing was begun.
         ClusterError: The cluster did not do it.
     """
-    pace, say = pacing or Pacing(), warn or _nobody
-    if plan.much and pace.throttle is None and not pace.unthrottled:
+    if plan.much and pacing.throttle is None and not pacing.unthrottled:
         raise PlacementError(
             f"{plan.much} would be copied as fast as brokers can, and slow down producers:"
             " say --throttle BYTES (per second, 10MiB), or --no-throttle. Nothing was begun"
         )
     with connect(cluster) as admin:
-        throttle = None if pace.throttle is None else Throttle(pace.throttle, say)
-        if throttle is None:
-            remove_left(admin, plan.after, say, moving.by_partition(plan.after))
+        if pacing.throttle is None:
+            remove_left(admin, plan.after, warn, live.by_partition(plan.after))
         done = moving.reassign(
-            admin,
-            plan.after,
-            at_once=pace.at_once,
-            watch=watch,
-            warn=say,
-            allow_fenced=plan.allow_fenced,
-            throttle=throttle,
-            stalled_after=pace.stalled_after,
+            admin, plan.after, pacing, watch=watch, warn=warn, allow_fenced=plan.allow_fenced
         )
         if not done:  # what a killed run began has ended by itself
-            remove_left(admin, plan.after, say)
-    return Reassigned(executed=True, reassigned=done, plan=plan, throttle=pace.throttle)
+            remove_left(admin, plan.after, warn)
+    return Reassigned(executed=True, reassigned=done, plan=plan, throttle=pacing.throttle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +237,7 @@ def verify(
     topics: Sequence[str] = (),
     *,
     remove_throttles: bool = False,
-    warn: Callable[[str], None] | None = None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> UnderWay:
     """What is under way in some topics and why it does not get on.
 
@@ -275,13 +253,12 @@ def verify(
         PlacementError: There is no such topic.
         ClusterError: No broker answers.
     """
-    with opened(cluster, topics) as found:
-        assert found.admin is not None  # noqa: S101 - for the type checker
-        situation = moving.read_situation(found.admin, moving.by_partition(found.topics))
-        if situation.adding:
-            left = read_throttles(found.admin, found.racks, found.topics)
-        else:
-            left = _clear(found.admin, found.topics, warn or _nobody, everything=remove_throttles)
+    with connect(cluster) as admin:
+        partitions = live.by_partition(live.read_topics(admin, topics or None))
+        situation = moving.read_situation(admin, partitions)
+        left = situation.throttles
+        if not situation.adding:
+            left = _clear(admin, partitions, warn, everything=remove_throttles)
     behind = situation.behind()
     return UnderWay(
         under_way=_pairs(sorted(situation.adding)),
@@ -310,35 +287,30 @@ def cancel(
     topics: Sequence[str] = (),
     *,
     remove_throttles: bool = False,
-    warn: Callable[[str], None] | None = None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Cancelled:
     """Break off what is under way in some topics, and remove the throttle of a killed run.
 
     Arguments and errors are those of `verify`; a ClusterError also says what the cluster did not break off.
     """
-    say = warn or _nobody
-    with opened(cluster, topics) as found:
-        assert found.admin is not None  # noqa: S101 - for the type checker
-        partitions = moving.by_partition(found.topics)
+    with connect(cluster) as admin:
+        partitions = live.by_partition(live.read_topics(admin, topics or None))
         try:
-            cancelled = moving.cancel(found.admin, partitions)
+            cancelled = moving.cancel(admin, partitions)
         except ClusterError:
-            if not moving.under_way(found.admin, partitions):
-                _clear(found.admin, found.topics, say, everything=remove_throttles)
+            if not moving.under_way(admin, partitions):
+                _clear(admin, partitions, warn, everything=remove_throttles)
             raise
-        left = _clear(found.admin, found.topics, say, everything=remove_throttles)
+        left = _clear(admin, partitions, warn, everything=remove_throttles)
     return Cancelled(_pairs(cancelled), left)
 
 
-def _nobody(_: str) -> None:
-    pass
-
-
 def _clear(
-    admin: Admin, topics: Collection[str], say: Callable[[str], None], *, everything: bool
+    admin: Admin, partitions: Iterable[TopicPartition], warn: Callable[[str], None], *, everything: bool
 ) -> Throttles:
     """Remove what a killed run left, or all that there is; what is still there."""
-    remove_left(admin, topics, say)
+    topics = {tp.topic for tp in partitions}
+    remove_left(admin, topics, warn)
     brokers = live.read_brokers(admin).up
     left = read_throttles(admin, brokers, topics)
     if not everything:
@@ -351,43 +323,16 @@ def _pairs(partitions: Iterable[TopicPartition]) -> TopicPartitions:
     return tuple((tp.topic, tp.partition) for tp in partitions)
 
 
-def _copied(topics: Mapping[str, Placement]) -> Topics:
-    return {topic: {p: [*replicas] for p, replicas in of.items()} for topic, of in topics.items()}
+def _under_way(cluster: Opened, topics: Topics) -> list[TopicPartition]:
+    """The partitions of these topics that are being reassigned."""
+    return [tp for tp in sorted(cluster.moving) if tp.partition in topics.get(tp.topic, {})]
 
 
-def _under_way(admin: Admin, topics: Topics) -> dict[TopicPartition, moving.Reassignment]:
-    found = moving.read_under_way(admin)
-    return {tp: one for tp, one in found.items() if tp.partition in topics.get(tp.topic, {})}
-
-
-def _settled(
-    cluster: Opened, under_way: Mapping[TopicPartition, moving.Reassignment], *, allow_fenced: bool
-) -> Opened:
-    """The cluster as if nothing were under way; and as if fenced brokers were up, if they are allowed."""
-    if cluster.admin is not None and cluster.topics:
-        # Again: what has arrived since the topics were described had too many replicas in that.
-        states = live.read_states(cluster.admin, cluster.topics)
-        topics = {topic: live.replicas_of(partitions) for topic, partitions in states.items()}
-        cluster = cluster._replace(topics=moving.settled(topics, under_way), states=states)
-    return cluster._replace(racks=cluster.all_racks, down={}) if allow_fenced else cluster
-
-
-def _compared(begun: Topics, target: Topics) -> tuple[TopicPartitions, TopicPartitions]:
-    """Partitions of a target that are under way: to where it has them, and to other brokers."""
-    same = {
-        (topic, partition): replicas == target[topic][partition]
-        for topic, placement in sorted(begun.items())
-        for partition, replicas in sorted(placement.items())
-        if partition in target.get(topic, {})
-    }
-    return (
-        tuple(one for one, is_same in same.items() if is_same),
-        tuple(one for one, is_same in same.items() if not is_same),
-    )
-
-
-def _unknown(plan: Moves, logs: Logs) -> TopicPartitions:
-    return tuple(sorted({(move.topic, move.partition) for move in plan.moves} - logs.known))
+def _compared(cluster: Opened, after: Topics) -> tuple[TopicPartitions, TopicPartitions]:
+    """Partitions of a plan that are under way: to where it has them, and to other brokers."""
+    planned = _under_way(cluster, after)
+    there = [tp for tp in planned if cluster.moving[tp].target == after[tp.topic][tp.partition]]
+    return _pairs(there), _pairs(tp for tp in planned if tp not in there)
 
 
 def _leaders(cluster: Opened) -> dict[tuple[str, int], int]:
@@ -417,7 +362,6 @@ def _given(cluster: Opened, target: Topics, sizes: Mapping[tuple[str, int], int]
 
 def _best(
     cluster: Opened,
-    begun: Topics,
     sizes: Mapping[tuple[str, int], int] | None,
     to_brokers: Collection[int] | None,
     replication_factor: int | None,
@@ -433,15 +377,15 @@ def _best(
         sizes=sizes,
         brokers=to_brokers,
         per_topic=per_topic,
-        under_way=begun,
+        under_way=live.by_topic({tp: move.target for tp, move in cluster.moving.items()}),
     )
 
 
-def _internal_left(admin: Admin, to_brokers: Collection[int]) -> dict[str, tuple[int, ...]]:
+def _internal_left(
+    admin: Admin, moves: Mapping[TopicPartition, live.Reassignment], to_brokers: Collection[int]
+) -> dict[str, tuple[int, ...]]:
     """The internal topics with replicas on brokers that are to have none, and these brokers."""
-    if not to_brokers:
-        return {}
-    begun = moving.targets(moving.read_under_way(admin))
+    begun = live.by_topic({tp: move.target for tp, move in moves.items()})
     found = {
         topic: holders({**live.replicas_of(states), **begun.get(topic, {})}) - {*to_brokers}
         for topic, states in live.read_states(admin, internal="only").items()

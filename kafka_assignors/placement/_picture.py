@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib as mpl
 from matplotlib.colors import Normalize
@@ -17,17 +17,9 @@ if TYPE_CHECKING:
 
     from kafka_assignors.placement._quality import BrokerLoad, Quality
 
-# Lengths in inches, font sizes in points.
-_CELL: Final = 0.62
-_HEIGHT: Final = 0.46
+_CELL: Final = (0.62, 0.46)  # inches
 _PER_ROW: Final = 16  # brokers of a rack in one row
-_MARGIN: Final = 0.2
-_HEAD: Final = 0.62
-_BETWEEN: Final = 0.35
-_LETTER: Final = 0.075
 _NAME: Final = 24  # letters of a rack's name
-_FONT: Final = 8.0
-_DOTS: Final = 150
 _DARK: Final = 0.6  # of the scale: from here on, letters are white
 
 _INK: Final = "#1a1a1a"
@@ -53,22 +45,12 @@ def draw(quality: Quality, path: Path | str, *, title: str = "") -> Path:
     if not quality.brokers:
         raise PlacementError("there are no brokers to draw")
     rows = _rows(quality)
-    names = max(len(_short(name)) for name, _ in rows)
-    left = _MARGIN + max(names * _LETTER, 0.3)
-    across = _CELL * max(len(row) for _, row in rows)
-    panel = _HEIGHT * len(rows)
-    width = max(left + across + _MARGIN, 4.2)
-    head = _HEAD if title else _HEAD - 0.25
-    height = head + 2 * panel + _BETWEEN + _MARGIN
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "placement", "font.size": _FONT}):
-        figure = Figure(figsize=(width, height), dpi=_DOTS)
-        if title:
-            figure.text(_MARGIN / width, 1 - 0.2 / height, title, fontsize=10, color=_INK, va="center")
-        for place, what in enumerate(("replicas", "leaders")):
-            bottom = _MARGIN + (1 - place) * (panel + _BETWEEN)
-            axes = figure.add_axes(
-                (left / width, bottom / height, across / width, panel / height),
-            )
+    width = 2 + _CELL[0] * max(len(row) for _, row in rows)
+    height = 1.2 + 2 * _CELL[1] * len(rows)
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "placement", "font.size": 8}):
+        figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+        figure.suptitle(title, fontsize=10, color=_INK)
+        for axes, what in zip(figure.subplots(2, 1), ("replicas", "leaders"), strict=True):
             _draw_panel(axes, rows, what)
         if path.suffix.removeprefix(".") not in figure.canvas.get_supported_filetypes():
             raise PlacementError(f"{path.name} is no name for a picture: say .png, .svg or .pdf")
@@ -94,29 +76,24 @@ def _draw_panel(axes: Axes, rows: list[tuple[str, list[BrokerLoad]]], what: str)
     loads = [getattr(load, what) for _, row in rows for load in row]
     scale = Normalize(0, max(*loads, 1))
     colours = mpl.colormaps["Blues"]
-    axes.set_xlim(0, max(len(row) for _, row in rows))
-    axes.set_ylim(len(rows), 0)
-    axes.axis("off")
-    axes.text(0, -0.12, f"{what}: {min(loads)} to {max(loads)} on a broker", color=_INK, va="bottom")
-    for y, (name, row) in enumerate(rows):
-        axes.text(-0.12, y + 0.5, _short(name), color=_INK, ha="right", va="center")
+    axes.set(xlim=(0, max(len(row) for _, row in rows)), ylim=(len(rows), 0), frame_on=False, xticks=[])
+    axes.set_yticks([y + 0.5 for y in range(len(rows))], [_short(name) for name, _ in rows])
+    axes.tick_params(length=0, labelcolor=_INK)
+    axes.set_title(f"{what}: {min(loads)} to {max(loads)} on a broker", loc="left", fontsize=8, color=_INK)
+    for y, (_, row) in enumerate(rows):
         for x, load in enumerate(row):
             number = getattr(load, what)
-            ink = "white" if scale(number) > _DARK else _INK
-            axes.add_patch(
-                Rectangle(
-                    (x + 0.03, y + 0.04),
-                    0.94,
-                    0.92,
-                    facecolor=colours(scale(number) * 0.9),
-                    edgecolor=_PALE if load.known else _DEAD,
-                    linewidth=0.6 if load.known else 1.5,
-                )
-            )
-            axes.text(x + 0.5, y + 0.38, str(number), color=ink, ha="center", va="center", fontsize=9)
-            axes.text(
-                x + 0.5, y + 0.78, f"broker {load.broker}", color=ink, ha="center", va="center", fontsize=5.5
-            )
+            edge, line = (_PALE, 0.6) if load.known else (_DEAD, 1.5)
+            face = colours(scale(number) * 0.9)
+            cell = Rectangle((x + 0.03, y + 0.04), 0.94, 0.92, facecolor=face, edgecolor=edge, linewidth=line)
+            axes.add_patch(cell)
+            ink: dict[str, Any] = {
+                "color": "white" if scale(number) > _DARK else _INK,
+                "ha": "center",
+                "va": "center",
+            }
+            axes.text(x + 0.5, y + 0.38, str(number), fontsize=9, **ink)
+            axes.text(x + 0.5, y + 0.78, f"broker {load.broker}", fontsize=5.5, **ink)
 
 
 def _short(name: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._wire.java.orders import hash_order, string_hash, string_order
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._checks import check_brokers, check_topic
+from kafka_assignors.placement._checks import check_request
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def place_striped(
         PlacementError: The topic or the brokers cannot be, there are fewer brokers than replicas, all brokers
             are fenced, or a fenced one is none of them.
     """
-    check_topic(partitions, replication_factor, first_partition)
-    check_brokers(racks, replication_factor)
+    check_request(partitions, replication_factor, racks, first_partition=first_partition)
     if unknown := sorted(set(fenced) - racks.keys()):
         raise PlacementError(
             f"broker {', '.join(map(str, unknown))} is fenced, but not among the brokers with racks: add it "
@@ -95,32 +94,6 @@ class BrokerList:
         random.shuffle(self._brokers)
 
 
-class Rack:
-    """A rack: its unfenced brokers and its fenced ones, by id, each list from an offset that is drawn.
-
-    The fenced list's offset is drawn first.
-    """
-
-    def __init__(self, brokers: Iterable[int], fenced: Collection[int], random: JavaRandom) -> None:
-        by_id = sorted(brokers)
-        self._fenced = _from_drawn_offset([broker for broker in by_id if broker in fenced], random)
-        self._unfenced = _from_drawn_offset([broker for broker in by_id if broker not in fenced], random)
-
-    def next_unfenced(self, epoch: int) -> int | None:
-        """The next unfenced broker, or None if all were handed out in this epoch."""
-        return self._unfenced.next(epoch)
-
-    def next(self, epoch: int) -> int | None:
-        """The next broker, a fenced one if need be, or None if all were handed out in this epoch."""
-        broker = self._unfenced.next(epoch)
-        return self._fenced.next(epoch) if broker is None else broker
-
-    def shuffle(self, random: JavaRandom) -> None:
-        """Change the order of both lists."""
-        self._fenced.shuffle(random)
-        self._unfenced.shuffle(random)
-
-
 class RackList:
     """The racks of a cluster, from which one partition after another takes its replicas."""
 
@@ -130,21 +103,24 @@ class RackList:
         for broker, rack in racks.items():
             brokers_of.setdefault(rack, []).append(broker)
         self._random = random
+        self._fenced: dict[str | None, BrokerList] = {}
+        self._unfenced: dict[str | None, BrokerList] = {}
         # Java draws for the racks in the order of its hash map; they take turns in that of their names.
-        self._racks = {
-            name: Rack(brokers_of[name], fenced, random) for name in hash_order(brokers_of, string_hash)
-        }
+        for name in hash_order(brokers_of, string_hash):
+            by_id = sorted(brokers_of[name])
+            self._fenced[name] = _from_drawn_offset([one for one in by_id if one in fenced], random)
+            self._unfenced[name] = _from_drawn_offset([one for one in by_id if one not in fenced], random)
         self._turns = sorted(
             brokers_of, key=lambda name: (name is not None, b"" if name is None else string_order(name))
         )
         self._offset = random.next_int(len(self._turns))
-        self._unfenced = len(racks) - len(fenced)
+        self._leaders = len(racks) - len(fenced)
         self._epoch = 0
 
     def place(self, replication_factor: int) -> list[int]:
         """The next partition's replicas."""
         # With a single unfenced broker an epoch of 0 again would find it handed out already.
-        if self._epoch == self._unfenced > 1:
+        if self._epoch == self._leaders > 1:
             self._shuffle()
             self._epoch = 0
         self._offset %= len(self._turns)
@@ -155,7 +131,7 @@ class RackList:
         while len(replicas) < replication_factor:
             if turn == leaders_turn and skip_leaders_rack:
                 skip_leaders_rack = False
-            elif (broker := self._racks[self._turns[turn]].next(self._epoch)) is not None:
+            elif (broker := self._next(self._turns[turn])) is not None:
                 replicas.append(broker)
             turn = (turn + 1) % len(self._turns)
         self._epoch += 1
@@ -165,14 +141,20 @@ class RackList:
     def _lead(self) -> tuple[int, int]:
         """The turn and the broker of the first rack, from the offset on, with an unfenced broker to give."""
         turn = self._offset
-        while (broker := self._racks[self._turns[turn]].next_unfenced(self._epoch)) is None:
+        while (broker := self._unfenced[self._turns[turn]].next(self._epoch)) is None:
             turn = (turn + 1) % len(self._turns)
         return turn, broker
 
+    def _next(self, rack: str | None) -> int | None:
+        """The rack's next broker, a fenced one if need be."""
+        broker = self._unfenced[rack].next(self._epoch)
+        return self._fenced[rack].next(self._epoch) if broker is None else broker
+
     def _shuffle(self) -> None:
         self._random.shuffle(self._turns)
-        for rack in self._racks.values():
-            rack.shuffle(self._random)
+        for rack, unfenced in self._unfenced.items():
+            self._fenced[rack].shuffle(self._random)
+            unfenced.shuffle(self._random)
 
 
 def _from_drawn_offset(brokers: list[int], random: JavaRandom) -> BrokerList:

@@ -13,7 +13,7 @@ from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._cluster.source import PlacementFile, Topics, opened
 from kafka_assignors.placement._expansion import expand
 from kafka_assignors.placement._explicit import check_placement
-from kafka_assignors.placement._generators import place_rack_aware, place_rack_unaware
+from kafka_assignors.placement._generators import place_rack_aware
 from kafka_assignors.placement._inference.infer import Inference, infer
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._quality import Quality, measure
@@ -131,16 +131,15 @@ def create(
         PlacementError: No such placement can be, or a fenced broker is needed and not allowed.
         ClusterError: The cluster does not create it.
     """
-    if placement is None and (partitions is None or replication_factor is None):
-        raise PlacementError(f"{topic}: give partitions and replication_factor, or a placement")
     with connect(cluster) as admin:
         brokers = live.read_brokers(admin)
         if placement is not None:
             placed = {partition: [*replicas] for partition, replicas in placement.items()}
             check_placement(placed, [*brokers.up, *brokers.down])
-            live.check_up({topic: placed}, brokers, allow_fenced=allow_fenced)
+            live.check_up(live.by_partition({topic: placed}), brokers, allow_fenced=allow_fenced)
+        elif partitions is None or replication_factor is None:
+            raise PlacementError(f"{topic}: give partitions and replication_factor, or a placement")
         else:
-            assert partitions is not None and replication_factor is not None  # noqa: S101, PT018 - for the type checker
             usable = _usable(topic, replication_factor, brokers, allow_fenced=allow_fenced)
             drawn = _Draws(start_index=start_index, shift=shift, seed=seed)
             placed = _generate(generator, partitions, replication_factor, usable, drawn)
@@ -157,17 +156,15 @@ def _generate(
     drawn: _Draws,
 ) -> dict[int, list[int]]:
     racks = dict(sorted({**brokers.up, **brokers.down}.items()))
-    chosen = generator or ("rack-aware" if any(racks.values()) else "rack-unaware")
-    if chosen == "striped":
+    if generator == "striped":
         if drawn["start_index"] is not None or drawn["shift"] is not None:
             raise PlacementError("striped draws, from a seed if given: it has no start index and shift")
         fenced = [*brokers.down]
         return place_striped(partitions, replication_factor, racks, fenced=fenced, seed=drawn["seed"])
-    if chosen == "rack-aware":
-        return place_rack_aware(partitions, replication_factor, racks, **drawn)
-    if chosen == "rack-unaware":
-        return place_rack_unaware(partitions, replication_factor, sorted(racks), **drawn)
-    raise PlacementError(f"no generator is named {chosen!r}: {', '.join(get_args(Generator))}")
+    if generator is not None and generator not in get_args(Generator):
+        raise PlacementError(f"no generator is named {generator!r}: {', '.join(get_args(Generator))}")
+    known = dict.fromkeys(racks) if generator == "rack-unaware" else racks
+    return place_rack_aware(partitions, replication_factor, known, **drawn)
 
 
 def _usable(
@@ -237,10 +234,10 @@ def expand_topic(
         others = {name: placed for name, placed in cluster.topics.items() if name != topic}
         missing = partitions - len(present)
         more = expand(present, missing, cluster.racks, others=others, keep_pattern=not balanced)
-        done = execute and cluster.admin is not None
-        if done and cluster.admin is not None:
-            live.add_partitions(cluster.admin, topic, present, more.partitions)
-    return ExpandedTopic(done, more.how, more.why, more.partitions)
+        admin = cluster.admin if execute else None
+        if admin is not None:
+            live.add_partitions(admin, topic, present, more.partitions)
+    return ExpandedTopic(admin is not None, more.how, more.why, more.partitions)
 
 
 def infer_topics(source: Cluster | PlacementFile, topics: Sequence[str] = ()) -> dict[str, Inference]:

@@ -18,10 +18,11 @@ from kafka_assignors.placement import _moving, _topics
 from kafka_assignors.placement._cluster import source
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
-    Copies,
+    entries_of,
     read_throttles,
     set_throttle,
 )
+from kafka_assignors.placement._cluster.topics import Reassignment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -237,6 +238,6 @@ def open_as(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Admin:
 
 def leave_killed_run(admin: Admin, cluster: Cluster, partition: TopicPartition) -> None:
     """Leave what a throttled run of this partition to broker 3 leaves that was killed."""
-    copies = Copies.of({partition: ({1, 2}, {3})})
-    set_throttle(admin, 1024, copies, read_throttles(admin, copies.brokers, copies.replicas))
+    copies = entries_of({partition: Reassignment([1, 2], [1, 3], [3])})
+    set_throttle(admin, 1024, copies, read_throttles(admin, (1, 2, 3), [partition.topic]))
     cluster.alter_partition_reassignments({partition: [1, 3]})

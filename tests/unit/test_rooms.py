@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import grimp
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -26,3 +28,24 @@ def test_every_room_is_in_the_table() -> None:
     table = page.split("| rooms | what is in them |\n|---|---|\n")[1].split("\n\n")[0]
     described = {room for row in table.splitlines() for room in re.findall(r"`(\w+)`", row.split(" | ")[0])}
     assert described == there - {"__init__"}
+
+
+def test_commands_import_public_packages_only() -> None:
+    """What a command does, a Python caller can do. For types alone a command may look into a room."""
+    graph = grimp.build_graph("kafka_assignors", exclude_type_checking_imports=True)
+    private = {
+        (module.removeprefix("kafka_assignors._cli."), imported)
+        for module in graph.find_descendants("kafka_assignors._cli")
+        for imported in graph.find_modules_directly_imported_by(module)
+        if re.match(r"kafka_assignors\.(?!_cli\b|_common\b)(\w+\.)*_", imported)
+    }
+    assert private == {
+        ("demo_story", "kafka_assignors.testing._groups.clients"),
+        ("history", "kafka_assignors._cluster.handle"),
+        ("history", "kafka_assignors.history._capture"),
+        ("history", "kafka_assignors.history._limits"),
+        ("history", "kafka_assignors.history._spark"),
+        ("history", "kafka_assignors.history._store.location"),
+        ("history", "kafka_assignors.history._what_if.assignors"),
+        ("history_text", "kafka_assignors._groups.saving"),
+    }

@@ -18,8 +18,8 @@ from typing import Final
 
 from kafka.structs import TopicPartition
 
-from kafka_assignors._assignors import _messages as messages
 from kafka_assignors._assignors._membership.host import Host
+from kafka_assignors._common.words import by_topic
 from kafka_assignors._model.members import NO_GENERATION
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Memory:
 
     def took(self, partitions: Collection[TopicPartition], generation: int) -> None:
         """Remember an assignment that was really taken: nothing else raises a claim's generation."""
-        self.last, self.lost = Claim(messages.by_topic(partitions), generation), frozenset()
+        self.last, self.lost = Claim(by_topic(partitions), generation), frozenset()
         self.joined, self.unanswered = generation, 0
 
     def claim(self, host: Host, strategy: str) -> Claim:
@@ -93,7 +93,7 @@ class Memory:
         if self.lost and partitions <= self.lost:
             return
         self.lost = frozenset()
-        owned = messages.by_topic(partitions)
+        owned = by_topic(partitions)
         known = self.last.partitions
         if owned == known:
             return

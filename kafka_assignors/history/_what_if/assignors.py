@@ -14,24 +14,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from kafka_assignors._common.strategies import STRATEGIES, load
 from kafka_assignors._model.arrays import NOBODY, IntArray, ranges
 from kafka_assignors._model.claims import Claims, ClaimTable
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION, Member, Members
 from kafka_assignors._wire.java.orders import hash_order, string_hash
-from kafka_assignors.planners import (
-    plan_exact,
-    plan_kip54,
-    plan_kip848_range,
-    plan_kip848_uniform,
-    plan_range,
-    plan_round_robin,
-)
 from kafka_assignors.planners._cooperative import first_round
 
 if TYPE_CHECKING:
@@ -297,23 +289,19 @@ def _cluster(sizes: tuple[tuple[str, int], ...]) -> Any:
 
 
 _PLANNED: Final = {
-    "range": Planned(plan=plan_range),
-    "roundrobin": Planned(plan=plan_round_robin),
-    "sticky": Planned(plan=plan_exact, sticky=True),
-    "cooperative-sticky": Planned(plan=plan_exact, sticky=True, cooperative=True, in_rounds=True),
-    "kip54": Planned(plan=plan_kip54, sticky=True),
-    "kip848:uniform": Planned(plan=plan_kip848_uniform, sticky=True, cooperative=True),
-    "kip848:range": Planned(plan=plan_kip848_range, cooperative=True),
+    name: Planned(plan=load(STRATEGIES[name].planner or ""), **how)
+    for name, how in {
+        "range": {},
+        "roundrobin": {},
+        "sticky": {"sticky": True},
+        "cooperative-sticky": {"sticky": True, "cooperative": True, "in_rounds": True},
+        "kip54": {"sticky": True},
+        "kip848:uniform": {"sticky": True, "cooperative": True},
+        "kip848:range": {"cooperative": True},
+    }.items()
 }
 
-_KAFKA_PYTHON: Final = {
-    "kafka-python:range": "kafka.coordinator.assignors.range:RangePartitionAssignor",
-    "kafka-python:roundrobin": "kafka.coordinator.assignors.roundrobin:RoundRobinPartitionAssignor",
-    "kafka-python:sticky": "kafka.coordinator.assignors.sticky.sticky_assignor:StickyPartitionAssignor",
-    "kafka-python:cooperative-sticky": (
-        "kafka.coordinator.assignors.cooperative_sticky:CooperativeStickyAssignor"
-    ),
-}
+_KAFKA_PYTHON: Final = {f"kafka-python:{name}": one.stock for name, one in STRATEGIES.items() if one.stock}
 
 NAMES: Final = (*_PLANNED, *_KAFKA_PYTHON)
 """The assignors that have names. `kip54` is the sticky assignor of Kafka's Java clients (KIP-54), eager."""
@@ -331,14 +319,15 @@ def leader_of(name: str) -> Leader:
     """
     if name in _PLANNED:
         return _PLANNED[name]
-    module, _, attribute = _KAFKA_PYTHON.get(name, name).partition(":")
+    path = _KAFKA_PYTHON.get(name, name)
+    module, _, attribute = path.partition(":")
     from kafka.coordinator.assignors.abstract import RebalanceProtocol  # noqa: PLC0415 - slow to import
 
     known = f"choose one of {', '.join(NAMES)}, or module:Class of your own"
     if not module or not attribute or module in {"kafka-python", "kip848"}:
         raise ValueError(f"there is no assignor {name!r}; {known}")
     try:
-        made = getattr(import_module(module), attribute)
+        made = load(path)
     except (ImportError, AttributeError) as fault:
         raise ValueError(f"there is no assignor {name!r} ({fault}); {known}") from fault
     missing = [method for method in ("metadata", "assign", "on_assignment") if not hasattr(made, method)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka.admin import ConfigResourceType
 from kafka.errors import KafkaError, NoError, UnknownTopicOrPartitionError, for_code
 from kafka.protocol.admin import DescribeConfigsRequest
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafka import KafkaAdminClient
+    from kafka.admin import ConfigResourceType
 
     from kafka_assignors._cluster.admin import Admin
 
@@ -41,17 +41,7 @@ class Configs(NamedTuple):
     refused: dict[str, str]  # resource -> why it does not say
 
 
-def describe_broker(admin: Admin, broker: int, names: Sequence[str]) -> Configs:
-    """The named settings of a broker, by its own word."""
-    return _describe(admin, ConfigResourceType.BROKER, [str(broker)], names, node=broker)
-
-
-def describe_topics(admin: Admin, topics: Sequence[str], names: Sequence[str]) -> Configs:
-    """The named settings of topics."""
-    return _describe(admin, ConfigResourceType.TOPIC, topics, names) if topics else Configs({}, {})
-
-
-def _describe(
+def describe(
     admin: Admin,
     kind: ConfigResourceType,
     resources: Sequence[str],
@@ -59,6 +49,9 @@ def _describe(
     *,
     node: int | None = None,
 ) -> Configs:
+    """The named settings of topics or brokers; of a broker by its own word, as `node`."""
+    if not resources:
+        return Configs({}, {})
     resource = DescribeConfigsRequest.DescribeConfigsResource
 
     def ask(client: KafkaAdminClient) -> Configs:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from kafka_assignors.placement._cluster.topics import read_moving
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -116,13 +118,12 @@ def read_health(
     admin: Admin, topics: Mapping[str, Mapping[int, PartitionState]], brokers: Brokers, logs: Logs
 ) -> Health:
     """Ask the cluster for what else is needed to judge it, and judge it."""
-    moving = admin.ask(lambda client: client.list_partition_reassignments())
     return judge(
         topics,
         brokers,
         logs=logs,
         min_in_sync=_read_min_in_sync(admin, topics),
-        adding={tp: state["adding_replicas"] for tp, state in moving.items()},
+        adding={tp: one.adding for tp, one in read_moving(admin).items()},
     )
 
 

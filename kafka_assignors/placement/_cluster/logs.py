@@ -23,10 +23,9 @@ class Logs(NamedTuple):
     silent: dict[int, str]  # broker -> why it does not answer
     untold: dict[int, str]  # broker that answers -> why it does not say all
 
-    @property
-    def known(self) -> set[tuple[str, int]]:
-        """The partitions of which a broker says how large they are."""
-        return {(topic, partition) for topic, partition, _ in self.sizes}
+    def unknown(self, partitions: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+        """Those of some partitions of which no broker says how large they are."""
+        return tuple(sorted({*partitions} - {(topic, partition) for topic, partition, _ in self.sizes}))
 
     def largest(self, topics: Mapping[str, Iterable[int]]) -> dict[tuple[str, int], int]:
         """Bytes of the log of each of these partitions: what its largest known replica has."""

@@ -7,21 +7,25 @@ are under way are waited for. So the same command continues a run that ended in 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from kafka import TopicPartition
 from kafka.errors import KafkaError, NoReassignmentInProgressError, UnknownTopicOrPartitionError
 from kafka.protocol.admin import ElectionType
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
 from kafka_assignors.placement._cluster.logs import read_logs
-from kafka_assignors.placement._cluster.stall import STALLED_SECONDS, Pace, StallSituation, reasons
-from kafka_assignors.placement._cluster.throttle import Copies, read_throttles, throttled
+from kafka_assignors.placement._cluster.stall import Pace, StallSituation, reasons
+from kafka_assignors.placement._cluster.throttle import entries_of, read_throttles, throttled
 from kafka_assignors.placement._cluster.topics import (
+    Reassignment,
+    by_partition,
+    by_topic,
     check_up,
     read_brokers,
+    read_moving,
     read_states,
     read_topics,
     replicas_of,
@@ -30,17 +34,32 @@ from kafka_assignors.placement._cluster.topics import (
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
+
+    from kafka import TopicPartition
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.placement._cluster.stall import Reason
-    from kafka_assignors.placement._cluster.throttle import Throttle
     from kafka_assignors.placement._placement import Placement
 
-AT_ONCE = 10
-"""How many partitions are reassigned at once by default."""
-
 _LOOKS: Final = 6  # at the logs of brokers, in the time after which nothing has got on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pacing:
+    """How gently to move replicas.
+
+    Attributes:
+        throttle: Bytes per second that each broker may send, and as many that it may get; None for no limit.
+        unthrottled: Whether more than 1 GiB may be copied without a throttle.
+        at_once: How many partitions are moved at once.
+        stalled_after: After how many seconds without progress to say why there is none.
+    """
+
+    throttle: int | None = None
+    unthrottled: bool = False
+    at_once: int = 10
+    stalled_after: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +82,11 @@ class Progress:
 def reassign(
     admin: Admin,
     targets: Mapping[str, Placement],
+    pacing: Pacing = Pacing(),
     *,
-    at_once: int = AT_ONCE,
-    watch: Callable[[Progress], None] | None = None,
-    warn: Callable[[str], None] | None = None,
+    watch: Callable[[Progress], None] = lambda _: None,
+    warn: Callable[[str], None] = lambda _: None,
     allow_fenced: bool = False,
-    throttle: Throttle | None = None,
-    stalled_after: float = STALLED_SECONDS,
 ) -> int:
     """Move replicas until topics are placed like this, and let preferred leaders lead.
 
@@ -78,59 +95,45 @@ def reassign(
     """
     wanted = by_partition(targets)
     present = by_partition(read_topics(admin, {*targets}))
-    moving = read_under_way(admin, wanted)
-    running = {tp: one.target for tp, one in moving.items()}
-    _check(wanted, present, running)
-    brokers = read_brokers(admin)
-    check_up(_new_replicas(wanted, present, running), brokers, allow_fenced=allow_fenced)
-    waiting = [tp for tp, replicas in sorted(wanted.items()) if tp not in running and present[tp] != replicas]
+    moving = read_moving(admin)
+    _check(wanted, present, moving)
     # All that others do with the rest of the target is theirs.
-    own = {tp: wanted[tp] for tp in [*waiting, *running]}
-    say = warn or (lambda _: None)
-    work = _Work(admin, own, waiting, say)
-    moves: dict[TopicPartition, tuple[Collection[int], Collection[int]]] = {
-        tp: (moving[tp].before, moving[tp].adding)
-        if tp in moving
-        else (present[tp], {*replicas} - {*present[tp]})
-        for tp, replicas in own.items()
+    moves = {
+        tp: moving.get(tp)
+        or Reassignment(present[tp], replicas, [one for one in replicas if one not in present[tp]])
+        for tp, replicas in sorted(wanted.items())
+        if tp in moving or present[tp] != replicas
     }
-    copies = Copies.of(moves)
-    copies = copies._replace(brokers=copies.brokers & brokers.up.keys())
-    with (
-        _left_to_the_cluster(say)
-        if throttle is None or not copies.replicas
-        else throttled(admin, throttle, copies, lambda: cancel(admin, moves))
-    ):
-        work.do(at_once, watch or (lambda _: None), stalled_after)
-        work.wait_placed()
+    waiting = [tp for tp in moves if tp not in moving]
+    brokers = read_brokers(admin)
+    check_up({tp: moves[tp].adding for tp in waiting}, brokers, allow_fenced=allow_fenced)
+    copies = entries_of(moves)
+    run = _Run(admin, {tp: move.target for tp, move in moves.items()}, waiting, warn)
+    held: AbstractContextManager[None] = nullcontext()
+    if pacing.throttle is not None and copies:
+        give_up = partial(cancel, admin, moves)
+        held = throttled(admin, pacing.throttle, copies, up=brokers.up, give_up=give_up, warn=warn)
+    try:
+        with held:
+            run.do(pacing, watch)
+            run.wait_placed()
+    except KeyboardInterrupt:
+        if pacing.throttle is None or not copies:
+            warn("what is under way continues in the cluster; the same command does the rest")
+        raise
     # Also if nothing was left to move: an interrupted run has elected nobody.
     _elect(admin, _read(admin, wanted).keys() & wanted.keys())
-    return work.total
-
-
-@contextmanager
-def _left_to_the_cluster(say: Callable[[str], None]) -> Iterator[None]:
-    """Say after Ctrl-C what becomes of the moves: there is no throttle to remove."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say("what is under way continues in the cluster; the same command does the rest")
-        raise
+    return len(run.wanted)
 
 
 @dataclass(slots=True)
-class _Work:
+class _Run:
     """The partitions that a run moves, or that were under way, and those of them that are not begun."""
 
     admin: Admin
     wanted: dict[TopicPartition, list[int]]
     waiting: list[TopicPartition]
     warn: Callable[[str], None]
-
-    @property
-    def total(self) -> int:
-        """How many there are, those that were deleted meanwhile not counted."""
-        return len(self.wanted)
 
     def drop(self, deleted: Collection[TopicPartition]) -> None:
         """Leave out what no longer exists."""
@@ -145,42 +148,37 @@ class _Work:
             present = _read(self.admin, self.wanted)
             self.drop(self.wanted.keys() - present.keys())
             other = [tp for tp, replicas in sorted(self.wanted.items()) if present[tp] != replicas]
-            if not other:
-                return []
-            tp = other[0]
             return [
-                (
-                    f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {self.wanted[tp]}, although"
-                    " nothing is under way: it was cancelled, or reassigned by others"
-                    f" ({len(other)} partitions)"
-                )
+                f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {self.wanted[tp]}, although"
+                f" nothing is under way: it was cancelled, or reassigned by others ({len(other)} partitions)"
+                for tp in other[:1]
             ]
 
         wait_described(wrong)
 
-    def do(self, at_once: int, watch: Callable[[Progress], None], stalled_after: float) -> None:
+    def do(self, pacing: Pacing, watch: Callable[[Progress], None]) -> None:
         """Begin and wait, so many at once, until nothing is left."""
         running = under_way(self.admin, self.wanted)
         said: Progress | None = None
         pace, looked = Pace(), time.monotonic()
         stalled: tuple[Reason, ...] = ()
         while True:
-            free = max(0, at_once - len(running))
+            free = max(0, pacing.at_once - len(running))
             begun, self.waiting = self.waiting[:free], self.waiting[free:]
             if begun:
                 asked = {tp: self.wanted[tp] for tp in begun}
-                self.drop(_alter(self.admin, asked, ended=(UnknownTopicOrPartitionError,)))
+                self.drop(_alter(self.admin, asked, UnknownTopicOrPartitionError))
             running = under_way(self.admin, self.wanted)
-            done = self.total - len(self.waiting) - len(running)
-            if running and time.monotonic() - looked >= stalled_after / _LOOKS:
+            total = len(self.wanted)  # without what was deleted meanwhile
+            done = total - len(self.waiting) - len(running)
+            if running and time.monotonic() - looked >= pacing.stalled_after / _LOOKS:
                 situation = read_situation(self.admin, running)
                 pace.look(done, situation.behind())
                 looked = time.monotonic()
-                stalled = (
-                    tuple(reasons(situation, stalled=True)) if looked - pace.since >= stalled_after else ()
-                )
-            progress = Progress(done=done, under_way=len(running), total=self.total, stalled=stalled)
-            if self.total and progress != said:
+                is_stalled = looked - pace.since >= pacing.stalled_after
+                stalled = tuple(reasons(situation, stalled=True)) if is_stalled else ()
+            progress = Progress(done=done, under_way=len(running), total=total, stalled=stalled)
+            if total and progress != said:
                 watch(progress)
                 said = progress
             if not running and not self.waiting:
@@ -188,57 +186,14 @@ class _Work:
             time.sleep(LOOK_SECONDS)
 
 
-class Reassignment(NamedTuple):
-    """What is under way of a partition."""
-
-    before: list[int]  # the brokers that it would stay on if that were cancelled
-    target: list[int]
-    adding: list[int]
+def under_way(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+    """Those of some partitions whose reassignment is under way."""
+    return sorted(tp for tp in read_moving(admin) if tp in partitions)
 
 
-def read_under_way(
-    admin: Admin, partitions: Mapping[TopicPartition, object] | None = None
-) -> dict[TopicPartition, Reassignment]:
-    """What is under way of some partitions, or of all."""
-    return {
-        partition: Reassignment(
-            [broker for broker in state["replicas"] if broker not in state["adding_replicas"]],
-            [broker for broker in state["replicas"] if broker not in state["removing_replicas"]],
-            list(state["adding_replicas"]),
-        )
-        for partition, state in admin.ask(lambda client: client.list_partition_reassignments()).items()
-        if partitions is None or partition in partitions
-    }
-
-
-def under_way(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
-    """Of some partitions, those whose reassignment is under way, and what they are to have after it."""
-    return {partition: one.target for partition, one in read_under_way(admin, partitions).items()}
-
-
-def settled(
-    topics: Mapping[str, Placement], moves: Mapping[TopicPartition, Reassignment]
-) -> dict[str, dict[int, list[int]]]:
-    """Placements without what reassignments are adding: where partitions would stay if all were cancelled."""
-    return {
-        topic: {
-            partition: list(
-                moves[tp].before if (tp := TopicPartition(topic, partition)) in moves else replicas
-            )
-            for partition, replicas in placement.items()
-        }
-        for topic, placement in topics.items()
-    }
-
-
-def targets(moves: Mapping[TopicPartition, Reassignment]) -> dict[str, dict[int, list[int]]]:
-    """Where partitions are to be whose reassignment is under way, by topic."""
-    return by_topic({tp: one.target for tp, one in moves.items()})
-
-
-def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) -> StallSituation:
+def read_situation(admin: Admin, partitions: Collection[TopicPartition]) -> StallSituation:
     """Ask for all that says why the reassignment of these partitions does not get on."""
-    adding = {tp: one.adding for tp, one in read_under_way(admin, partitions).items()}
+    adding = {tp: move.adding for tp, move in read_moving(admin).items() if tp in partitions}
     topics = by_topic(adding)
     states = read_states(admin, topics)
     brokers = read_brokers(admin)
@@ -247,7 +202,7 @@ def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) ->
         {tp: states[tp.topic][tp.partition] for tp in adding},
         brokers,
         read_logs(admin, topics, brokers.up),
-        read_throttles(admin, brokers.up, topics),
+        read_throttles(admin, brokers.up, {tp.topic for tp in partitions}),
     )
 
 
@@ -256,12 +211,9 @@ def cancel(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPa
 
     Returns those that were broken off; not what has ended, or was deleted, meanwhile.
     """
-    running = sorted(under_way(admin, dict.fromkeys(partitions)))
-    if not running:
-        return []
-    ended = _alter(
-        admin, dict.fromkeys(running), ended=(NoReassignmentInProgressError, UnknownTopicOrPartitionError)
-    )
+    running = under_way(admin, partitions)
+    gone = NoReassignmentInProgressError, UnknownTopicOrPartitionError
+    ended = _alter(admin, dict.fromkeys(running), *gone) if running else []
     return [tp for tp in running if tp not in ended]
 
 
@@ -271,52 +223,18 @@ def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[Top
     return by_partition({topic: replicas_of(states) for topic, states in topics.items()})
 
 
-def by_partition(topics: Mapping[str, Placement]) -> dict[TopicPartition, list[int]]:
-    """Placements of topics as those of partitions."""
-    return {
-        TopicPartition(topic, p): [*brokers]
-        for topic, placed in topics.items()
-        for p, brokers in placed.items()
-    }
-
-
-def by_topic(partitions: Mapping[TopicPartition, Any]) -> dict[str, dict[int, Any]]:
-    """What partitions have, topic by topic."""
-    found: dict[str, dict[int, Any]] = {}
-    for tp, one in partitions.items():
-        found.setdefault(tp.topic, {})[tp.partition] = one
-    return found
-
-
-def _new_replicas(
-    wanted: Mapping[TopicPartition, list[int]],
-    present: Mapping[TopicPartition, list[int]],
-    running: Mapping[TopicPartition, list[int]],
-) -> dict[str, dict[int, list[int]]]:
-    """By topic and partition, the brokers that get a replica; those that are getting it already left out."""
-    return by_topic(
-        {
-            tp: [broker for broker in replicas if broker not in present[tp]]
-            for tp, replicas in wanted.items()
-            if tp not in running
-        }
-    )
-
-
 def _check(
     wanted: Mapping[TopicPartition, list[int]],
     present: Mapping[TopicPartition, list[int]],
-    running: Mapping[TopicPartition, list[int]],
+    moving: Mapping[TopicPartition, Reassignment],
 ) -> None:
     for tp, replicas in sorted(wanted.items()):
         name = f"{tp.topic}-{tp.partition}"
         if tp not in present:
             raise PlacementError(f"{name} does not exist: the topic has no such partition")
-        if not replicas or len({*replicas}) < len(replicas):
-            raise PlacementError(f"{name} is to have replicas {replicas}: brokers must differ")
-        if tp in running and running[tp] != replicas:
+        if tp in moving and (begun := moving[tp].target) != replicas:
             raise PlacementError(
-                f"{name} is on its way to {running[tp]} and is to be on {replicas}: wait until it is there,"
+                f"{name} is on its way to {begun} and is to be on {replicas}: wait until it is there,"
                 f" or break that off with `placement cancel {tp.topic}`. If --output kept the plan that"
                 " began it, --file continues that"
             )
@@ -325,8 +243,7 @@ def _check(
 def _alter(
     admin: Admin,
     replicas: Mapping[TopicPartition, list[int] | None],
-    *,
-    ended: tuple[type[KafkaError], ...] = (),
+    *ended: type[KafkaError],
 ) -> list[TopicPartition]:
     """Begin reassignments, or break off those of partitions that are to have None.
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from kafka import TopicPartition
+
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.placement._placement import Racks
 
@@ -42,6 +44,7 @@ class Opened(NamedTuple):
     admin: Admin | None  # of a running cluster
     down: Racks  # brokers that are not up -> their racks
     states: Mapping[str, Mapping[int, live.PartitionState]]
+    moving: Mapping[TopicPartition, live.Reassignment]  # if asked for; then topics are without what these add
 
     @property
     def all_racks(self) -> Racks:
@@ -50,14 +53,21 @@ class Opened(NamedTuple):
 
 
 @contextmanager
-def opened(source: Cluster | PlacementFile, wanted: Sequence[str] = ()) -> Iterator[Opened]:
+def opened(
+    source: Cluster | PlacementFile, wanted: Sequence[str] = (), *, moving: bool = False
+) -> Iterator[Opened]:
     """The cluster that is meant, with the topics that are asked for; with all if there are none."""
     if isinstance(source, Cluster):
         with connect(source) as admin:
             up, down = live.read_brokers(admin)
+            # First: what arrives meanwhile has too many replicas only in what was described before.
+            moves = live.read_moving(admin) if moving else {}
             states = live.read_states(admin, wanted or None)
             topics = {topic: live.replicas_of(partitions) for topic, partitions in states.items()}
-            yield Opened(up, topics, admin, down, states)
+            for tp, move in moves.items():
+                if tp.partition in topics.get(tp.topic, {}):
+                    topics[tp.topic][tp.partition] = [*move.before]
+            yield Opened(up, topics, admin, down, states, moves)
         return
     topics = read_reassignment(source.path)
     for topic in wanted:
@@ -65,7 +75,7 @@ def opened(source: Cluster | PlacementFile, wanted: Sequence[str] = ()) -> Itera
             raise PlacementError(f"{source.path} has no topic {topic!r}: it has {', '.join(topics)}")
     racks = source.racks or dict.fromkeys(sorted({b for one in topics.values() for b in holders(one)}))
     chosen = {topic: topics[topic] for topic in wanted or sorted(topics)}
-    yield Opened(racks, chosen, None, {}, {})
+    yield Opened(racks, chosen, None, {}, {}, {})
 
 
 def holders(placement: Mapping[int, Sequence[int]]) -> set[int]:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._cluster.throttle import Throttles
     from kafka_assignors.placement._cluster.topics import Brokers, PartitionState
 
-STALLED_SECONDS: Final = 30.0
-"""After how long without progress a reassignment counts as stalled, unless said otherwise."""
-
 _CANCEL: Final = "or break off with `placement cancel`"
 
 

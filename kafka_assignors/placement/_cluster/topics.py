@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
+from kafka import TopicPartition
 from kafka.errors import KafkaError, for_code
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._placement import Placement
 
 FENCED_WAYS_OUT: Final = "start it, take another, or say --allow-fenced"
+
+_Value = TypeVar("_Value")
 
 _VISIBLE_SECONDS: Final = 30.0
 _UNKNOWN_TOPIC: Final = 3
@@ -40,6 +43,43 @@ class PartitionState(NamedTuple):
     leader: int | None  # None if it is offline
 
 
+class Reassignment(NamedTuple):
+    """What is under way of a partition, or to be begun."""
+
+    before: list[int]  # the brokers that it would stay on if that were cancelled
+    target: list[int]
+    adding: list[int]
+
+
+def read_moving(admin: Admin) -> dict[TopicPartition, Reassignment]:
+    """All reassignments that are under way."""
+    return {
+        partition: Reassignment(
+            [broker for broker in state["replicas"] if broker not in state["adding_replicas"]],
+            [broker for broker in state["replicas"] if broker not in state["removing_replicas"]],
+            list(state["adding_replicas"]),
+        )
+        for partition, state in admin.ask(lambda client: client.list_partition_reassignments()).items()
+    }
+
+
+def by_partition(topics: Mapping[str, Placement]) -> dict[TopicPartition, list[int]]:
+    """Placements of topics as those of partitions."""
+    return {
+        TopicPartition(topic, p): [*brokers]
+        for topic, placed in topics.items()
+        for p, brokers in placed.items()
+    }
+
+
+def by_topic(partitions: Mapping[TopicPartition, _Value]) -> dict[str, dict[int, _Value]]:
+    """What partitions have, topic by topic."""
+    found: dict[str, dict[int, _Value]] = {}
+    for tp, one in partitions.items():
+        found.setdefault(tp.topic, {})[tp.partition] = one
+    return found
+
+
 def read_brokers(admin: Admin) -> Brokers:
     """The brokers of a cluster, as it says."""
     found = Brokers({}, {})
@@ -48,17 +88,16 @@ def read_brokers(admin: Admin) -> Brokers:
     return found
 
 
-def check_up(topics: Mapping[str, Placement], brokers: Brokers, *, allow_fenced: bool) -> None:
+def check_up(added: Mapping[TopicPartition, Sequence[int]], brokers: Brokers, *, allow_fenced: bool) -> None:
     """Check that replicas can be put on these brokers."""
-    for topic, placement in sorted(topics.items()):
-        for partition, replicas in sorted(placement.items()):
-            for broker in replicas:
-                name = f"{topic}-{partition} is to have a replica on broker {broker}"
-                if broker in brokers.down and not allow_fenced:
-                    raise PlacementError(f"{name}, which is fenced: {FENCED_WAYS_OUT}")
-                if broker not in brokers.up and broker not in brokers.down:
-                    there = ", ".join(map(str, sorted({*brokers.up, *brokers.down})))
-                    raise PlacementError(f"{name}, which is not up or does not exist: there are {there}")
+    for tp, replicas in sorted(added.items()):
+        for broker in replicas:
+            name = f"{tp.topic}-{tp.partition} is to have a replica on broker {broker}"
+            if broker in brokers.down and not allow_fenced:
+                raise PlacementError(f"{name}, which is fenced: {FENCED_WAYS_OUT}")
+            if broker not in brokers.up and broker not in brokers.down:
+                there = ", ".join(map(str, sorted({*brokers.up, *brokers.down})))
+                raise PlacementError(f"{name}, which is not up or does not exist: there are {there}")
 
 
 def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:
@@ -115,10 +154,6 @@ def create_topic(
     admin: Admin, topic: str, placement: Placement, configs: Mapping[str, str] | None = None
 ) -> None:
     """Create a topic with this placement; on return the cluster describes it so."""
-    if [*sorted(placement)] != [*range(len(placement))]:
-        raise PlacementError(
-            f"{topic} is to have partitions {sorted(placement)}: a cluster makes 0, 1, 2, ... only"
-        )
     assignments = {partition: list(replicas) for partition, replicas in placement.items()}
     asked = {topic: {"assignments": assignments, "configs": dict(configs or {})}}
     _check_answer(
@@ -132,11 +167,6 @@ def create_topic(
 def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement) -> None:
     """Add partitions to a topic; on return the cluster describes all of them so."""
     whole = {**present, **more}
-    if [*sorted(whole)] != [*range(len(present) + len(more))]:
-        raise PlacementError(
-            f"{topic} has partitions {sorted(present)} and is to get {sorted(more)}: a cluster adds"
-            f" from {len(present)} only"
-        )
     assignments = [list(more[partition]) for partition in sorted(more)]
     asked = {topic: {"count": len(whole), "assignments": assignments}}
     _check_answer(

@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
-from kafka_assignors.placement._generators import AlternatedBrokers, OrderedBrokers
-from kafka_assignors.placement._inference.shifts import read_run
-from kafka_assignors.placement._inference.steps import fewest
+from kafka_assignors.placement._explicit import check_placement
+from kafka_assignors.placement._generators import BrokerRing, alternate
+from kafka_assignors.placement._inference.shifts import fewest, read_run
 from kafka_assignors.placement._inference.stripes import read_stripes
-from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -142,7 +141,7 @@ def infer(
     Raises:
         PlacementError: The placement is empty, or a partition has no replica or one broker twice.
     """
-    _check(placement)
+    check_placement(placement, mixed=True)
     known = dict(racks or {})
     named = {broker for replicas in placement.values() for broker in replicas}
     among = dict.fromkeys(
@@ -166,14 +165,6 @@ def infer(
     return Inference(fits=tuple(sorted(fits, key=lambda fit: fit.chance)), misfits=tuple(misfits))
 
 
-def _check(placement: Placement) -> None:
-    if not placement:
-        raise PlacementError("the placement has no partitions: there is nothing to infer from")
-    for partition, replicas in sorted(placement.items()):
-        if not replicas or len({*replicas}) < len(replicas):
-            raise PlacementError(f"partition {partition} has replicas {list(replicas)}: brokers must differ")
-
-
 def _rows(placement: Placement) -> Iterator[tuple[bool, list[Row]]]:
     """The partitions by id and, where ids have gaps, by position."""
     ids = sorted(placement)
@@ -193,10 +184,10 @@ def _read(generator: GeneratorName, rows: list[Row], racks: Racks, by_position: 
             why = f"{factor} replicas, {len(racks)} brokers"
         if why:
             return Misfit(generator=generator, partition=rows[0][0], reason=why)
-        made = (
-            AlternatedBrokers(racks, factor) if generator == "rack-aware" else OrderedBrokers(brokers, factor)
-        )
-        brokers, modulus, read = [*made.brokers], made.modulus, partial(read_run, made, rows)
+        if generator == "rack-aware":
+            brokers = alternate(racks)
+        ring = BrokerRing(brokers, factor, racks if generator == "rack-aware" else None)
+        modulus, read = ring.modulus, partial(read_run, ring, rows)
     runs, reach = fewest(read, len(rows))
     start = f"{'rack' if striped else 'start index'} {runs[0][1].start}"
     misfit = _misfit(generator, rows, runs[0][1].end, start, racks)

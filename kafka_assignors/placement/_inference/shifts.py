@@ -9,35 +9,55 @@ So a step has one unknown less than the creation: nothing is free in it but wher
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from kafka_assignors.placement._generators import AlternatedBrokers, OrderedBrokers, shift_at
-from kafka_assignors.placement._inference.steps import Run
+from kafka_assignors.placement._generators import BrokerRing, shift_at
 
 Row = tuple[int, Sequence[int]]
 """A partition's number, by id or by position, and its replicas."""
 
 
-ShiftGenerator = OrderedBrokers | AlternatedBrokers
-"""One of the two generators of `AdminUtils`, for given brokers and one replication factor."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the partitions of one step show of what was drawn for it; see `InferenceStep`."""
+
+    end: int  # the first row that does not fit
+    start: int
+    shifts: tuple[int, ...] = ()
+    offsets: Mapping[str | None, int] = field(default_factory=dict)
 
 
-def read_run(generator: ShiftGenerator, rows: Sequence[Row], begin: int) -> Run:
+def fewest(read_from: Callable[[int], Run], rows: int) -> tuple[list[tuple[int, Run]], int]:
+    """The fewest steps that explain the rows, with their beginnings, and how many rows they explain."""
+    first = read_from(0)
+    steps = [(0, first)]
+    reach, tried = first.end, 1
+    while 0 < reach < rows:
+        # A step may have begun before the first row that it alone explains.
+        later = [(begin, read_from(begin)) for begin in range(tried, reach + 1)]
+        begin, run = max(later, key=lambda one: (one[1].end, -one[0]))
+        if run.end <= reach:
+            break
+        steps.append((begin, run))
+        tried, reach = reach + 1, run.end
+    return steps, reach
+
+
+def read_run(ring: BrokerRing, rows: Sequence[Row], begin: int) -> Run:
     """Follow the rows as far as one step from `begin` explains them: the creation if that is 0."""
     if begin:
         # Java's indexWhere says -1 where none is found, and becomes 0.
-        start = bisect.bisect_left(sorted(generator.brokers), rows[0][1][0]) % len(generator.brokers)
-        return _follow(generator, rows, begin, start, (start % generator.modulus,))
+        start = bisect.bisect_left(sorted(ring.brokers), rows[0][1][0]) % len(ring.brokers)
+        return _follow(ring, rows, begin, start, (start % ring.modulus,))
     first, replicas = rows[0]
-    if replicas[0] not in generator.brokers:
+    if replicas[0] not in ring.brokers:
         return Run(0, 0)
-    start = (generator.brokers.index(replicas[0]) - first) % len(generator.brokers)
-    return _follow(generator, rows, 0, start, tuple(range(generator.modulus)))
+    start = (ring.brokers.index(replicas[0]) - first) % len(ring.brokers)
+    return _follow(ring, rows, 0, start, tuple(range(ring.modulus)))
 
 
-def _follow(
-    generator: ShiftGenerator, rows: Sequence[Row], begin: int, start: int, shifts: tuple[int, ...]
-) -> Run:
+def _follow(ring: BrokerRing, rows: Sequence[Row], begin: int, start: int, shifts: tuple[int, ...]) -> Run:
     """Follow the rows as far as this start index and any of these shifts explain them."""
     # One replica shows no shift: all fit if one does.
     shows_shift = len(rows[begin][1]) > 1
@@ -45,9 +65,7 @@ def _follow(
         fitting = tuple(
             shift
             for shift in (shifts if shows_shift else shifts[:1])
-            if generator.replicas(
-                partition, start, shift_at(partition, rows[begin][0], shift, len(generator.brokers))
-            )
+            if ring.replicas(partition, start, shift_at(partition, rows[begin][0], shift, len(ring.brokers)))
             == [*found]
         )
         if not fitting:

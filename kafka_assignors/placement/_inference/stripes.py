@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._wire.java.orders import string_order
-from kafka_assignors.placement._inference.steps import Run
+from kafka_assignors.placement._inference.shifts import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

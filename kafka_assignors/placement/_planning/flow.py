@@ -42,7 +42,12 @@ class PlacementNetwork:
             CostRangeError: The costs are too high to be exact.
             ValueError: There is no flow within the bounds.
         """
-        solver_of = _solver()
+        try:
+            from ortools.graph.python.min_cost_flow import SimpleMinCostFlow  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise ImportError(
+                f"planning replicas needs OR-tools ({error}): pip install 'kafka-assignors[placement]'"
+            ) from error
         nodes = self.supply.size
         moved = sums(self.tail, self.lower, nodes) - sums(self.head, self.lower, nodes)
         supply = self.supply - moved
@@ -52,8 +57,10 @@ class PlacementNetwork:
         used[self.tail[free]] = used[self.head[free]] = True
         used |= supply != 0
         number = np.cumsum(used) - 1
-        self._check_range(cost[free], int(used.sum()))
-        solver = solver_of()
+        highest, largest = int(np.abs(cost[free]).max(initial=0)), _RANGE // (int(used.sum()) + 1)
+        if highest > largest:
+            raise CostRangeError(highest, largest)
+        solver = SimpleMinCostFlow()
         arcs = solver.add_arcs_with_capacity_and_unit_cost(
             number[self.tail[free]].astype(np.int32),
             number[self.head[free]].astype(np.int32),
@@ -62,9 +69,6 @@ class PlacementNetwork:
         )
         solver.set_nodes_supplies(np.arange(used.sum(), dtype=np.int32), supply[used])
         status = solver.solve()
-        if status == solver.BAD_COST_RANGE:
-            highest = int(np.abs(cost[free]).max())
-            raise CostRangeError(highest, highest // 2)
         if status != solver.OPTIMAL:
             raise ValueError(f"no flow keeps to the bounds of {free.size} arcs: {status}")
         flow = self.lower.copy()
@@ -98,20 +102,3 @@ class PlacementNetwork:
                 break
             distance[ends] = np.minimum(distance[ends], nearer)
         return distance
-
-    @staticmethod
-    def _check_range(cost: IntArray, nodes: int) -> None:
-        highest, largest = int(np.abs(cost).max(initial=0)), _RANGE // (nodes + 1)
-        if highest > largest:
-            raise CostRangeError(highest, largest)
-
-
-def _solver() -> type:
-    try:
-        from ortools.graph.python.min_cost_flow import SimpleMinCostFlow  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ImportError(
-            f"planning replicas needs OR-tools ({error}): pip install 'kafka-assignors[placement]'"
-        ) from error
-    solver: type = SimpleMinCostFlow
-    return solver

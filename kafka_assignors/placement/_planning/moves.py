@@ -14,16 +14,9 @@ Goals, each among the placements that are best by the ones before:
    same answer, in any order of its mappings. Another release of OR-tools may choose otherwise among
    placements that are equally good.
 
-Moves and leaders do not conflict if all partitions have one replication factor f, and nothing is fixed beside
-them. Each of n brokers must have k or k + 1 replicas. Then each broker leads P / n partitions, rounded down
-or up, with any replica sets. Proof: let each partition give 1/f of its lead to each of its brokers, so that a
-broker with T replicas leads T / f. The mean of T is P f / n. So k >= f floor(P / n), and, if any broker has k
-+ 1, k + 1 <= f ceil(P / n). Hence floor(P / n) <= T / f <= ceil(P / n): a fractional flow within integral
-bounds, so there is an integral one.
-
-With several replication factors, with lopsided racks, or beside what is fixed they may conflict. Then fewer
-moves win, and `MovePlan.leaders_best` says whether leaders are as balanced as if every broker could lead any
-partition.
+Moves and leaders do not conflict if all partitions have one replication factor, and nothing is fixed beside
+them; docs/design.md has the proof. Otherwise, as with lopsided racks, they may. Then fewer moves win, and
+`MovePlan.leaders_best` says whether leaders are as balanced as if every broker could lead any partition.
 """
 
 from collections import Counter
@@ -32,10 +25,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from kafka_assignors._model.arrays import IntArray
 from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 from kafka_assignors.placement._planning.exact import NOWHERE, best_leaders, best_replicas
 from kafka_assignors.placement._planning.flow import CostRangeError
-from kafka_assignors.placement._planning.problem import BrokerSet, BrokerTotals, Wanted, wanted_partitions
+from kafka_assignors.placement._planning.problem import BrokerSet, Wanted, wanted_partitions
 from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
 
 
@@ -142,9 +136,8 @@ def plan_moves(
     planned = wanted_partitions(topics, fixed=fixed, replication_factor=replication_factor, sizes=sizes)
     cluster.check(planned)
     after = {topic: {p: list(topics[topic][p]) for p in sorted(topics[topic])} for topic in sorted(topics)}
-    before = {topic: {p: list(replicas) for p, replicas in of.items()} for topic, of in after.items()}
     together: dict[str, list[Wanted]] = {}
-    settled = {"": [] if per_topic else [before[topic] for topic in sorted(set(fixed))]}
+    settled = {"": [] if per_topic else [topics[topic] for topic in sorted(set(fixed))]}
     for wanted in planned:
         group_name = wanted.topic if per_topic else ""
         target = (under_way or {}).get(wanted.topic, {}).get(wanted.partition)
@@ -155,11 +148,11 @@ def plan_moves(
             together.setdefault(group_name, []).append(wanted)
     squares = bound = 0
     for group_name, group in together.items():
-        placed, found, least = _placed(group, cluster, cluster.load(settled.get(group_name, ())))
+        placed, found, least = _placed(group, cluster, settled.get(group_name, ()))
         for wanted, replicas in zip(group, placed, strict=True):
             after[wanted.topic][wanted.partition] = replicas
         squares, bound = squares + found, bound + least
-    moved = moves_between(before, after, racks, brokers=cluster.brokers, sizes=sizes)
+    moved = moves_between(topics, after, racks, brokers=cluster.brokers, sizes=sizes)
     return MovePlan(
         **{one.name: getattr(moved, one.name) for one in fields(moved)},
         replicas_forced=_forced(planned, cluster),
@@ -183,20 +176,18 @@ def moves_between(
     changed = 0
     for topic, placement in sorted(after.items()):
         for partition, placed in sorted(placement.items()):
-            wanted = Wanted(
-                topic=topic,
-                partition=partition,
-                present=tuple(before[topic][partition]),
-                factor=len(placed),
-                size=None if sizes is None else sizes.get((topic, partition)),
-            )
-            moves += _moves(wanted, placed, racks)
-            changed += wanted.leader not in {None, placed[0]}
+            present = before[topic][partition]
+            size = None if sizes is None else sizes.get((topic, partition))
+            for target, source in _copies(present, placed, racks):
+                moves.append(
+                    ReplicaMove(topic=topic, partition=partition, target=target, source=source, size=size)
+                )
+            changed += bool(present) and present[0] != placed[0]
             replicas.update(placed)
             leaders[placed[0]] += 1
     return Moves(
-        before={topic: {p: [*one] for p, one in of.items()} for topic, of in before.items()},
-        after={topic: {p: [*one] for p, one in of.items()} for topic, of in after.items()},
+        before={topic: {p: [*one] for p, one in sorted(of.items())} for topic, of in sorted(before.items())},
+        after={topic: {p: [*one] for p, one in sorted(of.items())} for topic, of in sorted(after.items())},
         moves=tuple(moves),
         replica_loads={broker: replicas[broker] for broker in brokers},
         leader_loads={broker: leaders[broker] for broker in brokers},
@@ -233,21 +224,22 @@ def place_balanced(
         for partition in sorted(set(partitions))
     ]
     cluster.check(planned)
-    placed = _place(planned, cluster, cluster.load((existing or {}).values()))
+    placed = _place(planned, cluster, *cluster.load((existing or {}).values()))
     return {wanted.partition: replicas for wanted, replicas in zip(planned, placed, strict=True)}
 
 
 def _placed(
-    group: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals
+    group: Sequence[Wanted], cluster: BrokerSet, beside: Iterable[Placement]
 ) -> tuple[list[list[int]], int, int]:
     """Where partitions go, the sum of squares of the leader loads, and the least that any placement has."""
-    placed = _place(group, cluster, beside)
-    leaders = beside.leaders + cluster.count(replicas[0] for replicas in placed)
-    return placed, int((leaders**2).sum()), least_squares(beside.leaders, len(group))
+    held, led = cluster.load(beside)
+    placed = _place(group, cluster, held, led)
+    leads = led + cluster.count(replicas[0] for replicas in placed)
+    return placed, int((leads**2).sum()), least_squares(led, len(group))
 
 
-def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) -> list[list[int]]:
-    """The brokers of each partition, its leader first."""
+def _place(planned: Sequence[Wanted], cluster: BrokerSet, held: IntArray, led: IntArray) -> list[list[int]]:
+    """The brokers of each partition, its leader first, beside what brokers hold and lead: (n,)."""
     if not planned:
         return []
     number = {broker: at for at, broker in enumerate(cluster.brokers)}
@@ -262,7 +254,7 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) 
         chosen = best_replicas(
             factor=np.array([wanted.factor for wanted in planned], dtype=np.int64),
             rack=cluster.rack,
-            held=beside.replicas,
+            held=held,
             has=has,
             leader=leader,
             sizes=np.array(sizes, dtype=np.int64) if sizes else None,
@@ -273,7 +265,7 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) 
             f"{most.name} has {most.size} bytes, and among {len(planned)} partitions at most {error.largest} "
             "can be counted exactly. Give all sizes in a larger unit, as in MiB, or plan per topic"
         ) from error
-    leaders = best_leaders(chosen, leader, beside.leaders)
+    leaders = best_leaders(chosen, leader, led)
     placed = []
     for wanted, row, first in zip(planned, chosen, leaders.tolist(), strict=True):
         brokers = {cluster.brokers[at] for at in np.flatnonzero(row).tolist()}
@@ -282,15 +274,14 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) 
     return placed
 
 
-def _moves(wanted: Wanted, placed: Sequence[int], racks: Racks) -> Iterable[ReplicaMove]:
-    left = sorted({*wanted.present} - {*placed})
-    for target in sorted({*placed} - {*wanted.present}):
+def _copies(present: Sequence[int], placed: Sequence[int], racks: Racks) -> Iterable[tuple[int, int | None]]:
+    """The brokers that get a replica, each with one that loses its own."""
+    left = sorted({*present} - {*placed})
+    for target in sorted({*placed} - {*present}):
         source = min(left, key=lambda broker: (racks.get(broker) != racks.get(target), broker), default=None)
         if source is not None:
             left.remove(source)
-        yield ReplicaMove(
-            topic=wanted.topic, partition=wanted.partition, target=target, source=source, size=wanted.size
-        )
+        yield target, source
 
 
 def _forced(planned: Sequence[Wanted], cluster: BrokerSet) -> int:

@@ -103,20 +103,11 @@ def _size(sizes: Mapping[tuple[str, int], int], topic: str, partition: int) -> i
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BrokerTotals:
-    """What brokers have: two arrays (n,)."""
-
-    replicas: IntArray
-    leaders: IntArray
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class BrokerSet:
     """The brokers that may hold replicas."""
 
     brokers: list[int]  # n ids, ascending
     rack: IntArray  # (n,) the numbers of their racks; all 0 without racks
-    racks: Racks  # the racks of all brokers by name
 
     @classmethod
     def of(cls, racks: Racks, brokers: Collection[int] | None) -> "BrokerSet":
@@ -137,7 +128,7 @@ class BrokerSet:
         names = sorted({racks[broker] or "" for broker in allowed})
         number = {name: at for at, name in enumerate(names)}
         rack = np.array([number[racks[broker] or ""] for broker in allowed], dtype=np.int64)
-        return cls(brokers=allowed, rack=rack, racks=racks)
+        return cls(brokers=allowed, rack=rack)
 
     def check(self, planned: Iterable[Wanted]) -> None:
         """Raise a `PlacementError` for a replication factor that cannot be had."""
@@ -164,13 +155,11 @@ class BrokerSet:
         found = np.bincount(self.rack[[number[broker] for broker in replicas]], minlength=in_rack.size)
         return bool((low <= found).all() and (found <= high).all())
 
-    def load(self, placements: Iterable[Placement]) -> BrokerTotals:
-        """What placements put on the brokers."""
+    def load(self, placements: Iterable[Placement]) -> tuple[IntArray, IntArray]:
+        """How many replicas placements put on the brokers, and how many leaders: (n,) each."""
         found = [replicas for placement in placements for replicas in placement.values() if replicas]
-        return BrokerTotals(
-            replicas=self.count(broker for replicas in found for broker in replicas),
-            leaders=self.count(replicas[0] for replicas in found),
-        )
+        replicas = self.count(broker for replicas in found for broker in replicas)
+        return replicas, self.count(replicas[0] for replicas in found)
 
     def count(self, brokers: Iterable[int]) -> IntArray:
         """(n,) how often each broker comes."""

@@ -8,7 +8,8 @@ another one after each window, however low the quota is.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,15 +17,16 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._planning.moves import ReplicaMove
 
 
-WINDOW_SECONDS: Final = 11
-"""After which a quota forgets: ``replica.quota.window.num`` of ``replica.quota.window.size.seconds``."""
-
 _FETCH_OF_PARTITION: Final = 1 << 20  # replica.fetch.max.bytes
 _FETCH: Final = 10 << 20  # replica.fetch.response.max.bytes
 
 
-class Volume(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Volume:
     """What a reassignment copies."""
+
+    WINDOW_SECONDS: ClassVar = 11
+    """After which a quota forgets: ``replica.quota.window.num`` of ``replica.quota.window.size.seconds``."""
 
     sent: dict[int, int]  # broker -> bytes that it sends as a leader
     got: dict[int, int]  # broker -> bytes that it gets
@@ -75,7 +77,7 @@ class Volume(NamedTuple):
         both = ((self.sent, self.sent_at_once), (self.got, self.got_at_once))
         return max(
             (
-                (size - at_once[broker]) / max(rate, at_once[broker] / WINDOW_SECONDS)
+                (size - at_once[broker]) / max(rate, at_once[broker] / self.WINDOW_SECONDS)
                 for sizes, at_once in both
                 for broker, size in sizes.items()
             ),
@@ -86,4 +88,4 @@ class Volume(NamedTuple):
         """Bytes that pass in each window for the broker with the most to do; 0 if the rate allows as much."""
         broker, way, _ = self.most
         at_once = (self.sent_at_once if way == "sends" else self.got_at_once).get(broker, 0)
-        return at_once if at_once > rate * WINDOW_SECONDS else 0
+        return at_once if at_once > rate * self.WINDOW_SECONDS else 0

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from rich.console import Console
 
-import kafka_assignors
 from benchmarks import machine
+from kafka_assignors import _leader
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
 from kafka_assignors.testing._groups.imports import imported
@@ -48,17 +48,7 @@ __tracebackhide__ = True
 
 MODULE: Final = "tests.lab.chaos"
 
-ASSIGNORS: Final[Mapping[str, AssignorSpec]] = {
-    assignor.name: assignor
-    for assignor in (
-        kafka_assignors.RangeAssignor,
-        kafka_assignors.RoundRobinAssignor,
-        kafka_assignors.StickyAssignor,
-        kafka_assignors.CooperativeStickyAssignor,
-        kafka_assignors.RandomAssignor,
-        kafka_assignors.BroadcastAssignor,
-    )
-}
+ASSIGNORS: Final[Mapping[str, AssignorSpec]] = _leader.STRATEGIES
 
 _LONGEST_SCRIPT: Final = 50  # events: what is found in a short one is easier to understand
 _SEEDS: Final = 1_000_000

@@ -15,6 +15,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors._assignors import CooperativeStickyAssignor, _messages as messages
 from kafka_assignors._assignors._host import calling
 from kafka_assignors._assignors._sent import Sent
+from kafka_assignors._common.words import by_topic
 from kafka_assignors._model.group import NOBODY, Group
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived
@@ -266,7 +267,7 @@ class JavaCooperativeSticky(AbstractPartitionAssignor):
         assert host is not None  # noqa: S101 - it is for simulated consumers only
         return messages.make_subscription(
             topics,
-            owned=messages.by_topic(sorted(host.partitions)) if host.cooperative else {},
+            owned=by_topic(host.partitions) if host.cooperative else {},
             generation=self._stated(host.generation),
             rack=None,
             user_data=encode_generation(self._taken, 1),

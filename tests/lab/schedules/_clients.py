@@ -5,13 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
-from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-
 from kafka_assignors import _leader
 from kafka_assignors._assignors import CooperativeStickyAssignor
+from kafka_assignors._common.strategies import STRATEGIES as TABLE, load
 from tests.lab.clients.flowing_member import kafka_python_member
 from tests.lab.clients.other_clients import (
     JavaCooperativeSticky,
@@ -57,10 +53,7 @@ STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
 
 _THEIRS: Final[Mapping[tuple[str, str], Callable[[], AbstractPartitionAssignor]]] = {
     ("waits", "cooperative-sticky"): partial(CooperativeStickyAssignor, records_in_rebalances=False),
-    ("kafka-python", "cooperative-sticky"): StockCooperativeSticky,
-    ("kafka-python", "range"): RangePartitionAssignor,
-    ("kafka-python", "roundrobin"): RoundRobinPartitionAssignor,
-    ("kafka-python", "sticky"): StickyPartitionAssignor,
+    **{("kafka-python", name): load(one.stock) for name, one in TABLE.items() if one.stock},
     ("java", "cooperative-sticky"): JavaCooperativeSticky,
     ("librdkafka", "cooperative-sticky"): LibrdkafkaCooperativeSticky,
 }

@@ -11,13 +11,12 @@ from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors.placement import PlacementError, format_reassignment
 from kafka_assignors.placement._cluster import reassign as moving
-from kafka_assignors.placement._cluster.reassign import reassign
+from kafka_assignors.placement._cluster.reassign import Pacing, reassign
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
-    Throttle,
     remove_left,
 )
 from tests.support.fake_cluster import HIDDEN, Cluster, ClusterAdmin, leave_killed_run, open_as
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 SERVER = ("--bootstrap-server", "h:1")
 ORDERS = TopicPartition("orders", 0)
 TARGET = {"orders": {0: [1, 3]}}
+SLOW = Pacing(throttle=1024)
 OFF = "broken off, and the throttle removed; the same command begins again what was under way"
 CANCEL = "`placement cancel orders`"
 AGAIN = "`placement verify` tries again to remove the throttle"
@@ -64,11 +64,8 @@ def interrupted(cluster: Cluster, target: list[int] = [1, 3]) -> list[str]:  # n
     def watch(_: object) -> None:
         raise KeyboardInterrupt
 
-    throttle = Throttle(1024, said.append)
     with pytest.raises(KeyboardInterrupt):
-        reassign(
-            ClusterAdmin(cluster), {"orders": {0: target}}, throttle=throttle, watch=watch, warn=said.append
-        )
+        reassign(ClusterAdmin(cluster), {"orders": {0: target}}, SLOW, watch=watch, warn=said.append)
     return said
 
 
@@ -100,7 +97,7 @@ def test_nothing_is_said_to_be_broken_off_or_removed_that_was_not(cluster: Clust
     # Not by what is done at the start, nor by the begin of the move.
     cluster.before_alter = lambda: setattr(cluster, "mute", True)
     with pytest.raises(ClusterError, match=HIDDEN):
-        reassign(ClusterAdmin(cluster), TARGET, throttle=Throttle(1024, said.append))
+        reassign(ClusterAdmin(cluster), TARGET, SLOW, warn=said.append)
     assert said == [
         f"the throttle stays, as the cluster does not say what is under way: {HIDDEN}: {AGAIN}",
         f"what is under way is not broken off: {HIDDEN}; {ON}",
@@ -236,8 +233,9 @@ def test_rates_of_which_nothing_says_that_a_run_has_set_them_stay(cluster: Clust
 
 def test_a_run_takes_over_what_a_killed_one_left_and_removes_it(cluster: Cluster, said: list[str]) -> None:
     leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
-    throttle = Throttle(2048, said.append)
-    assert reassign(ClusterAdmin(cluster), TARGET, throttle=throttle, watch=lambda _: cluster.finish()) == 1
+    pacing = Pacing(throttle=2048)
+    done = reassign(ClusterAdmin(cluster), TARGET, pacing, watch=lambda _: cluster.finish(), warn=said.append)
+    assert done == 1
     assert said == [
         (
             "replaces the throttle that an earlier run left on brokers 1, 2, 3:"
@@ -280,7 +278,7 @@ def test_no_run_begins_while_others_are_copied_under_a_throttle(cluster: Cluster
     with pytest.raises(
         PlacementError, match=r"^orders-0 is copied under another throttle: wait for its end, or"
     ):
-        reassign(ClusterAdmin(cluster), {"other": {0: [1, 3]}}, throttle=Throttle(2048, print))
+        reassign(ClusterAdmin(cluster), {"other": {0: [1, 3]}}, SLOW)
     assert cluster.moving == {ORDERS: [1, 3]}
     assert left(cluster) == (True, "1024", True)
 
@@ -295,8 +293,9 @@ def test_no_run_begins_beside_a_broker_that_does_not_say_what_throttle_it_has(
         reassign(
             ClusterAdmin(cluster),
             TARGET,
-            throttle=Throttle(1024, said.append),
+            SLOW,
             watch=lambda _: pytest.fail("it has begun"),
+            warn=said.append,
         )
     assert said == []
     assert left(cluster) == (False, None, False)

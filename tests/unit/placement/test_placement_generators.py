@@ -11,8 +11,7 @@ from hypothesis import given, settings, strategies as st
 from kafka_assignors._wire.java.orders import hash_order, string_hash
 from kafka_assignors._wire.java.random import JavaRandom
 from kafka_assignors.placement._generators import (
-    AlternatedBrokers,
-    OrderedBrokers,
+    BrokerRing,
     alternate,
     place_rack_aware,
     place_rack_unaware,
@@ -183,8 +182,8 @@ def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, 
     options: dict[str, Any] = {"start_index": start, "shift": shift, "first_partition": first}
     rack_unaware = place_rack_unaware(40, replication_factor, brokers, **options)
     rack_aware = place_rack_aware(40, replication_factor, racks, **options)
-    ordered = OrderedBrokers(brokers, replication_factor)
-    alternated = AlternatedBrokers(racks, replication_factor)
+    ordered = BrokerRing(brokers, replication_factor)
+    alternated = BrokerRing(alternate(racks), replication_factor, racks)
     grown = shift
     for partition in range(first, first + 40):
         grown += partition > 0 and partition % size == 0

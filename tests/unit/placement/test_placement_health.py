@@ -118,4 +118,4 @@ def test_a_broker_that_names_no_folder_refuses_to() -> None:
 def test_the_largest_replica_says_how_large_a_partition_is() -> None:
     logs = Logs({("orders", 0, 1): 5, ("orders", 0, 2): 7, ("other", 0, 1): 9}, {}, {})
     assert logs.largest({"orders": [0, 1]}) == {("orders", 0): 7, ("orders", 1): 0}
-    assert logs.known == {("orders", 0), ("other", 0)}
+    assert logs.unknown([("orders", 0), ("third", 1), ("other", 0)]) == (("third", 1),)

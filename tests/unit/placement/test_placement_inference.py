@@ -137,8 +137,8 @@ def test_a_small_topic_proves_little() -> None:
     ("placement", "said"),
     [
         ({}, "no partitions"),
-        ({3: []}, r"partition 3 has replicas \[\]"),
-        ({0: [1, 2], 7: [1, 1]}, r"partition 7 has replicas \[1, 1\]"),
+        ({3: []}, "partition 3: '' has no replica"),
+        ({0: [1, 2], 7: [1, 1]}, "partition 7: '1:1' has broker 1 twice"),
     ],
 )
 def test_what_is_no_placement_is_refused(placement: dict[int, list[int]], said: str) -> None:

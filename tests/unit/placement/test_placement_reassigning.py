@@ -9,8 +9,7 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors._cli.main import main
-from kafka_assignors.placement._cluster.reassign import Progress, reassign
-from kafka_assignors.placement._cluster.throttle import Throttle
+from kafka_assignors.placement._cluster.reassign import Pacing, Progress, reassign
 from tests.support.fake_cluster import Cluster, ClusterAdmin, leave_killed_run, open_as
 
 SERVER = ("--bootstrap-server", "h:1")
@@ -62,9 +61,9 @@ def test_a_run_that_is_interrupted_does_not_cancel_what_others_move_in_its_topic
         cluster.moving[theirs] = [2, 3]
         raise KeyboardInterrupt
 
-    throttle = Throttle(1024, print)
+    target = {"orders": {0: [1, 3], 1: [1, 2]}}
     with pytest.raises(KeyboardInterrupt):
-        reassign(ClusterAdmin(cluster), {"orders": {0: [1, 3], 1: [1, 2]}}, throttle=throttle, watch=watch)
+        reassign(ClusterAdmin(cluster), target, Pacing(throttle=1024), watch=watch)
     assert cluster.moving == {theirs: [2, 3]}
 
 
@@ -81,7 +80,8 @@ def test_topics_that_are_deleted_meanwhile_are_left_out_and_those_that_were_to_m
 
     said: list[str] = []
     target = {topic: {0: [1, 3]} for topic in ("orders", "begun", "waits")} | {"stays": {0: [1, 2]}}
-    assert reassign(ClusterAdmin(cluster), target, watch=watch, warn=said.append, at_once=2) == 1
+    pacing = Pacing(at_once=2)
+    assert reassign(ClusterAdmin(cluster), target, pacing, watch=watch, warn=said.append) == 1
     assert said == [f"{topic}-0 was deleted meanwhile: it is left out" for topic in ("waits", "begun")]
     assert cluster.elected == [{"orders": [0]}]
 

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from kafka import TopicPartition
 
-from kafka_assignors._cli.placement_text import volume_lines
+from kafka_assignors._cli.placement_text import plan_lines
+from kafka_assignors.placement import PlacementFile, format_reassignment, plan_reassignment
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
-    Copies,
+    entries_of,
     taken_over,
 )
+from kafka_assignors.placement._cluster.topics import Reassignment
 from kafka_assignors.placement._planning.moves import ReplicaMove
 from kafka_assignors.placement._planning.volume import Volume
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 def test_those_that_have_a_replica_send_and_those_that_lack_it_get() -> None:
-    copies = Copies.of(
+    entries = entries_of(
         {
-            TopicPartition("orders", 0): ([2, 1], [3]),
-            TopicPartition("orders", 1): ([1], [2, 4]),
-            TopicPartition("other", 0): ([5, 6], []),
+            TopicPartition("orders", 0): Reassignment([2, 1], [2, 3], [3]),
+            TopicPartition("orders", 1): Reassignment([1], [2, 4], [2, 4]),
+            TopicPartition("other", 0): Reassignment([5, 6], [6, 5], []),
         }
     )
-    assert copies.replicas == {
-        "orders": {LEADER_REPLICAS: ["0:1", "0:2", "1:1"], FOLLOWER_REPLICAS: ["0:3", "1:2", "1:4"]}
-    }
-    assert copies.brokers == {1, 2, 3, 4}
+    listed = {(LEADER_REPLICAS, 0, 1), (LEADER_REPLICAS, 0, 2), (LEADER_REPLICAS, 1, 1)}
+    listed |= {(FOLLOWER_REPLICAS, 0, 3), (FOLLOWER_REPLICAS, 1, 2), (FOLLOWER_REPLICAS, 1, 4)}
+    assert entries == {("orders", *one) for one in listed}
 
 
 def test_rates_that_an_earlier_run_left_are_said_with_the_one_that_replaces_them() -> None:
@@ -88,11 +95,17 @@ def test_under_a_low_throttle_a_fetch_passes_each_window() -> None:
     assert (small.seconds(1024), small.passes(1024)) == (0.0, 2 << 20)
 
 
-def test_a_throttle_that_does_not_hold_is_named_with_what_passes() -> None:
-    low = volume_of((1, 3, 1), mebibytes=4)
-    assert [*volume_lines(low, 1024, "")] == [
+def test_a_throttle_that_does_not_hold_is_named_with_what_passes(tmp_path: Path) -> None:
+    placements = tmp_path / "placements.json"
+    placements.write_text(format_reassignment({"orders": {0: [1, 2]}}), encoding="utf-8")
+    plan = plan_reassignment(PlacementFile(placements))
+    low = replace(plan, volume=volume_of((1, 3, 1), mebibytes=4))
+    # What comes before are the moves, of which there are none, and the loads.
+    assert [*plan_lines(low, 1024, asks=False)][3:] == [
         "at 1.0 KiB/s about 33 s: broker 1 sends 4.0 MiB, the most",
         "  so low a throttle does not hold: Kafka looks at it before a fetch, so 1.0 MiB",
         "    pass at once, and as much every 11 s",
     ]
-    assert [*volume_lines(low, 1 << 20, "")] == ["at 1.0 MiB/s about 3 s: broker 1 sends 4.0 MiB, the most"]
+    assert [*plan_lines(low, 1 << 20, asks=False)][3:] == [
+        "at 1.0 MiB/s about 3 s: broker 1 sends 4.0 MiB, the most"
+    ]

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.strategies import COMPARED
 from kafka_assignors._timelines.events import LONG
 from kafka_assignors._timelines.records import merged
 
@@ -176,10 +177,10 @@ MODULES: Final[Mapping[ClientName, tuple[str, str]]] = {
 """Client -> its module here, and what to install for it."""
 
 STRATEGIES: Final[Mapping[ClientName, frozenset[str]]] = {
-    "confluent-kafka": frozenset({"range", "roundrobin", "cooperative-sticky"}),
-    "aiokafka": frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"}),
-    "java": frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"}),
-    "kafka-python": frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"}),
+    "confluent-kafka": frozenset({*COMPARED} - {"sticky"}),
+    "aiokafka": frozenset(COMPARED),
+    "java": frozenset(COMPARED),
+    "kafka-python": frozenset(COMPARED),
 }
 """Client -> the strategies that the library itself brings; cooperative-sticky on aiokafka is ours."""
 

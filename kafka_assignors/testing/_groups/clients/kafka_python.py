@@ -12,13 +12,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+from kafka_assignors._common.strategies import STRATEGIES, load
 from kafka_assignors.testing._groups.clients import (
     Absences,
     CommitError,
@@ -40,12 +37,6 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-_STOCK = {
-    "range": RangePartitionAssignor,
-    "roundrobin": RoundRobinPartitionAssignor,
-    "sticky": StickyPartitionAssignor,
-    "cooperative-sticky": CooperativeStickyAssignor,
-}
 _CLOSE_MS = 3000
 _COMMIT_MS = 5000
 
@@ -55,7 +46,7 @@ def settings(task: Task) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     if task.assignors is not None:
         made = [
-            _STOCK[assignor]()
+            load(STRATEGIES[assignor].stock or "")()
             if isinstance(assignor, str)
             else assignor()
             if isinstance(assignor, type)
