@@ -122,7 +122,11 @@ def report_group(
     limits: ReportLimits,
 ) -> Iterator[dict[str, Any]]:
     """All that a report wants to know of a group, as JSON has it: its summary, what-if and drawing."""
-    reader, measured, course = SnapshotReader(topic_names), GroupFollower(topics), CourseFollower(group)
+    reader, measured, course = (
+        SnapshotReader(topic_names),
+        GroupFollower(topics),
+        CourseFollower(group, topics),
+    )
     states: list[Snapshot] = []
 
     def snapshots() -> Iterator[Snapshot]:
@@ -133,7 +137,7 @@ def report_group(
             states.append(_drawn(snapshot))
 
     rebalances = [*rebalances_of(snapshots(), measured)]
-    replayed = course.replay(wanted, topics, undecoded=reader.rejected) if wanted else []
+    replayed = course.replay(wanted, undecoded=reader.rejected) if wanted else []
     summary = row_of(group, measured)
     if summary is not None:
         drawing = draw(GroupHistory(group=group, rebalances=rebalances, snapshots=states), limits)

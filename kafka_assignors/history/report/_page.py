@@ -235,17 +235,16 @@ def _figures(
     """The numbers at the top: value and what it is."""
     rebalances = sum(one.rebalances for one in groups)
     moved = sum(one.moved for one in groups)
-    unowned = {one.group: one.unowned_seconds for one in groups}
+    unowned = sum(one.unowned_seconds for one in groups)
     found = [
         (f"{len(groups):,}", "consumer group" if len(groups) == 1 else "consumer groups"),
         (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
         (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
-        (words.duration(sum(unowned.values()), short=True), "without an owner"),
+        (words.duration(unowned, short=True), "without an owner"),
     ]
     best = [saving for rows in what_if.values() if (saving := best_saving(rows)) is not None]
     if best:
-        # What-if counts by a rule of its own, and may see more than there is in the table.
-        avoidable = sum(min(max(one.unowned_seconds, 0.0), unowned.get(one.row.group, 0.0)) for one in best)
+        avoidable = sum(max(one.unowned_seconds, 0.0) for one in best)
         found.append((words.duration(avoidable, short=True), "of that avoidable"))
     return found
 
