@@ -11,7 +11,7 @@ from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
-from kafka_assignors.history._snapshots import SnapshotReader, safe_snapshots
+from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._what_if.assignors import leader_of
 from kafka_assignors.history._what_if.course import CourseBuilder
 from kafka_assignors.history._what_if.replay import Replay, replay_course
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
+    from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._groups.topics import TopicsSeen
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._what_if.course import Course
@@ -84,10 +84,10 @@ def replay_group(
     topic_names: Mapping[str, str],
 ) -> Iterator[dict[str, Any]]:
     """Replay one group; gives what `WhatIf` has."""
-    follower, reader = CourseFollower(group, topics), SnapshotReader(topic_names)
-    for snapshot in safe_snapshots(records, reader):
-        follower.add(snapshot)
-    yield from map(asdict, follower.replay(wanted, undecoded=reader.rejected))
+    builder, reader = CourseBuilder(group, topics), SnapshotReader(topic_names)
+    for _ in follow(records, reader, builder.add):
+        pass
+    yield from map(asdict, replay_all(builder.build(), wanted, reader.rejected))
 
 
 def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> Wanted:
@@ -104,27 +104,6 @@ def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> Wanted:
     if not scenarios:
         raise ValueError(f"there is no scenario to replay: give at least {AS_IT_WAS!r}")
     return tuple((name, chosen) for name in dict.fromkeys(scenarios))
-
-
-class CourseFollower:
-    """Makes the course of one group as its snapshots come; what it fails on counts as undecoded."""
-
-    def __init__(self, group: str, topics: TopicsSeen) -> None:
-        self._group = group
-        self._builder = CourseBuilder(group, topics)
-        self._broken = 0
-
-    def add(self, snapshot: Snapshot) -> None:
-        """Take the next snapshot."""
-        try:
-            self._builder.add(snapshot)
-        except Exception:
-            log.exception("Leaving out group %s at %d/%d", self._group, snapshot.partition, snapshot.offset)
-            self._broken += 1
-
-    def replay(self, wanted: Wanted, *, undecoded: int) -> list[WhatIf]:
-        """What happened, and the replays of the course; `undecoded` records could not be read."""
-        return replay_all(self._builder.build(), wanted, undecoded + self._broken)
 
 
 def replay_all(course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
