@@ -407,7 +407,7 @@ class SimulatedMember(ClassicConsumer):
             if isinstance(assignor, Assignor):
                 return lead(self._led_with, members, assignor)
             made = assignor.assign(
-                _Topics(self._led_with),
+                KnownTopics(self._led_with),
                 [
                     JoinGroupResponse.JoinGroupResponseMember(
                         member_id=member_id,
@@ -615,7 +615,7 @@ def _decode(assignment: bytes) -> Any:
     return ConsumerProtocolAssignment.decode(assignment) if assignment else _NOTHING
 
 
-class _Topics:
+class KnownTopics:
     """kafka-python's ClusterMetadata, as far as assignors ask it."""
 
     def __init__(self, topics: Mapping[str, Collection[int]]) -> None:

@@ -15,8 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -214,6 +213,8 @@ class ByContract:
             ConsumerProtocolSubscription,
         )
 
+        from kafka_assignors.coordinator._simulator.member import KnownTopics  # noqa: PLC0415 - as above
+
         members = group.members
         assignors = [self._assignors[one] for one in _identities(group)]
         joined = []
@@ -226,10 +227,12 @@ class ByContract:
                     metadata=ConsumerProtocolSubscription.decode(told.encode()),
                 )
             )
-        partitions = tuple([group.name_of(number) for number in range(group.size)])
-        answer = self._assignors[self._leader].assign(_cluster(partitions), joined)
+        places = {group.name_of(number): number for number in range(group.size)}
+        topics: dict[str, list[int]] = {}
+        for topic, partition in places:
+            topics.setdefault(topic, []).append(partition)
+        answer = self._assignors[self._leader].assign(KnownTopics(topics), joined)
         self._generation += 1
-        places = {one: number for number, one in enumerate(partitions)}
         has = np.full(group.size, NOBODY, dtype=np.int64)
         for number in order:
             name = members.ids[number]
@@ -250,46 +253,6 @@ class ByContract:
 def _identities(group: Group) -> list[str]:
     ids = zip(group.members.instance_ids, group.members.ids, strict=True)
     return [instance_id or member_id for instance_id, member_id in ids]
-
-
-@lru_cache(maxsize=16)
-def _cluster(partitions: tuple[tuple[str, int], ...]) -> Any:
-    """kafka-python's view of a cluster of one broker with these partitions."""
-    from kafka.cluster import ClusterMetadata  # noqa: PLC0415 - slow to import
-    from kafka.protocol.metadata import MetadataResponse  # noqa: PLC0415
-
-    broker, topic_type = MetadataResponse.MetadataResponseBroker, MetadataResponse.MetadataResponseTopic
-    cluster = ClusterMetadata()
-    cluster.update_metadata(
-        MetadataResponse(
-            version=7,
-            throttle_time_ms=0,
-            cluster_id="replayed",
-            controller_id=1,
-            brokers=[broker(version=7, node_id=1, host="localhost", port=9092, rack=None)],
-            topics=[
-                topic_type(
-                    error_code=0,
-                    name=topic,
-                    is_internal=False,
-                    partitions=[
-                        topic_type.MetadataResponsePartition(
-                            error_code=0,
-                            partition_index=partition,
-                            leader_id=1,
-                            leader_epoch=0,
-                            replica_nodes=[1],
-                            isr_nodes=[1],
-                            offline_replicas=[],
-                        )
-                        for _, partition in of_topic
-                    ],
-                )
-                for topic, of_topic in groupby(partitions, key=itemgetter(0))
-            ],
-        )
-    )
-    return cluster
 
 
 _PLANNED: Final = {
