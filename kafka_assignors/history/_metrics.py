@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,12 +10,13 @@ import pyarrow as pa
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.topics import seen_and_names
+from kafka_assignors.history._archive_format import tables_beside
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.places import place
-from kafka_assignors.history._tables.replaced import replacing
+from kafka_assignors.history._store.writing import rows_of
 from kafka_assignors.history.report._model import GroupSummary
 
 if TYPE_CHECKING:
@@ -73,13 +73,14 @@ def metrics(
     """
     selection = Selection(since=since, until=until, groups=groups)
     where = None if out is None else place(out, options)
-    with nullcontext() if where is None else replacing(where, MANIFEST, SCHEMAS) as new:
-        topics, names = seen_and_names(archive.topics())
-        task = partial(measure_group, topics=topics, topic_names=names)
-        engine = engine or Engine.fitting(doing="measuring")
-        done = engine.map_groups(archive, selection, task, where=where)
-        if new is not None:
-            new.files.update(done.files)
+    tables = None if where is None else tables_beside(where, MANIFEST, SCHEMAS)
+    topics, names = seen_and_names(archive.topics())
+    task = partial(measure_group, topics=topics, topic_names=names)
+    engine = engine or Engine.fitting(doing="measuring")
+    done = engine.map_groups(archive, selection, task, where=where)
+    if tables is not None:
+        tables.replace(done.files, {name: rows_of(done.files.get(name, ())) for name in SCHEMAS})
+        tables.clean_up()
     return sorted(map(summary_of, done.rows), key=lambda one: (-one.rebalances, one.group))
 
 

@@ -21,6 +21,7 @@ from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._archive_format import tables_beside
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
@@ -29,9 +30,8 @@ from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import read_parts, whole
 from kafka_assignors.history._store.sets import read_set
-from kafka_assignors.history._store.writing import TaskFiles, units
+from kafka_assignors.history._store.writing import TaskFiles, rows_of, units
 from kafka_assignors.history._tables import fast, one_by_one
-from kafka_assignors.history._tables.replaced import replacing
 from kafka_assignors.history._tables.topic_names import topic_names
 
 if TYPE_CHECKING:
@@ -106,18 +106,14 @@ def make_tables(
     where = place(out, options)
     engine = engine or Engine.fitting(doing="decoding")
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
-    with replacing(where, MANIFEST, TABLES) as new:
-        records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
-        write = partial(_write, decoder=decoder, names=topic_names(records, engine))
-        done = engine.map_sorted(records, selection, write, where=where, wide=_WIDE)
-        new.files.update(done.files)
-        counts = TableCounts(
-            read=sum(done.rows),
-            decoded=new.rows("records"),
-            rejected=new.rows("rejected"),
-            rows={name: new.rows(name) for name in TABLES},
-        )
-        new.counts = asdict(counts)
+    tables = tables_beside(where, MANIFEST, TABLES)
+    records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
+    write = partial(_write, decoder=decoder, names=topic_names(records, engine))
+    done = engine.map_sorted(records, selection, write, where=where, wide=_WIDE)
+    rows = {name: rows_of(done.files.get(name, ())) for name in TABLES}
+    counts = TableCounts(read=sum(done.rows), decoded=rows["records"], rejected=rows["rejected"], rows=rows)
+    tables.replace(done.files, asdict(counts))
+    tables.clean_up()
     return counts
 
 
