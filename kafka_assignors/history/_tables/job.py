@@ -111,7 +111,13 @@ def make_tables(
     write = partial(_write, decoder=decoder, names=topic_names(records, engine))
     done = engine.map_sorted(records, selection, write, where=where, wide=_WIDE)
     rows = {name: rows_of(done.files.get(name, ())) for name in TABLES}
-    counts = TableCounts(read=sum(done.rows), decoded=rows["records"], rejected=rows["rejected"], rows=rows)
+    try:
+        counts = TableCounts(
+            read=sum(done.rows), decoded=rows["records"], rejected=rows["rejected"], rows=rows
+        )
+    except BaseException:
+        where.remove([file.path for some in done.files.values() for file in some])
+        raise
     tables.replace(done.files, asdict(counts))
     tables.clean_up()
     return counts

@@ -26,13 +26,13 @@ from kafka_assignors._groups.best import find_wanted
 from kafka_assignors._groups.moved import count_moved, find_owner_moves
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.snapshots import KIP848, Partitions, Snapshot, SnapshotMember, make_member
-from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.members import NO_GENERATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from kafka_assignors._groups.rebalances import Span
+    from kafka_assignors._groups.topics import TopicsSeen
 
 _CLAIMS: Final = SnapshotMember._fields.index("claims")
 _NO_CLAIMS: Final[Mapping[str, tuple[int, ...]]] = {}
@@ -135,17 +135,6 @@ class Course:
     began_well: bool = True
     until_us: int = 0
     away: tuple[tuple[str, int], ...] = ()
-
-    @classmethod
-    def of(
-        cls, snapshots: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None
-    ) -> Course:
-        """The course that snapshots of one group show, in their order; see `CourseBuilder`."""
-        listed = list(snapshots)
-        builder = CourseBuilder(listed[0].group if listed else "", TopicsSeen.told(topics))
-        for snapshot in listed:
-            builder.add(snapshot)
-        return builder.build()
 
 
 class CourseBuilder:

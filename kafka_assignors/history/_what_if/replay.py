@@ -198,6 +198,7 @@ class Player:
     ) -> tuple[tuple[SnapshotMember, ...], int]:
         """The members with what they get, and how many partitions are left out."""
         if situation is None:
+            self._leader = leader_of(self.name)  # whoever comes now remembers nothing
             return (), 0
         had = situation.owners_of(last)
         try:

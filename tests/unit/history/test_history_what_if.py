@@ -29,7 +29,7 @@ from kafka_assignors.history._snapshots import (
     read_snapshots,
 )
 from kafka_assignors.history._what_if.assignors import NAMES, Situation, leader_of
-from kafka_assignors.history._what_if.course import Course
+from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all
 from kafka_assignors.history._what_if.replay import Player, Replay, replay_course
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
@@ -89,6 +89,13 @@ def snapshot(
     )
 
 
+def course_of(history: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None) -> Course:
+    builder = CourseBuilder("g", TopicsSeen.told(topics))
+    for one in history:
+        builder.add(one)
+    return builder.build()
+
+
 def replay(
     history: Iterable[Snapshot],
     assignor: str,
@@ -97,7 +104,7 @@ def replay(
     scenario: str = AS_IT_WAS,
 ) -> Replay:
     """What happened, or a replay."""
-    course = Course.of(history, topics)
+    course = course_of(history, topics)
     if assignor == ACTUAL:
         return Replay.of_what_happened(course)
     (found,) = replay_course(scenario_of(scenario)(course), [assignor], scenario)
@@ -182,7 +189,7 @@ OURS: dict[str, Callable[[], Assignor]] = {
 @pytest.mark.parametrize("strategy", OURS)
 def test_a_life_replayed_with_its_own_assignor_is_what_happened(strategy: str) -> None:
     simulation, snapshots = life(OURS[strategy], ACTS, {"orders": 13, "payments": 8})
-    course = Course.of(snapshots)
+    course = course_of(snapshots)
 
     actual, again = replay(snapshots, ACTUAL), replay(snapshots, strategy)
 
@@ -217,7 +224,7 @@ def test_a_random_life_replayed_with_its_own_assignor_is_what_happened(data: st.
     sizes = data.draw(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 9), min_size=1))
     _, snapshots = life(OURS[strategy], acts, sizes)
 
-    assert owned(Course.of(snapshots), strategy) == owned_really(snapshots)
+    assert owned(course_of(snapshots), strategy) == owned_really(snapshots)
     assert replay(snapshots, ACTUAL).rebalances == replay(snapshots, strategy).rebalances
 
 
@@ -260,7 +267,7 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
 @examples(50)
 def test_range_is_a_function_of_the_membership_alone(history: list[Snapshot]) -> None:
     sizes = {"a": 7, "b": 8, "c": 9}  # more than were ever given away
-    again = owned(Course.of(history, sizes), "range")
+    again = owned(course_of(history, sizes), "range")
 
     expected = []
     for one in history:
@@ -297,12 +304,26 @@ PAIRS = [
 def test_planners_do_what_the_assignors_do_through_bytes(
     history: list[Snapshot], pair: tuple[str, str]
 ) -> None:
-    course = Course.of(history)
+    course = course_of(history)
 
     by_planner, by_contract = replay_course(course, pair)
 
     assert by_contract.row.failed == 0
     assert owned(course, pair[0]) == owned(course, pair[1])
+    assert by_planner.rebalances == by_contract.rebalances
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_members_that_come_to_an_empty_group_remember_nothing(pair: tuple[str, str]) -> None:
+    history = [
+        snapshot(1, 10, member("a", {"t": range(3)})),
+        snapshot(2, 20),
+        snapshot(3, 30, member("a", {"t": range(3)}), member("b", {"u": [0]}, topics=["t", "u"])),
+    ]
+
+    by_planner, by_contract = replay_course(course_of(history), pair)
+
+    assert by_contract.row.failed == 0
     assert by_planner.rebalances == by_contract.rebalances
 
 
@@ -468,7 +489,7 @@ def test_the_first_record_is_where_the_history_begins() -> None:
     assert counted(joined, left) == [1, 1, 1]
     assert counted(empty, joined, left) == [2, 2, 2]
     assert replay([joined], ACTUAL).row.imbalance == 0
-    assert Course.of([empty]).steps == ()
+    assert course_of([empty]).steps == ()
 
 
 def test_an_assignor_that_fails_where_the_history_begins_has_failed() -> None:
@@ -519,7 +540,7 @@ def test_what_happened_are_the_rebalances_of_metrics_whatever_the_records_say(se
 def sizes(history: Sequence[Snapshot], *seen: tuple[float, int]) -> list[int]:
     """How many partitions `t` has in each step, by when it was seen with how many."""
     topics = TopicsSeen.of([("t", round(at * SECOND), count) for at, count in seen])
-    return sizes_of("t", Course.of(history, topics))
+    return sizes_of("t", course_of(history, topics))
 
 
 def sizes_of(topic: str, course: Course) -> list[int]:
@@ -539,7 +560,7 @@ def test_a_topic_has_the_partitions_that_were_seen_by_then_or_given_away_since()
     assert sizes(history, (15, 6)) == [4, 6, 6]
     assert sizes(history, (20, 8)) == [4, 8, 8]
     assert sizes(history, (40, 8)) == [4, 6, 6]
-    assert sizes_of("t", Course.of(history, {"t": 8})) == [8, 8, 8]
+    assert sizes_of("t", course_of(history, {"t": 8})) == [8, 8, 8]
 
 
 def test_a_topic_that_was_deleted_or_made_anew_has_no_partitions_of_the_old_one() -> None:
@@ -568,7 +589,7 @@ def test_a_topic_that_a_rebalance_gave_to_nobody_was_deleted_before_that_was_see
     seen = TopicsSeen.of([("t", 5, 4), ("u", 5, 12), ("u", 1000 * SECOND, 0)])
 
     for topics in (seen, None):
-        course = Course.of(history, topics)
+        course = course_of(history, topics)
         assert (sizes_of("t", course), sizes_of("u", course)) == ([4, 4, 4], [12, 0, 0])
         actual = replay(history, ACTUAL, topics=topics)
         again = replay(history, "sticky", topics=topics)
@@ -576,7 +597,7 @@ def test_a_topic_that_a_rebalance_gave_to_nobody_was_deleted_before_that_was_see
         assert (again.row.failed, again.row.unowned_seconds) == (0, 2 * 4 * 1.0)
         assert best_saving([actual.row, again.row]) is None
     made_anew = TopicsSeen.of([("t", 5, 4), ("u", 5, 12), ("u", 1000 * SECOND, 0), ("u", 2000 * SECOND, 3)])
-    assert sizes_of("u", Course.of(history, made_anew)) == [12, 0, 3]
+    assert sizes_of("u", course_of(history, made_anew)) == [12, 0, 3]
 
 
 def test_a_topic_on_its_way_from_one_to_another_was_not_deleted() -> None:
@@ -596,7 +617,7 @@ def test_a_topic_on_its_way_from_one_to_another_was_not_deleted() -> None:
     ]
 
     assert len(find_rebalances(history)) == 1
-    assert sizes_of("u", Course.of(history)) == [1, 1, 1]
+    assert sizes_of("u", course_of(history)) == [1, 1, 1]
 
 
 def test_a_topic_that_nobody_subscribes_to_for_a_while_was_not_deleted() -> None:
@@ -607,7 +628,7 @@ def test_a_topic_that_nobody_subscribes_to_for_a_while_was_not_deleted() -> None
         snapshot(4, 40, member("a", **both([0], [0]))),
     ]
 
-    assert sizes_of("u", Course.of(history, {"t": 1, "u": 4})) == [4] * 4
+    assert sizes_of("u", course_of(history, {"t": 1, "u": 4})) == [4] * 4
 
 
 @pytest.mark.parametrize("seen", [[(5.0, 4), (40.0, 12)], [(40.0, 12)]], ids=["before and after", "after"])
@@ -656,7 +677,7 @@ def test_a_group_of_kip848_rebalances_until_it_is_settled() -> None:
 def test_workers_of_connect_are_not_replayed() -> None:
     connect = Snapshot(group="g", generation=1, time_us=1, protocol_type="connect", members=(member("a"),))
 
-    assert Course.of([connect]).steps == ()
+    assert course_of([connect]).steps == ()
 
 
 @pytest.mark.parametrize("strategy", ["broadcast", "stream"])
@@ -667,7 +688,7 @@ def test_a_group_that_no_assignor_of_consumers_could_assign_is_not_replayed(stra
         snapshot(2, 20, member("a", {"t": range(4)}), member("b", {"t": shared}), strategy=strategy),
         snapshot(3, 30, member("a", {"t": range(4)}), strategy=strategy),
     ]
-    course = Course.of(history)
+    course = course_of(history)
 
     assert course.steps == ()
     assert replay_all(course, ((AS_IT_WAS, ("range",)),), 0) == []
@@ -765,7 +786,7 @@ def restarted(back: float, *, instance: str | None = None, session: int = 45_000
 
 def times(history: Sequence[Snapshot], scenario: str) -> list[tuple[float, int]]:
     """When the history and its rebalances began, and with how many members."""
-    course = scenario_of(scenario)(Course.of(history))
+    course = scenario_of(scenario)(course_of(history))
     return [(step.began_us / SECOND, len(step.members)) for step in course.steps]
 
 
@@ -865,7 +886,7 @@ def test_members_are_who_they_were_when_a_clock_was_set_back() -> None:
         replace(snapshot(number, at, *members), offset=number) for number, (at, members) in enumerate(told)
     ]
 
-    assert [len(step.members) for step in Course.of(history).steps] == [1, 2, 1, 2]
+    assert [len(step.members) for step in course_of(history).steps] == [1, 2, 1, 2]
 
 
 def test_what_happened_costs_what_metrics_say_it_cost_when_a_clock_was_set_back() -> None:
@@ -903,7 +924,7 @@ def test_no_time_is_negative_whatever_the_clocks_say(history: list[Snapshot], cl
     found = find_rebalances(told)
     assert all(one.seconds >= 0 and one.unowned_seconds >= 0 for one in found)
     for scenario in (AS_IT_WAS, STATIC):
-        steps = scenario_of(scenario)(Course.of(told)).steps
+        steps = scenario_of(scenario)(course_of(told)).steps
         begins = [step.began_us for step in steps]
         assert begins == sorted(begins)
         assert all(step.began_us <= step.assigned_us <= step.ended_us for step in steps)

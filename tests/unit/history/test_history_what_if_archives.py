@@ -9,11 +9,12 @@ import pytest
 from benchmarks.history_what_if import life
 from kafka_assignors._common.times import moment
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
-from kafka_assignors.history._what_if.course import Course
+from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
 from tests.support.archives import row
 from tests.support.kip848_log import TOPIC_IDS, Log, two_come
@@ -44,6 +45,13 @@ def lived(group: str, partition: int) -> list[ArchivedRecord]:
     ]
 
 
+def course_of(group: str, records: Sequence[ArchivedRecord]) -> Course:
+    builder = CourseBuilder(group, TopicsSeen.always({}))
+    for snapshot in read_snapshots(records):
+        builder.add(snapshot)
+    return builder.build()
+
+
 def test_rows_are_those_of_the_replays(tmp_path: Path) -> None:
     groups = {"billing": lived("billing", 3), "search": lived("search", 4), "alerts": lived("alerts", 3)}
     rows = archived(groups)
@@ -57,8 +65,8 @@ def test_rows_are_those_of_the_replays(tmp_path: Path) -> None:
     wanted = tuple((scenario, tuple(assignors)) for scenario in scenarios)
     expected = [
         row
-        for _, records in sorted(groups.items())
-        for row in replay_all(Course.of(read_snapshots(records)), wanted, 0)
+        for group, records in sorted(groups.items())
+        for row in replay_all(course_of(group, records), wanted, 0)
     ]
     assert found == expected
     assert all(row.rebalances == 7 for row in expected if row.scenario == "as it was")
