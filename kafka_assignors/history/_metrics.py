@@ -11,6 +11,7 @@ from kafka_assignors._common.times import moment
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._archive_format import tables_beside
+from kafka_assignors.history._arrow import batch_of
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
@@ -150,5 +151,4 @@ def _timed(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write(files: TaskFiles, rebalances: Iterable[Rebalance]) -> None:
-    rows = pa.array([one.values() for one in rebalances], pa.struct(list(REBALANCES)))
-    files.write("rebalances", REBALANCES, pa.RecordBatch.from_arrays(rows.flatten(), schema=REBALANCES))
+    files.write("rebalances", REBALANCES, batch_of([one.values() for one in rebalances], REBALANCES))

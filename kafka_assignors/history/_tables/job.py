@@ -22,6 +22,7 @@ from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, deco
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import tables_beside
+from kafka_assignors.history._arrow import batch_of
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
@@ -211,11 +212,11 @@ class _Generations:
                 row[_RECORDS] += before[_RECORDS]
                 row[_FIRST_TIME] = min(row[_FIRST_TIME], before[_FIRST_TIME])
             self._rows[row[_GENERATION]] = row
-        return _batch(GENERATIONS, done)
+        return batch_of([*map(tuple, done)], GENERATIONS)
 
     def end(self) -> Any:
         """The rows of the last group."""
-        return _batch(GENERATIONS, [*self._rows.values()])
+        return batch_of([*map(tuple, self._rows.values())], GENERATIONS)
 
 
 _GROUP, _GENERATION, _RECORDS, _FIRST_TIME = map(
@@ -241,7 +242,7 @@ class Moves:
             generation, place = snapshot.generation, (snapshot.partition, snapshot.offset, snapshot.time_us)
             moves = find_owner_moves(last, snapshot)
             rows += [(group, *place, generation, *move, last.generation) for move in moves]
-        return _batch(MOVES, rows)
+        return batch_of(rows, MOVES)
 
 
 def _classic(record: ArchivedRecord) -> tuple[str, Snapshot | None] | None:
@@ -258,13 +259,3 @@ def _classic(record: ArchivedRecord) -> tuple[str, Snapshot | None] | None:
         return None
     group, value = decoded.group_id, decoded.value
     return group, None if value is None else classic_snapshot(record, group, value)
-
-
-def _batch(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> Any:
-    """A batch of rows in the order of a schema; times are numbers."""
-    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
-    arrays = [
-        pa.array(column, pa.int64()).cast(TIME) if field.type == TIME else pa.array(column, field.type)
-        for column, field in zip(columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
