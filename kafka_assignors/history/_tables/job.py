@@ -76,7 +76,6 @@ def make_tables(
     since: datetime | None = None,
     until: datetime | None = None,
     groups: Sequence[str] = (),
-    decoder: str = "auto",
     options: Mapping[str, str] | None = None,
     engine: Engine | None = None,
 ) -> TableCounts:
@@ -88,7 +87,6 @@ def make_tables(
         since: Only records from then on; naive times are UTC.
         until: Only records before then.
         groups: Patterns of groups' names; all records if there are none.
-        decoder: "fast"; "plain", which takes longer and needs no compiler; "auto", the first that is there.
         options: Of the store of `out`, and of an archive that is named; see `Archive`.
         engine: What does the work; `Engine.fitting` by default.
 
@@ -96,20 +94,18 @@ def make_tables(
         How many records and rows there were: `decoded` and `rejected` make up `read`.
 
     Raises:
-        ValueError: There is no such decoder.
         WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
             others where the tables are to be.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
         SparkError: Spark failed.
     """
-    decoder = choose(decoder)
     where = place(out, options)
     engine = engine or Engine.fitting(doing="decoding")
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
     tables = tables_beside(where, MANIFEST, TABLES)
     records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
-    write = partial(_write, decoder=decoder, names=topic_names(records, engine))
+    write = partial(_write, names=topic_names(records, engine))
     done = engine.map_sorted(records, selection, write, where=where, wide=_WIDE)
     rows = {name: rows_of(done.files.get(name, ())) for name in TABLES}
     try:
@@ -152,33 +148,13 @@ def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = No
     return TableCounts(**read_set(place(out, options), MANIFEST)[1])
 
 
-def choose(decoder: str) -> str:
-    """The decoder that is meant: see `make_tables`.
-
-    Raises:
-        ValueError: There is no such decoder, or it was not compiled.
-    """
-    if decoder == "auto":
-        return "fast" if native.is_compiled() else "plain"
-    if decoder not in ("fast", "plain"):
-        raise ValueError(f"there is no decoder {decoder!r}, only 'auto', 'fast' and 'plain'")
-    if decoder == "fast" and not native.is_compiled():
-        raise ValueError(
-            "the fast decoder was not compiled when kafka-assignors was installed: install it where there is "
-            "a C compiler, or use the decoder 'plain'"
-        )
-    return decoder
-
-
-def _write(
-    batches: Iterator[Any], files: TaskFiles | None, *, decoder: str, names: Mapping[str, str]
-) -> Iterator[int]:
+def _write(batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str]) -> Iterator[int]:
     """Write the rows of sorted records; gives how many there were."""
     assert files is not None  # noqa: S101 - a place is given
     moves, generations = Moves(), _Generations()
     for unit in units(batches, _UNIT):
         batch = unit.append_column("timestamp", unit["time_us"].cast(TIME))
-        columns = native.decode(batch["key"], batch["value"]) if decoder == "fast" else None
+        columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
         tables = one_by_one.decode(batch, names) if columns is None else fast.decode(batch, names, columns)
         files.write("generations", GENERATIONS, generations.add(tables.pop("generations")))
         for table, rows in tables.items():
