@@ -73,6 +73,10 @@ class CourseStep(NamedTuple):
             _subscriber(one) for one in other.members
         ]
 
+    def is_like(self, other: CourseStep) -> bool:
+        """Whether besides there are the same partitions."""
+        return self.has_members_of(other) and self.partitions == other.partitions
+
 
 def _subscriber(member: SnapshotMember) -> tuple[str, frozenset[str], str | None]:
     return member.identity, member.topics, member.rack

@@ -24,7 +24,6 @@ that a classic group which rebalances while a static member is away waits for it
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import replace
 from operator import itemgetter
@@ -36,7 +35,7 @@ from kafka_assignors.history._what_if.course import CourseStep
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from kafka_assignors._groups.snapshots import SnapshotMember
+    from kafka_assignors._groups.snapshots import Partitions, SnapshotMember
     from kafka_assignors.history._what_if.course import Course
 
 STATIC: Final = "static members"
@@ -44,6 +43,8 @@ _DEFAULT_SESSION_MS: Final = 45_000
 
 _Named = dict[str, "SnapshotMember"]
 """The members of a step by their names."""
+_Away = tuple[tuple[str, int], ...]
+"""As `CourseStep.away`."""
 
 
 class _Stay(NamedTuple):
@@ -82,13 +83,8 @@ def _with_static_members(course: Course) -> Course:
     names = _client_names(course, times)
     named = _rename(course, names)
     absences = _absences(named, times, {*names.values()})
-    steps = _steps(course, times, named, absences)
-    found = _by_step(steps, absences, course.until_us)
-    return replace(
-        course,
-        steps=tuple(step._replace(away=tuple(found[place])) for place, step in enumerate(steps)),
-        away=tuple(found[len(steps)]),
-    )
+    steps, after = _steps(course, times, named, absences)
+    return replace(course, steps=tuple(steps), away=after)
 
 
 _SCENARIOS: Final = {AS_IT_WAS: _as_it_was, STATIC: _with_static_members}
@@ -180,8 +176,11 @@ def _absences(named: Sequence[_Named], times: Sequence[int], static: set[str]) -
 
 def _steps(
     course: Course, times: list[int], named: Sequence[_Named], absences: Iterable[_Absence]
-) -> list[CourseStep]:
-    """The steps if absent members stay until they are missed; those without another cause are left out."""
+) -> tuple[list[CourseStep], _Away]:
+    """The steps if absent members stay until they are missed, and who is away after the last.
+
+    Steps without another cause are left out.
+    """
     step_at = dict(zip(times, course.steps, strict=True))
     moments: dict[int, tuple[CourseStep, _Named | None]] = {
         one.end: (step_at[one.start], None)
@@ -196,8 +195,9 @@ def _steps(
     here: _Named = {}
     before: set[str] = set()
     away: dict[str, int] = {}
+    since: list[_Absence] = []  # since the last step
     steps: list[CourseStep] = []
-    partitions = course.steps[0].partitions if course.steps else frozenset()
+    partitions: Partitions = frozenset()
     for number, (time, (step, members)) in enumerate(sorted(moments.items(), key=itemgetter(0))):
         has_other_cause = False
         if members is not None:
@@ -206,6 +206,7 @@ def _steps(
             here, partitions = members, step.partitions
             seen |= here
             away |= {one.name: one.end for one in gone[time]}
+            since += gone[time]
         away = {name: end for name, end in away.items() if end > time}
         made = CourseStep(
             rebalance=step.rebalance if members is not None else -number,
@@ -215,33 +216,20 @@ def _steps(
             assigned_us=time + step.assigned_us - step.began_us,
             ended_us=time + step.ended_us - step.began_us,
         )
-        if (
-            not steps
-            or has_other_cause
-            or not made.has_members_of(steps[-1])
-            or made.partitions != steps[-1].partitions
-        ):
-            steps.append(made)
-    return steps
+        if has_other_cause or not steps or not made.is_like(steps[-1]):
+            steps.append(made._replace(away=_between(since, steps[-1:], time)))
+            since = [one for one in since if one.end > time]
+    return steps, _between(since, steps[-1:], course.until_us)
+
+
+def _between(absences: Iterable[_Absence], last: Iterable[CourseStep], time: int) -> _Away:
+    """Who was away between the end of the last step, if there is one, and a time."""
+    found = (
+        (one.name, min(one.end, time) - max(one.start, step.ended_us)) for step in last for one in absences
+    )
+    return tuple((name, us) for name, us in found if us > 0)
 
 
 def _session_us(member: SnapshotMember) -> int:
     told = member.session_timeout_ms
     return 1000 * (told if told >= 0 else _DEFAULT_SESSION_MS)
-
-
-def _by_step(
-    steps: Sequence[CourseStep], absences: Iterable[_Absence], until: int
-) -> defaultdict[int, list[tuple[str, int]]]:
-    """How long members are away from the end of a step to the beginning of the next, by the next's place."""
-    begins = [step.began_us for step in steps]
-    found: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
-    for one in absences:
-        place = max(1, bisect_left(begins, one.start))
-        while place <= len(steps) and steps[place - 1].ended_us < one.end:
-            end = min(one.end, begins[place] if place < len(steps) else until)
-            us = end - max(one.start, steps[place - 1].ended_us)
-            if us > 0:
-                found[place].append((one.name, us))
-            place += 1
-    return found
