@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RESULT: Final = Path(__file__).parent / "results" / "history_tables.md"
-DECODERS: Final = ("fast", "plain")
-LIMITS: Final = {"fast": 9.0}
-"""How many times the CPU of reading a decoder may take; the plain reference may take what it takes."""
+LIMIT: Final = 9.0
+"""How many times the CPU of reading the tables may take."""
 
 _SMALL: Final = 2_000
 _LOOK_EVERY: Final = 0.2
@@ -95,15 +94,13 @@ def _jobs(spark: SparkSession, archive: Path, out: Path) -> dict[str, Callable[[
 
     return {
         "read": read,
-        "fast": lambda: make_tables(archive, out / "fast", decoder="fast", engine=Engine.spark()),
-        "plain": lambda: make_tables(archive, out / "plain", decoder="plain", engine=Engine.spark()),
+        "tables": lambda: make_tables(archive, out, engine=Engine.spark()),
     }
 
 
 _TITLES: Final = {
     "read": "reading in the JVM: `sum(crc32(value))`",
-    "fast": "tables, fast decoder",
-    "plain": "tables, plain decoder",
+    "tables": "tables",
 }
 
 
@@ -130,8 +127,7 @@ def _report(archive: Path, costs: dict[str, Cost], *, warm: bool) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for name, cost in costs.items():
-        limit = f"{LIMITS[name]:.0f}" if name in LIMITS else ""
-        memory = f"{cost.memory:.0f}" if name in DECODERS else ""
+        limit, memory = (f"{LIMIT:.0f}", f"{cost.memory:.0f}") if name == "tables" else ("", "")
         lines.append(
             f"| {_TITLES[name]} | {cost.cpu:.1f} | {cost.cpu / floor:.1f} | {limit} | {cost.wall:.1f} | "
             f"{count / cost.cpu:,.0f} | {memory} |"
@@ -163,11 +159,10 @@ def main() -> int:
     """Measure, print and write down.
 
     Returns:
-        0 if no decoder takes more than it may, else 1.
+        0 if the tables take no more than they may, else 1.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=40_000, help="how many (40,000)")
-    parser.add_argument("--decoders", nargs="*", choices=DECODERS, default=[*DECODERS], help="which (all)")
     parser.add_argument("--archive", type=Path, help="where to keep the archive, or where it is")
     parser.add_argument("--warm", action="store_true", help="in JVMs that have run the same before")
     parser.add_argument("--result", type=Path, default=RESULT, help="the file to write")
@@ -182,15 +177,13 @@ def main() -> int:
         if not archive.exists():
             write_archive(archive, options.records)
         costs = {}
-        for name in ("read", *options.decoders):
+        for name in _TITLES:
             costs[name] = _run_apart(name, archive, warm=options.warm)
             sys.stderr.write(f"{_TITLES[name]}: {costs[name].cpu:.1f} CPU s, {costs[name].wall:.1f} s\n")
         report = _report(archive, costs, warm=options.warm)
     options.result.write_text(report)
     sys.stdout.write(report)
-    return int(
-        any(costs[name].cpu > limit * costs["read"].cpu for name, limit in LIMITS.items() if name in costs)
-    )
+    return int(costs["tables"].cpu > LIMIT * costs["read"].cpu)
 
 
 if __name__ == "__main__":

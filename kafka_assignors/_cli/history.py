@@ -319,16 +319,8 @@ def maintain(
 @history.command("tables")
 @_on_archive
 @click.argument("out", type=FILE, help="their folder or URI; tables that are there are replaced")
-@option(
-    "--decoder",
-    type=click.Choice(("auto", "plain", "fast")),
-    default="auto",
-    help="the compiled decoder where there is one (auto), or one or the other; they agree",
-)
 @_selection
-def tables(
-    *, store: Store, out: str, decoder: str, selection: Mapping[str, Any], skip_bad: bool, as_json: bool
-) -> None:
+def tables(*, store: Store, out: str, selection: Mapping[str, Any], skip_bad: bool, as_json: bool) -> None:
     """Decode an archive into tables."""
     from kafka_assignors._cli.history_text import tables_lines
     from kafka_assignors.history import make_tables
@@ -338,7 +330,7 @@ def tables(
     locate(out, options)  # a wrong one is refused before the archive is opened
     there = store.open(skip_bad=skip_bad)
     engine = store.engine("decoding")
-    counts = make_tables(there, out, **selection, decoder=decoder, options=options, engine=engine)
+    counts = make_tables(there, out, **selection, options=options, engine=engine)
     show_result(counts, tables_lines(out, counts), as_json=as_json)
 
 

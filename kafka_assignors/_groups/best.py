@@ -48,7 +48,7 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
     It is unknown of groups that no assignor of consumers could assign (`Snapshot.assignable`), or whose
     members cannot all be decoded. Partitions that were assigned before or after count anyway.
     """
-    wanted, had_all = _wanted(before, end, topics)
+    wanted, had_all = find_wanted(before, end, topics)
     if not _is_known(before, end):
         return Best(partitions=len(wanted), moved=None, imbalance=None)
     if len(end.subscriptions) <= 1:
@@ -73,7 +73,7 @@ def best_of_equals(loads: Sequence[int], owned: int, partitions: int) -> Best:
     return Best(partitions=partitions, moved=owned - kept, imbalance=int(high > 0))
 
 
-def _wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> tuple[AbstractSet[Partition], bool]:
+def find_wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> tuple[AbstractSet[Partition], bool]:
     """The partitions to assign, owned ones included, and whether all that had an owner before are in it."""
     had, has = before.owned, end.owned
     owned: AbstractSet[Partition] = has if had is has or had == has else had | has

@@ -39,6 +39,11 @@ def strings(values: Sequence[str | None]) -> Any:
     return pa.Array.from_buffers(pa.string(), len(values), buffers)
 
 
+def batch_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> Any:
+    """A batch of rows in the order of a schema: Arrow takes tuples in a third of the time of dicts."""
+    return pa.RecordBatch.from_arrays(pa.array(rows, pa.struct([*schema])).flatten(), schema=schema)
+
+
 def as_numpy(array: Any) -> Any:
     """Whole numbers or times, none of them null, as numpy has them; what is true or false as 1 or 0."""
     if pa.types.is_boolean(array.type):

@@ -7,6 +7,7 @@ record of a batch is decoded once, by the one or the other.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -181,36 +182,34 @@ def _topic_sets(bounds: bytes, of_members: bytes, topics: Sequence[str]) -> list
     return found
 
 
-class _Lists:
-    """Partition lists of members, so that equal ones are found by their bytes."""
+_Key = tuple[bytes, bytes, bytes]
+"""What a member has, to compare: topics, the sizes of their lists, and the partition ids of these."""
 
-    def __init__(self, table: ClaimTable) -> None:
-        self._topics = table.names
-        self._rows = np.searchsorted(table.claimant, np.arange(table.claimants + 1))
-        # Of each row its topic, the number of its partitions, and these; so that rows in a row are one slice.
-        self._begins = np.append(0, np.cumsum(table.sizes + 2))
-        heads = self._begins[:-1]
-        flat = np.empty(self._begins[-1], dtype=np.int32)
-        is_partition = np.ones(flat.size, dtype=np.bool_)
-        is_partition[heads] = is_partition[heads + 1] = False
-        flat[heads], flat[heads + 1] = table.topic, table.sizes
-        flat[is_partition] = table.ids
-        self._flat = flat.tobytes()
 
-    def keys(self) -> list[bytes]:
-        """What each member has, to compare."""
-        bounds = (4 * self._begins[self._rows]).tolist()
-        return [self._flat[begin:end] for begin, end in pairwise(bounds)]
+def _keys(table: ClaimTable) -> list[_Key]:
+    """What each claimant of a table has."""
+    rows = np.searchsorted(table.claimant, np.arange(table.claimants + 1))
+    ids = np.append(0, np.cumsum(table.sizes))[rows]
+    topic, sizes, partitions = (
+        np.asarray(column, dtype=np.int32).tobytes() for column in (table.topic, table.sizes, table.ids)
+    )
+    return [
+        (topic[first:after], sizes[first:after], partitions[begin:end])
+        for (first, after), (begin, end) in zip(
+            pairwise((4 * rows).tolist()), pairwise((4 * ids).tolist()), strict=True
+        )
+    ]
 
-    def read(self, key: bytes) -> dict[str, tuple[int, ...]]:
-        """The same as partition ids by topic."""
-        entries, begin = _numbers(key), 0
-        found: dict[str, tuple[int, ...]] = {}
-        while begin < len(entries):
-            topic, end = self._topics[entries[begin]], begin + 2 + entries[begin + 1]
-            found[topic] = (*found.get(topic, ()), *entries[begin + 2 : end])
-            begin = end
-        return found
+
+def _read(key: _Key, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The same as partition ids by topic."""
+    topics, sizes, ids = map(_numbers, key)
+    found: dict[str, tuple[int, ...]] = {}
+    begin = 0
+    for topic, size in zip(topics, sizes, strict=True):
+        found[names[topic]] = (*found.get(names[topic], ()), *ids[begin : begin + size])
+        begin += size
+    return found
 
 
 def _table(columns: Mapping[str, bytes], prefix: str, names: Sequence[str], members: int) -> ClaimTable:
@@ -225,12 +224,13 @@ def _table(columns: Mapping[str, bytes], prefix: str, names: Sequence[str], memb
 
 def _assignments(table: ClaimTable) -> list[Partitions]:
     """What each member was given."""
-    lists = _Lists(table)
-    keys = lists.keys()
+    keys = _keys(table)
     one_of = dict[tuple[str, int], tuple[str, int]]().setdefault  # sets of the same tuples compare by `is`
     made = {}
     for key in set(keys):
-        partitions = (one for topic, ids in lists.read(key).items() for one in zip(repeat(topic), ids))
+        partitions = (
+            one for topic, ids in _read(key, table.names).items() for one in zip(repeat(topic), ids)
+        )
         made[key] = frozenset([one_of(one, one) for one in partitions])
     return [made[key] for key in keys]
 
@@ -254,8 +254,13 @@ def _claims(
     generations[numbers(columns["subscription_version"]) < GENERATION_SINCE] = NOT_STATED
     # A row without a topic tells a generation only.
     rows = owned & (every.topic >= 0)
-    ids = every.ids[np.repeat(rows, every.sizes)]
-    claimant, topic, sizes = every.claimant[rows], every.topic[rows], every.sizes[rows]
+    table = replace(
+        every,
+        claimant=every.claimant[rows],
+        topic=every.topic[rows],
+        sizes=every.sizes[rows],
+        ids=every.ids[np.repeat(rows, every.sizes)],
+    )
     data = columns["user_data"]
     user_data = [data[begin:end] for begin, end in pairwise(_numbers(columns["user_data_bounds"]))]
     claims = np.empty(members, dtype=object)
@@ -263,26 +268,17 @@ def _claims(
         its = np.flatnonzero(strategy_of == strategy)
         place = np.full(members, NOBODY)
         place[its] = np.arange(its.size)
-        there = place[claimant] != NOBODY
         said = Subscriptions(
             topics=_NO_TOPICS,
             topics_of=its,
             user_data=[user_data[number] for number in its.tolist()],
-            owned=ClaimTable(
-                claimants=its.size,
-                names=names,
-                claimant=place[claimant][there],
-                topic=topic[there],
-                sizes=sizes[there],
-                ids=ids[np.repeat(there, sizes)],
-            ),
+            owned=table.renumbered(place, its.size),
             generations=generations[its],
             racks=(),
         )
         claimed, _ = claims_of(strategies[strategy], said)
         generations[its] = claimed.generations
-        lists = _Lists(claimed.table)
-        keys = lists.keys()
-        made = {key: lists.read(key) for key in set(keys)}
+        keys = _keys(claimed.table)
+        made = {key: _read(key, claimed.table.names) for key in set(keys)}
         claims[its] = [made[key] for key in keys]
     return claims.tolist(), generations.tolist()

@@ -5,9 +5,9 @@ Both engines call the same functions with the same records (`_records`), so that
 
 from __future__ import annotations
 
+import math
 import os
 import sys
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -39,13 +39,18 @@ class TooLargeError(KafkaAssignorsError, RuntimeError):
     """Records take more room than was to be expected of their files: they are Spark's to read."""
 
 
-class Engine(ABC):
+class Engine:
     """Where the work on an archive is done; see `Engine.local`, `Engine.spark` and `Engine.fitting`."""
+
+    def __init__(self, *, most: float, master: str | None = None, doing: str = "") -> None:
+        self._most = most  # bytes of files that are read in this process
+        self._master = master
+        self._doing = doing
 
     @staticmethod
     def local() -> Engine:
         """This process. It holds all records that are meant in memory, up to 1 GiB."""
-        return _LocalEngine()
+        return Engine(most=math.inf)
 
     @staticmethod
     def spark(master: str | None = None, *, doing: str = "working") -> Engine:
@@ -55,7 +60,7 @@ class Engine(ABC):
             master: Spark's master, such as spark://...; all cores of this machine by default.
             doing: What a terminal shows meanwhile.
         """
-        return _SparkEngine(master, doing)
+        return Engine(most=-1, master=master, doing=doing)
 
     @staticmethod
     def fitting(master: str | None = None, *, doing: str = "working", replaying: bool = False) -> Engine:
@@ -66,7 +71,9 @@ class Engine(ABC):
             doing: See `spark`.
             replaying: Whether groups are to be replayed: that takes longer, so less is small then.
         """
-        return _FittingEngine(master, doing, SMALL_TO_REPLAY if replaying else SMALL)
+        if master is not None or _spark_is_there():
+            return Engine.spark(master, doing=doing)
+        return Engine(most=SMALL_TO_REPLAY if replaying else SMALL, doing=doing)
 
     def map_groups(
         self,
@@ -91,7 +98,6 @@ class Engine(ABC):
         """
         return self.map_sorted(archive, selection, EachGroup(task, selection.since_us), where=where)
 
-    @abstractmethod
     def map_sorted(
         self,
         archive: Archive,
@@ -101,26 +107,30 @@ class Engine(ABC):
         where: Location | None = None,
     ) -> Outcome:
         """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `ORDER`."""
+        if self._reads(archive.files_of(selection)):
+            try:
+                files = None if where is None else TaskFiles(where, f"part-{uuid4().hex}")
+                return run_task(_in_order(_all_of(archive, selection)), task, files)
+            except TooLargeError:
+                if self._most == math.inf:
+                    raise
+        from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
 
-    @abstractmethod
+        with _spark.running_spark(self._master, self._doing) as spark:
+            return _spark.map_sorted(spark, archive, selection, task, where=where)
+
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         """Call a function with batches of all of an archive's rows, in any order, with some columns."""
+        if self._reads(archive.files()):
+            return run_task(archive.batches(archive.files(), columns), task, None)
+        from kafka_assignors.history import _spark  # noqa: PLC0415 - as above
 
+        with _spark.running_spark(self._master, self._doing) as spark:
+            return _spark.map_rows(spark, archive, columns, task)
 
-class _LocalEngine(Engine):
-    def map_sorted(
-        self,
-        archive: Archive,
-        selection: Selection,
-        task: Task,
-        *,
-        where: Location | None = None,
-    ) -> Outcome:
-        files = None if where is None else TaskFiles(where, f"part-{uuid4().hex}")
-        return run_task(_in_order(_all_of(archive, selection)), task, files)
-
-    def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
-        return run_task(archive.batches(archive.files(), columns), task, None)
+    def _reads(self, files: Iterable[DataFile]) -> bool:
+        """Whether this process reads these files itself."""
+        return sum(file.size for file in files) <= self._most
 
 
 def _all_of(archive: Archive, selection: Selection) -> Any:
@@ -140,64 +150,6 @@ def _in_order(records: Any) -> Iterator[Any]:
     rows = max(1, len(order) * UNIT // max(1, table.nbytes))
     for first in range(0, len(order), rows):
         yield from table.take(order.slice(first, rows)).combine_chunks().to_batches()
-
-
-class _SparkEngine(Engine):
-    def __init__(self, master: str | None, doing: str) -> None:
-        self._master = master
-        self._doing = doing
-
-    def map_sorted(
-        self,
-        archive: Archive,
-        selection: Selection,
-        task: Task,
-        *,
-        where: Location | None = None,
-    ) -> Outcome:
-        from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
-
-        with _spark.running_spark(self._master, self._doing) as spark:
-            return _spark.map_sorted(spark, archive, selection, task, where=where)
-
-    def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
-        from kafka_assignors.history import _spark  # noqa: PLC0415 - as above
-
-        with _spark.running_spark(self._master, self._doing) as spark:
-            return _spark.map_rows(spark, archive, columns, task)
-
-
-class _FittingEngine(Engine):
-    def __init__(self, master: str | None, doing: str, small: int) -> None:
-        self._master = master
-        self._doing = doing
-        self._small = small
-
-    def map_sorted(
-        self,
-        archive: Archive,
-        selection: Selection,
-        task: Task,
-        *,
-        where: Location | None = None,
-    ) -> Outcome:
-        if self._is_small(archive.files_of(selection)):
-            try:
-                return Engine.local().map_sorted(archive, selection, task, where=where)
-            except TooLargeError:
-                pass
-        spark = Engine.spark(self._master, doing=self._doing)
-        return spark.map_sorted(archive, selection, task, where=where)
-
-    def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
-        fits = self._is_small(archive.files())
-        engine = Engine.local() if fits else Engine.spark(self._master, doing=self._doing)
-        return engine.map_rows(archive, columns, task)
-
-    def _is_small(self, files: Iterable[DataFile]) -> bool:
-        if self._master is not None or _spark_is_there():
-            return False
-        return sum(file.size for file in files) <= self._small
 
 
 def _spark_is_there() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -12,17 +11,18 @@ import pyarrow as pa
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.topics import seen_and_names
+from kafka_assignors.history._arrow import batch_of
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
-from kafka_assignors.history._snapshots import SnapshotReader, safe_snapshots
+from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._tables.replaced import replacing
 from kafka_assignors.history.report._model import GroupSummary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from kafka_assignors._groups.rebalances import Rebalance
@@ -38,8 +38,6 @@ _REBALANCES: Final = 500
 """How many rebalances are held until they are written."""
 _MOVES: Final = 50_000
 """The same of their moves: 400 bytes each."""
-
-_log = logging.getLogger(__name__)
 
 
 def metrics(
@@ -102,7 +100,7 @@ def measure_group(
     follower = GroupFollower(topics)
     held: list[Rebalance] = []
     moves = 0
-    for one in rebalances_of(safe_snapshots(records, SnapshotReader(topic_names)), follower):
+    for one in rebalances_of(records, SnapshotReader(topic_names), follower):
         if files is None:
             continue
         held.append(one)
@@ -119,17 +117,20 @@ def measure_group(
         yield row
 
 
-def rebalances_of(snapshots: Iterable[Snapshot], follower: GroupFollower) -> Iterator[Rebalance]:
-    """The rebalances of a group; a snapshot on which that fails is logged, as no group may end the job."""
-    for snapshot in snapshots:
-        try:
-            found = follower.add(snapshot)
-        except Exception:  # noqa: BLE001 - whatever it is
-            _log.exception(
-                "cannot measure group %s at %s-%s", snapshot.group, snapshot.partition, snapshot.offset
-            )
-        else:
-            yield from (one for one in found if not one.quiet)
+def rebalances_of(
+    records: Iterable[ArchivedRecord],
+    reader: SnapshotReader,
+    follower: GroupFollower,
+    also: Callable[[Snapshot], object] = lambda _: None,
+) -> Iterator[Rebalance]:
+    """The rebalances of a group; `also` is called with each of its snapshots."""
+
+    def take(snapshot: Snapshot) -> list[Rebalance]:
+        also(snapshot)
+        return follower.add(snapshot)
+
+    for found in follow(records, reader, take):
+        yield from (one for one in found if not one.quiet)
     yield from (one for one in follower.finish() if not one.quiet)
 
 
@@ -149,5 +150,4 @@ def _timed(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write(files: TaskFiles, rebalances: Iterable[Rebalance]) -> None:
-    rows = pa.array([one.values() for one in rebalances], pa.struct(list(REBALANCES)))
-    files.write("rebalances", REBALANCES, pa.RecordBatch.from_arrays(rows.flatten(), schema=REBALANCES))
+    files.write("rebalances", REBALANCES, batch_of([one.values() for one in rebalances], REBALANCES))

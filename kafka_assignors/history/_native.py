@@ -19,13 +19,7 @@ def is_compiled() -> bool:
 
 
 def decode(key: Any, value: Any) -> Columns:
-    """Decode those of some records that are as most are, given arrays of their keys and values.
-
-    Raises:
-        ImportError: The codec was not compiled.
-    """
-    if not is_compiled():
-        raise ImportError("kafka_assignors._wire._codec was not compiled; use the plain decoder")
+    """Decode those of some records that are as most are, given arrays of their keys and values."""
     sides = ((side.offset, *side.buffers()) for side in (key, value))
     columns, texts = compiled().decode(len(key), *sides)
     return columns, texts

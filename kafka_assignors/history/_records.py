@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors.history._store.writing import TaskFiles
+
+    GroupTask = Callable[[str, Iterator[ArchivedRecord], TaskFiles | None], Iterable[Any]]
+    """Gives rows, as JSON has them, of a group and its records by partition and offset, some of them twice.
+    Rows of tables go into the files, if any are to be written.
+    """
 
 UNIT: Final = 4 * 2**20
 """Bytes of rows that are filtered, or sorted out, at once."""
@@ -154,21 +159,6 @@ def begin(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
             yield record._replace(time_us=since_us)
         else:
             older[record.key] = record
-
-
-class GroupTask(Protocol):
-    """Works out rows of one group's records."""
-
-    def __call__(
-        self, group: str, records: Iterator[ArchivedRecord], files: TaskFiles | None, /
-    ) -> Iterable[Any]:
-        """The rows, as JSON has them.
-
-        Args:
-            group: The group.
-            records: Its records by partition and offset, decoded; one may be there twice.
-            files: Where rows of tables go; None if none are to be written.
-        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,18 @@ from datetime import UTC, datetime
 from functools import partial
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.saving import WhatIf
-from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember, make_member
+from kafka_assignors._groups.snapshots import Snapshot
 from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import rebalances_of, row_of, summary_of
 from kafka_assignors.history._records import EachGroup, Selection
-from kafka_assignors.history._snapshots import SnapshotReader, safe_snapshots
-from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, CourseFollower, Wanted, check_wanted
+from kafka_assignors.history._snapshots import SnapshotReader
+from kafka_assignors.history._what_if.course import CourseBuilder, bare
+from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, Wanted, check_wanted, replay_all
 from kafka_assignors.history.report import GroupHistory, ReportData, ReportLimits, write_report
 from kafka_assignors.history.report._drawing import draw
 from kafka_assignors.history.report._model import Drawing
@@ -122,18 +123,17 @@ def report_group(
     limits: ReportLimits,
 ) -> Iterator[dict[str, Any]]:
     """All that a report wants to know of a group, as JSON has it: its summary, what-if and drawing."""
-    reader, measured, course = SnapshotReader(topic_names), GroupFollower(topics), CourseFollower(group)
+    reader, measured = SnapshotReader(topic_names), GroupFollower(topics)
+    course = CourseBuilder(group, topics)
     states: list[Snapshot] = []
 
-    def snapshots() -> Iterator[Snapshot]:
-        for snapshot in safe_snapshots(records, reader):
-            if wanted:
-                course.add(snapshot)
-            yield snapshot
-            states.append(_drawn(snapshot))
+    def keep(snapshot: Snapshot) -> None:
+        states.append(_drawn(snapshot))
+        if wanted:
+            course.add(snapshot)
 
-    rebalances = [*rebalances_of(snapshots(), measured)]
-    replayed = course.replay(wanted, topics, undecoded=reader.rejected) if wanted else []
+    rebalances = [*rebalances_of(records, reader, measured, keep)]
+    replayed = replay_all(course.build(), wanted, reader.rejected) if wanted else []
     summary = row_of(group, measured)
     if summary is not None:
         drawing = draw(GroupHistory(group=group, rebalances=rebalances, snapshots=states), limits)
@@ -144,21 +144,14 @@ def report_group(
         }
 
 
-_CLAIMS: Final = SnapshotMember._fields.index("claims")
-_NO_CLAIMS: Final[dict[str, tuple[int, ...]]] = {}
-
-
 def _drawn(snapshot: Snapshot) -> Snapshot:
     """What is drawn of a snapshot: it is held until its group is over."""
-    members = [
-        make_member((*member[:_CLAIMS], _NO_CLAIMS, *member[_CLAIMS + 1 :])) for member in snapshot.members
-    ]
     return Snapshot(
         group=snapshot.group,
         generation=snapshot.generation,
         time_us=snapshot.time_us,
         offset=snapshot.offset,
-        members=tuple(members),
+        members=tuple([bare(member, member.assignment) for member in snapshot.members]),
     )
 
 

@@ -7,7 +7,8 @@ snapshot is, `_groups.snapshots` says, whose names are here, too.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, TypeVar
 
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.kip848 import Kip848Group
@@ -22,7 +23,7 @@ from kafka_assignors._groups.snapshots import (
 from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from uuid import UUID
 
     from kafka_assignors._wire.offsets_topic import Record
@@ -35,11 +36,13 @@ __all__ = [
     "SnapshotMember",
     "SnapshotReader",
     "classic_snapshot",
+    "follow",
     "read_snapshots",
-    "safe_snapshots",
 ]
 
 _log = logging.getLogger(__name__)
+
+_Taken = TypeVar("_Taken")
 
 
 class SnapshotReader:
@@ -107,20 +110,24 @@ class SnapshotReader:
             yield self._told
 
 
-def safe_snapshots(records: Iterable[ArchivedRecord], reader: SnapshotReader) -> Iterator[Snapshot]:
-    """The snapshots of a group; a record on which reading fails is logged and counts as rejected.
+def follow(
+    records: Iterable[ArchivedRecord], reader: SnapshotReader, take: Callable[[Snapshot], _Taken]
+) -> Iterator[_Taken]:
+    """What a function makes of the snapshots of a group.
 
-    For no reason may one group end the job for all.
+    A record on which reading or the function fails is logged and counts as rejected: for no reason may one
+    group end the job for all.
     """
-    for record in records:
+    for record in chain(records, (None,)):
+        found: list[_Taken] = []
         try:
-            found = list(reader.add(record))
+            snapshots = [*(reader.flush() if record is None else reader.add(record))]
+            found += map(take, snapshots)
         except Exception:  # noqa: BLE001 - whatever it is
-            _log.exception("cannot read the record at %s-%s", record.partition, record.offset)
+            place = "the end" if record is None else f"{record.partition}-{record.offset}"
+            _log.exception("cannot read the record at %s, or the one before", place)
             reader.rejected += 1
-        else:
-            yield from found
-    yield from reader.flush()
+        yield from found
 
 
 def read_snapshots(

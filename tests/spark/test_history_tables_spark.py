@@ -31,7 +31,6 @@ from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.job import (
     MANIFEST,
     TableCounts,
-    choose,
     make_tables,
     read_counts,
     read_table,
@@ -168,11 +167,15 @@ class Disturbed(Engine):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, dict[str, Rows], TableCounts]:
-    """An archive of one file, its tables by the plain decoder in this process, and their counts."""
+    """An archive of one file, its tables as they are made without the compiled codec, and their counts."""
     rows = [*random_rows(1, 300), counted(1, 10_000)]
     folder = tmp_path_factory.mktemp("whole")
     out = str(folder / "tables")
-    counts = make_tables(write_archive(folder / "archive", [rows]), out, decoder="plain", engine=HERE)
+    archive = write_archive(folder / "archive", [rows])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("kafka_assignors._wire.codec._compiled", None)
+        assert not native.is_compiled()
+        counts = make_tables(archive, out, engine=HERE)
     assert read_counts(out) == counts
     return rows, everything(out), counts
 
@@ -214,11 +217,11 @@ class TestOneTask:
 
 class TestSplits:
     @pytest.mark.parametrize(
-        ("how", "decoder", "tasks"),
+        ("how", "tasks"),
         [
-            ("many files", "plain", 7),
-            ("shuffled files", "auto", 4),  # most have two
-            ("interleaved", "plain", 3),
+            ("many files", 7),
+            ("shuffled files", 4),  # most have two
+            ("interleaved", 3),
         ],
     )
     def test_however_records_come_to_tasks_the_tables_are_the_same(
@@ -229,7 +232,6 @@ class TestSplits:
         whole: tuple[Rows, dict[str, Rows], TableCounts],
         *,
         how: str,
-        decoder: str,
         tasks: int,
     ) -> None:
         rows, tables, counts = whole
@@ -242,7 +244,7 @@ class TestSplits:
         archive = Archive(write_archive(tmp_path / "archive", parts))
         out = str(tmp_path / "tables")
         assert archive.source(spark).rows.rdd.getNumPartitions() == tasks
-        assert make_tables(archive, out, decoder=decoder, engine=Engine.spark()) == counts
+        assert make_tables(archive, out, engine=Engine.spark()) == counts
         found = everything(out)
         for name, expected in tables.items():
             assert found[name] == expected, name
@@ -400,17 +402,6 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
         read_counts(str(tmp_path))
     with pytest.raises(ValueError, match="there is no table 'moved', only records, generations"):
         read_table(str(tmp_path), "moved")
-    with pytest.raises(ValueError, match="there is no decoder 'numba', only 'auto', 'fast' and 'plain'"):
-        make_tables(str(tmp_path), str(tmp_path), decoder="numba")
-
-
-@pytest.mark.core
-def test_without_a_compiler_the_plain_decoder_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_assignors._wire.codec._compiled", None)
-    assert not native.is_compiled()
-    assert choose("auto") == "plain"
-    with pytest.raises(ValueError, match="the fast decoder was not compiled"):
-        choose("fast")
 
 
 def test_what_else_is_in_the_folder_stays(tmp_path: Path) -> None:

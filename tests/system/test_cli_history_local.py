@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_assignors._cli.main import main
-from kafka_assignors.history import _engine
-from kafka_assignors.history._engine import Engine
+from kafka_assignors.history import _engine, _spark
 from kafka_assignors.history._schemas import GROUPS
 from tests.support.delta_tables import rows_of
 from tests.support.local_archives import SINCE, story
@@ -101,7 +100,7 @@ def test_spark_is_for_large_archives_and_where_it_is_asked_for(
 
     more, limits, variables = why
     archive = story(tmp_path / "archive").where.uri
-    monkeypatch.setattr(Engine, "spark", running)
+    monkeypatch.setattr(_spark, "running_spark", running)
     for name, limit in limits.items():
         monkeypatch.setattr(_engine, name, limit)
     for name, value in variables.items():
@@ -120,7 +119,7 @@ def test_spark_is_for_records_that_take_much_room_or_much_work(
         raise SparkWantedError
 
     archive = story(tmp_path / "archive").where.uri
-    monkeypatch.setattr(Engine, "spark", running)
+    monkeypatch.setattr(_spark, "running_spark", running)
     monkeypatch.setattr(_engine, name, 1_000)
     page = [str(tmp_path / "page.html")] if command == "report" else []
     if (command, name) == ("metrics", "SMALL_TO_REPLAY"):

@@ -233,7 +233,7 @@ class JoiningMember(ClassicConsumer):
             if isinstance(assignor, Assignor):
                 return lead(self._led_with, members, assignor)
             made = assignor.assign(
-                _Topics(self._led_with),
+                KnownTopics(self._led_with),
                 [
                     JoinGroupResponse.JoinGroupResponseMember(
                         member_id=member_id,
@@ -364,7 +364,7 @@ class SimulatedHost(Host):
         return self.member.call_later(round(seconds * 1000), lambda: action(self))
 
 
-class _Topics:
+class KnownTopics:
     """kafka-python's ClusterMetadata, as far as assignors ask it."""
 
     def __init__(self, topics: Mapping[str, Collection[int]]) -> None:

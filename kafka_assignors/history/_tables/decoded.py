@@ -59,20 +59,16 @@ def table(name: str, batch: Any, numbers: IntArray, columns: Mapping[str, Any]) 
     Returns:
         A record batch. Strings can be dictionary-encoded, else it has the table's schema.
     """
-    schema = DECODED[name]
     indices = pa.array(numbers, pa.int64())
-    of_record = {"time": "timestamp"}
-    arrays, fields = [], []
-    for field in schema:
-        array = columns.get(field.name)
-        if array is None and field.name == "first_time":
-            array = batch["timestamp"].take(indices)
-        elif array is None and field.name == "records":
-            array = pa.array(np.ones(len(numbers), dtype=np.int32))
-        elif array is None:
-            array = batch[of_record.get(field.name, field.name)].take(indices)
-        arrays.append(array)
-        fields.append(field.with_type(array.type))
+
+    def of_record(column: str) -> Any:
+        if column == "records":
+            return pa.array(np.ones(len(numbers), dtype=np.int32))
+        return batch["timestamp" if column in {"time", "first_time"} else column].take(indices)
+
+    schema = DECODED[name]
+    arrays = [columns[one] if one in columns else of_record(one) for one in schema.names]
+    fields = [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 

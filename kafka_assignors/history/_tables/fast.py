@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._native import Columns
 
+    Texts = tuple[bytes, bytes]
+
 _GROUP_METADATA: Final = 2
 _REBALANCE_TIMEOUT_SINCE: Final = 1
 
@@ -41,23 +43,6 @@ class Rows(NamedTuple):
     columns: dict[str, Any]
 
 
-class Taken(NamedTuple):
-    """What was decoded at once. Strings can be dictionary-encoded.
-
-    Attributes:
-        records: By number in the batch: `group`, `generation`, `version`, `protocol`, `leader`, `members`,
-            `state_time`.
-        members: By number among those records: the columns of table `members` that are the member's own.
-        assignments: By number among those members: `topic`, `partitions`.
-        claims: The same, and `source`, `claimed_generation`.
-    """
-
-    records: Rows
-    members: Rows
-    assignments: Rows
-    claims: Rows
-
-
 def decode(batch: Any, names: Mapping[str, str], columns: Columns | None = None) -> dict[str, Any]:
     """The tables' rows of a batch as `one_by_one.decode` makes them; strings can be dictionary-encoded.
 
@@ -66,64 +51,13 @@ def decode(batch: Any, names: Mapping[str, str], columns: Columns | None = None)
         names: The names of topics by id, for the records of KIP-848.
         columns: What `_native.decode` makes of it, if that was called already.
     """
-    taken = take(native.decode(batch["key"], batch["value"]) if columns is None else columns)
-    numbers = taken.records.whose
-    rows = _rows(batch, taken)
-    others = np.setdiff1d(kept(batch), numbers, assume_unique=True)
+    decoded = native.decode(batch["key"], batch["value"]) if columns is None else columns
+    rows = _rows(batch, *decoded)
+    others = np.setdiff1d(kept(batch), rows["records"].whose, assume_unique=True)
     if others.size == 0:
         return {name: table(name, batch, *of_table) for name, of_table in rows.items()}
     rest = one_by_one.decode_numbered(batch, others, names)
     return {name: table(name, batch, *_merged(name, rows[name], more)) for name, more in rest.items()}
-
-
-def take(decoded: Columns) -> Taken:
-    """The columns of the compiled codec as Arrow's."""
-    columns, texts = decoded
-
-    def strings(column: str, dictionary: str) -> Any:
-        return native.strings(columns[column], texts[dictionary])
-
-    def int16s(column: str) -> Any:
-        return pa.array(numbers(columns[column]), pa.int16())
-
-    def rows_of_lists(prefix: str) -> Rows:
-        partitions = lists_of(columns[f"{prefix}_bounds"], int32s(columns[f"{prefix}_ids"]))
-        lists = {"topic": strings(f"{prefix}_topic", "topics"), "partitions": partitions}
-        return Rows(numbers(columns[f"{prefix}_member"]), lists)
-
-    records = Rows(
-        numbers(columns["record"]),
-        {
-            "group": strings("group", "groups"),
-            "generation": int32s(columns["generation"]),
-            "version": int16s("version"),
-            "protocol": strings("protocol", "protocols"),
-            "leader": strings("leader", "members"),
-            "members": int32s(columns["members"]),
-            "state_time": all_microseconds(np.frombuffer(columns["state_time"], dtype=np.int64)),
-        },
-    )
-    members = Rows(
-        numbers(columns["member_record"]),
-        {
-            "member_id": strings("member_id", "members"),
-            "instance_id": strings("instance_id", "instances"),
-            "client_id": strings("client_id", "clients"),
-            "host": strings("host", "hosts"),
-            "rack": strings("rack", "racks"),
-            "topics": lists_of(columns["topics_bounds"], strings("topics", "topics")),
-            "session_timeout_ms": int32s(columns["session_timeout_ms"]),
-            "rebalance_timeout_ms": int32s(columns["rebalance_timeout_ms"]),
-            "subscription_version": int16s("subscription_version"),
-            "user_data": _binary(
-                columns["user_data_bounds"], columns["user_data"], numbers(columns["user_data_size"]) >= 0
-            ),
-        },
-    )
-    assignments, claims = rows_of_lists("assigned"), rows_of_lists("claimed")
-    claims.columns["source"] = dictionary_of(numbers(columns["claim_source"]), SOURCES)
-    claims.columns["claimed_generation"] = int32s(columns["claim_generation"])
-    return Taken(records, members, assignments, claims)
 
 
 def _binary(bounds: bytes, data: bytes, valid: Any) -> Any:
@@ -153,58 +87,86 @@ def _merged(name: str, rows: Rows, more: tuple[IntArray, dict[str, Any]]) -> Row
     )
 
 
-def _rows(batch: Any, taken: Taken) -> dict[str, Rows]:
-    """The rows of each table."""
-    numbers, of_record = taken.records
-    count = numbers.size
-    of_group = {name: of_record[name] for name in ("group", "generation")}
-    size = pa.array(_sizes(batch["key"])[numbers] + _sizes(batch["value"])[numbers], pa.int32())
-    member_record, of_member = taken.members
+def _rows(batch: Any, columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[str, Rows]:
+    """The rows of each table of the records that the compiled codec takes."""
+    record, member_record = numbers(columns["record"]), numbers(columns["member_record"])
+    count = record.size
+    size = pa.array(_sizes(batch["key"])[record] + _sizes(batch["value"])[record], pa.int32())
+    of_group = {
+        "group": native.strings(columns["group"], texts["groups"]),
+        "generation": int32s(columns["generation"]),
+        "size": size,
+    }
     indices = pa.array(member_record)
-    whose = {name: array.take(indices) for name, array in of_group.items()}
-    has_timeout = np.asarray(of_record["version"])[member_record] >= _REBALANCE_TIMEOUT_SINCE
-    timeout = pa.array(np.asarray(of_member["rebalance_timeout_ms"]), mask=~has_timeout)
+    of_member = {
+        "group": of_group["group"].take(indices),
+        "generation": of_group["generation"].take(indices),
+        "member_id": native.strings(columns["member_id"], texts["members"]),
+    }
     rows = {
         "records": Rows(
-            numbers,
+            record,
             {
                 **of_group,
                 "type": _repeat(_GROUP_METADATA, count, pa.int16()),
                 "name": _repeat("GroupMetadata", count, pa.string()),
                 "member_id": pa.nulls(count, pa.string()),
                 "tombstone": _repeat(False, count, pa.bool_()),
-                "size": size,
             },
         ),
         "generations": Rows(
-            numbers,
+            record,
             {
-                **of_record,
+                **of_group,
                 "protocol_type": _repeat(one_by_one.CONSUMER, count, pa.string()),
-                "size": size,
+                "protocol": native.strings(columns["protocol"], texts["protocols"]),
+                "leader": native.strings(columns["leader"], texts["members"]),
+                "members": int32s(columns["members"]),
+                "state_time": all_microseconds(np.frombuffer(columns["state_time"], dtype=np.int64)),
+                "version": _int16s(columns["version"]),
             },
         ),
-        "members": Rows(
-            numbers[member_record],
-            {
-                **whose,
-                **of_member,
-                "rebalance_timeout_ms": timeout,
-                "topic_regex": pa.nulls(member_record.size, pa.string()),
-                "problem": pa.nulls(member_record.size, pa.string()),
-            },
-        ),
-        "rejected": Rows(numbers[:0], {"reason": pa.array([], pa.string())}),
+        "members": Rows(record[member_record], of_member | _members(columns, texts)),
+        "rejected": Rows(record[:0], {"reason": pa.array([], pa.string())}),
     }
-    whose["member_id"] = of_member["member_id"]
-    for name, (member, columns) in (("assignments", taken.assignments), ("claims", taken.claims)):
-        indices = pa.array(member)
-        of_topic = {column: array.take(indices) for column, array in whose.items()}
-        rows[name] = Rows(numbers[member_record[member]], of_topic | columns)
-    assigned = rows["assignments"]
+    for name, prefix in (("assignments", "assigned"), ("claims", "claimed")):
+        member = numbers(columns[f"{prefix}_member"])
+        of_topic = {column: array.take(pa.array(member)) for column, array in of_member.items()}
+        of_topic["topic"] = native.strings(columns[f"{prefix}_topic"], texts["topics"])
+        of_topic["partitions"] = lists_of(columns[f"{prefix}_bounds"], int32s(columns[f"{prefix}_ids"]))
+        rows[name] = Rows(record[member_record[member]], of_topic)
+    assigned, claimed = rows["assignments"], rows["claims"].columns
     assigned.columns["stage"] = dictionary_of(np.zeros(assigned.whose.size, dtype=np.int32), ["assigned"])
     assigned.columns["topic_id"] = pa.nulls(assigned.whose.size, pa.string())
+    claimed["source"] = dictionary_of(numbers(columns["claim_source"]), SOURCES)
+    claimed["claimed_generation"] = int32s(columns["claim_generation"])
     return rows
+
+
+def _members(columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[str, Any]:
+    """What of members stands in their own table alone."""
+    version = numbers(columns["version"])[numbers(columns["member_record"])]
+    timeout = numbers(columns["rebalance_timeout_ms"])
+    nothing = pa.nulls(version.size, pa.string())
+    return {
+        "instance_id": native.strings(columns["instance_id"], texts["instances"]),
+        "client_id": native.strings(columns["client_id"], texts["clients"]),
+        "host": native.strings(columns["host"], texts["hosts"]),
+        "rack": native.strings(columns["rack"], texts["racks"]),
+        "topics": lists_of(columns["topics_bounds"], native.strings(columns["topics"], texts["topics"])),
+        "topic_regex": nothing,
+        "session_timeout_ms": int32s(columns["session_timeout_ms"]),
+        "rebalance_timeout_ms": pa.array(timeout, mask=version < _REBALANCE_TIMEOUT_SINCE),
+        "subscription_version": _int16s(columns["subscription_version"]),
+        "user_data": _binary(
+            columns["user_data_bounds"], columns["user_data"], numbers(columns["user_data_size"]) >= 0
+        ),
+        "problem": nothing,
+    }
+
+
+def _int16s(raw: bytes) -> Any:
+    return pa.array(numbers(raw), pa.int16())
 
 
 def _sizes(array: Any) -> IntArray:

@@ -21,6 +21,7 @@ from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._arrow import batch_of
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
@@ -72,7 +73,6 @@ def make_tables(
     since: datetime | None = None,
     until: datetime | None = None,
     groups: Sequence[str] = (),
-    decoder: str = "auto",
     options: Mapping[str, str] | None = None,
     engine: Engine | None = None,
 ) -> TableCounts:
@@ -84,7 +84,6 @@ def make_tables(
         since: Only records from then on; naive times are UTC.
         until: Only records before then.
         groups: Patterns of groups' names; all records if there are none.
-        decoder: "fast"; "plain", which takes longer and needs no compiler; "auto", the first that is there.
         options: Of the store of `out`, and of an archive that is named; see `Archive`.
         engine: What does the work; `Engine.fitting` by default.
 
@@ -92,20 +91,18 @@ def make_tables(
         How many records and rows there were: `decoded` and `rejected` make up `read`.
 
     Raises:
-        ValueError: There is no such decoder.
         WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
             others where the tables are to be.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
         SparkError: Spark failed.
     """
-    decoder = choose(decoder)
     where = locate(out, options)
     engine = engine or Engine.fitting(doing="decoding")
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
-        write = partial(_write, decoder=decoder, names=topic_names(records, engine))
+        write = partial(_write, names=topic_names(records, engine))
         done = engine.map_sorted(records, selection, write, where=where)
         new.files.update(done.files)
         counts = TableCounts(
@@ -146,33 +143,13 @@ def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = No
     return TableCounts(**read_set(locate(out, options), MANIFEST)[1])
 
 
-def choose(decoder: str) -> str:
-    """The decoder that is meant: see `make_tables`.
-
-    Raises:
-        ValueError: There is no such decoder, or it was not compiled.
-    """
-    if decoder == "auto":
-        return "fast" if native.is_compiled() else "plain"
-    if decoder not in ("fast", "plain"):
-        raise ValueError(f"there is no decoder {decoder!r}, only 'auto', 'fast' and 'plain'")
-    if decoder == "fast" and not native.is_compiled():
-        raise ValueError(
-            "the fast decoder was not compiled when kafka-assignors was installed: install it where there is "
-            "a C compiler, or use the decoder 'plain'"
-        )
-    return decoder
-
-
-def _write(
-    batches: Iterator[Any], files: TaskFiles | None, *, decoder: str, names: Mapping[str, str]
-) -> Iterator[int]:
+def _write(batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str]) -> Iterator[int]:
     """Write the rows of sorted records; gives how many there were."""
     assert files is not None  # noqa: S101 - a place is given
     moves, generations = Moves(), _Generations()
     for unit in units(batches, _UNIT):
         batch = unit.append_column("timestamp", unit["time_us"].cast(TIME))
-        columns = native.decode(batch["key"], batch["value"]) if decoder == "fast" else None
+        columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
         tables = one_by_one.decode(batch, names) if columns is None else fast.decode(batch, names, columns)
         files.write("generations", GENERATIONS, generations.add(tables.pop("generations")))
         for table, rows in tables.items():
@@ -206,11 +183,11 @@ class _Generations:
                 row[_RECORDS] += before[_RECORDS]
                 row[_FIRST_TIME] = min(row[_FIRST_TIME], before[_FIRST_TIME])
             self._rows[row[_GENERATION]] = row
-        return _batch(GENERATIONS, done)
+        return batch_of([*map(tuple, done)], GENERATIONS)
 
     def end(self) -> Any:
         """The rows of the last group."""
-        return _batch(GENERATIONS, [*self._rows.values()])
+        return batch_of([*map(tuple, self._rows.values())], GENERATIONS)
 
 
 _GROUP, _GENERATION, _RECORDS, _FIRST_TIME = map(
@@ -236,7 +213,7 @@ class Moves:
             generation, place = snapshot.generation, (snapshot.partition, snapshot.offset, snapshot.time_us)
             moves = find_owner_moves(last, snapshot)
             rows += [(group, *place, generation, *move, last.generation) for move in moves]
-        return _batch(MOVES, rows)
+        return batch_of(rows, MOVES)
 
 
 def _classic(record: ArchivedRecord) -> tuple[str, Snapshot | None] | None:
@@ -253,13 +230,3 @@ def _classic(record: ArchivedRecord) -> tuple[str, Snapshot | None] | None:
         return None
     group, value = decoded.group_id, decoded.value
     return group, None if value is None else classic_snapshot(record, group, value)
-
-
-def _batch(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> Any:
-    """A batch of rows in the order of a schema; times are numbers."""
-    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
-    arrays = [
-        pa.array(column, pa.int64()).cast(TIME) if field.type == TIME else pa.array(column, field.type)
-        for column, field in zip(columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -30,8 +30,7 @@ from kafka_assignors._wire.offsets_topic import (
     decode_subscription,
     record_type,
 )
-from kafka_assignors.history._tables.columns import arrays_of, cells_of, spread_lists
-from kafka_assignors.history._tables.decoded import kept, microseconds, table
+from kafka_assignors.history._tables.decoded import DECODED, kept, microseconds, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,39 +48,15 @@ CONSUMER: Final = "consumer"
 
 _REBALANCE_TIMEOUT_SINCE: Final = 1
 
-_COLUMNS: Final = {
-    "generations": (
-        "protocol_type",
-        "protocol",
-        "leader",
-        "members",
-        "state_time",
-        "size",
-        "version",
-    ),
-    "members": (
-        "member_id",
-        "instance_id",
-        "client_id",
-        "host",
-        "rack",
-        "topics",
-        "topic_regex",
-        "session_timeout_ms",
-        "rebalance_timeout_ms",
-        "subscription_version",
-        "user_data",
-        "problem",
-    ),
-    "rejected": ("reason",),
+_OF_ARCHIVE: Final = frozenset(
+    {"partition", "offset", "time", "leader_epoch", "records", "first_time", "key", "value"}
+)
+"""The columns that are not decoded."""
+_ROWS: Final = {
+    name: pa.struct([("number", pa.int64()), *[one for one in schema if one.name not in _OF_ARCHIVE]])
+    for name, schema in DECODED.items()
 }
-"""What is decoded of each record, by table, beside the group and generation of the record."""
-_WITH_LISTS: Final = {
-    "assignments": ("member_id", "stage", "topic_id"),
-    "claims": ("member_id", "source", "claimed_generation"),
-}
-"""The same of tables that have a row for each topic; what was decoded ends with partition ids by topic."""
-_OF_RECORD: Final = ("group", "generation", "type", "name", "member_id", "tombstone", "size")
+"""What a row of each table is here: the number of its record in the batch, and what was decoded."""
 
 
 def decode(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
@@ -102,29 +77,14 @@ def decode_numbered(
     indices = pa.array(numbers, pa.int64())
     keys, values = batch["key"].take(indices).to_pylist(), batch["value"].take(indices).to_pylist()
     rows = _Rows(names)
+    decoded = {}
     with no_garbage_collection():
         for number, key, value in zip(numbers.tolist(), keys, values, strict=True):
             rows.add_record(number, key, value)
-        return _tables(rows)
-
-
-def _tables(rows: _Rows) -> dict[str, tuple[IntArray, dict[str, Any]]]:
-    found = rows.found
-    records, of_records = arrays_of("records", _OF_RECORD, cells_of(_OF_RECORD, found["records"]))
-    decoded = {"records": (records, of_records)}
-    for name, columns in _COLUMNS.items():
-        decoded[name] = arrays_of(name, columns, cells_of(columns, found[name]))
-    with_lists = {name: cells_of((*columns, "lists"), found[name]) for name, columns in _WITH_LISTS.items()}
-    spread = spread_lists({name: cells.pop() for name, cells in with_lists.items()})
-    for name, cells in with_lists.items():
-        numbers, arrays = arrays_of(name, _WITH_LISTS[name], cells)
-        row, lists = spread[name]
-        arrays = {column: array.take(pa.array(row)) for column, array in arrays.items()} | lists
-        decoded[name] = numbers[row], arrays
-    for name in {*decoded} - {"records", "rejected"}:
-        numbers, arrays = decoded[name]
-        place = pa.array(np.searchsorted(records, numbers))
-        arrays |= {column: of_records[column].take(place) for column in ("group", "generation")}
+        for name, found in rows.found.items():
+            names_of = [field.name for field in _ROWS[name]]
+            columns = dict(zip(names_of, pa.array(found, _ROWS[name]).flatten(), strict=True))
+            decoded[name] = np.asarray(columns.pop("number")), columns
     return decoded
 
 
@@ -136,21 +96,16 @@ def reason_of(error: RecordError) -> str:
 _Said = tuple["Subscription | None", "str | None"]
 """A member's subscription, and what cannot be read."""
 _SAID_NOTHING: Final[_Said] = (None, None)
-_NO_TOPIC: Final[Mapping[str | None, tuple[int, ...]]] = {None: ()}
+_OfRecord = tuple[int, str, "int | None"]
+"""The number of a record in the batch, its group and its generation."""
 
 
 class _Rows:
-    """The rows of records, each headed by its record's number."""
+    """The rows of records by table, each a tuple as `_ROWS` has it."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
-        self.found: dict[str, list[tuple[Any, ...]]] = {
-            name: [] for name in ("records", *_COLUMNS, *_WITH_LISTS)
-        }
-        # Those with many rows for each record.
-        self._members, self._assignments, self._claims = (
-            self.found[name] for name in ("members", "assignments", "claims")
-        )
+        self.found: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _ROWS}
 
     def add_record(self, number: int, key: bytes | None, value: bytes | None) -> None:
         """Add the rows of a record to the tables that it has some in."""
@@ -165,34 +120,32 @@ class _Rows:
             self._add("rejected", number, f"records of type {record.type}{known} are not read here")
             return
         size = len(key) + len(value or b"")
+        of_record = number, record.group_id, _generation(record)
         self._add(
             "records",
-            number,
-            record.group_id,
-            _generation(record),
+            *of_record,
             record_type(key),
             type(record).__name__,
             getattr(record, "member_id", None),
             record.value is None,
             size,
         )
-        self._add_details(record, number, size)
+        if record.value is not None:
+            self._add_details(record, of_record, size)
 
     def _add(self, name: str, *row: Any) -> None:
         self.found[name].append(row)
 
     @singledispatchmethod
-    def _add_details(self, record: Record, number: int, size: int) -> None:
+    def _add_details(self, record: Record, of_record: _OfRecord, size: int) -> None:
         """What of a record stands in the other tables."""
 
     @_add_details.register
-    def _(self, record: GroupMetadata, number: int, size: int) -> None:
-        group = record.value
-        if group is None:
-            return
+    def _(self, record: GroupMetadata, of_record: _OfRecord, size: int) -> None:
+        group: Any = record.value
         self._add(
             "generations",
-            number,
+            *of_record,
             group.protocol_type,
             group.protocol,
             group.leader,
@@ -203,44 +156,38 @@ class _Rows:
         )
         for member in group.members:
             subscribed, problem = (
-                self._add_said(number, group.protocol, member)
+                self._add_said(of_record, group.protocol, member)
                 if group.protocol_type == CONSUMER
                 else _SAID_NOTHING
             )
-            self._members.append(
-                (
-                    number,
-                    member.member_id,
-                    member.group_instance_id or None,
-                    member.client_id,
-                    member.client_host,
-                    (subscribed and subscribed.rack_id) or None,
-                    subscribed and subscribed.topics,
-                    None,
-                    member.session_timeout,
-                    member.rebalance_timeout if group.version >= _REBALANCE_TIMEOUT_SINCE else None,
-                    subscribed and subscribed.version,
-                    subscribed and subscribed.user_data,
-                    problem,
-                )
+            self._add(
+                "members",
+                *of_record,
+                member.member_id,
+                member.group_instance_id or None,
+                member.client_id,
+                member.client_host,
+                (subscribed and subscribed.rack_id) or None,
+                subscribed and subscribed.topics,
+                None,
+                member.session_timeout,
+                member.rebalance_timeout if group.version >= _REBALANCE_TIMEOUT_SINCE else None,
+                subscribed and subscribed.version,
+                subscribed and subscribed.user_data,
+                problem,
             )
 
-    def _add_said(self, number: int, protocol: str | None, member: MemberMetadata) -> _Said:
+    def _add_said(self, of_record: _OfRecord, protocol: str | None, member: MemberMetadata) -> _Said:
         """Add what a consumer said that it had, and what it was given."""
         subscribed, problem = _SAID_NOTHING
+        of_member = *of_record, member.member_id
         try:
             subscribed = decode_subscription(member.subscription)
             problem = subscribed.fault
-            self._add_claims(
-                number,
-                member.member_id,
-                "owned",
-                subscribed.owned_partitions,
-                subscribed.generation_id,
-            )
+            self._add_claims(of_member, "owned", subscribed.owned_partitions, subscribed.generation_id)
             prior = decode_prior_assignment(protocol, subscribed.user_data)
             if prior is not None:
-                self._add_claims(number, member.member_id, "sticky", prior.claims, prior.generation)
+                self._add_claims(of_member, "sticky", prior.claims, prior.generation)
         except RecordError as error:
             problem = reason_of(error)
         try:
@@ -248,42 +195,38 @@ class _Rows:
         except RecordError as error:
             problem = reason_of(error) if problem is None else f"{problem}; {reason_of(error)}"
         else:
-            if given is not None and given.assigned_partitions:
-                lists = given.assigned_partitions
-                self._assignments.append((number, member.member_id, "assigned", None, lists))
+            for topic, ids in given.assigned_partitions.items() if given is not None else ():
+                self._add("assignments", *of_member, "assigned", topic, None, ids)
         return subscribed, problem
 
     def _add_claims(
-        self, number: int, member_id: str, source: str, claims: Mapping[str, Any], generation: int
+        self, of_member: tuple[Any, ...], source: str, claims: Mapping[str, Any], generation: int
     ) -> None:
-        if claims:
-            self._claims.append((number, member_id, source, generation, claims))
-        elif generation != NO_GENERATION:
-            self._claims.append((number, member_id, source, generation, _NO_TOPIC))
+        rows: Iterable[tuple[str | None, Any]] = claims.items()
+        if not claims and generation != NO_GENERATION:
+            rows = [(None, ())]
+        for topic, ids in rows:
+            self._add("claims", *of_member, source, generation, topic, ids)
 
     @_add_details.register
-    def _(self, record: ConsumerGroupMetadata, number: int, size: int) -> None:
-        if record.value is not None:
-            self._add_epoch(number, None, size)
+    def _(self, _: ConsumerGroupMetadata, of_record: _OfRecord, size: int) -> None:
+        self._add_epoch(of_record, None, size)
 
     @_add_details.register
-    def _(self, record: ConsumerGroupTargetAssignmentMetadata, number: int, size: int) -> None:
-        if record.value is not None:
-            made = microseconds(record.value.assignment_timestamp or -1)
-            self._add_epoch(number, made, size)
+    def _(self, record: ConsumerGroupTargetAssignmentMetadata, of_record: _OfRecord, size: int) -> None:
+        value: Any = record.value
+        self._add_epoch(of_record, microseconds(value.assignment_timestamp or -1), size)
 
-    def _add_epoch(self, number: int, made: int | None, size: int) -> None:
-        self._add("generations", number, KIP848, None, None, None, made, size, 0)
+    def _add_epoch(self, of_record: _OfRecord, made: int | None, size: int) -> None:
+        self._add("generations", *of_record, KIP848, None, None, None, made, size, 0)
 
     @_add_details.register
-    def _(self, record: ConsumerGroupMemberMetadata, number: int, _size: int) -> None:
-        said = record.value
-        if said is None:
-            return
+    def _(self, record: ConsumerGroupMemberMetadata, of_record: _OfRecord, _size: int) -> None:
+        said: Any = record.value
         classic = said.classic_member_metadata
         self._add(
             "members",
-            number,
+            *of_record,
             record.member_id,
             said.instance_id or None,
             said.client_id,
@@ -299,24 +242,21 @@ class _Rows:
         )
 
     @_add_details.register
-    def _(self, record: ConsumerGroupTargetAssignmentMember, number: int, _size: int) -> None:
-        if record.value is not None:
-            self._add_partitions(number, record.member_id, "target", record.value.topic_partitions)
+    def _(self, record: ConsumerGroupTargetAssignmentMember, of_record: _OfRecord, _size: int) -> None:
+        value: Any = record.value
+        self._add_partitions((*of_record, record.member_id, "target"), value.topic_partitions)
 
     @_add_details.register
-    def _(self, record: ConsumerGroupCurrentMemberAssignment, number: int, _size: int) -> None:
-        has = record.value
-        if has is not None:
-            self._add_partitions(number, record.member_id, "current", has.assigned_partitions)
-            self._add_partitions(number, record.member_id, "revoking", has.partitions_pending_revocation)
+    def _(self, record: ConsumerGroupCurrentMemberAssignment, of_record: _OfRecord, _size: int) -> None:
+        has: Any = record.value
+        of_member = *of_record, record.member_id
+        self._add_partitions((*of_member, "current"), has.assigned_partitions)
+        self._add_partitions((*of_member, "revoking"), has.partitions_pending_revocation)
 
-    def _add_partitions(
-        self, number: int, member_id: str, stage: str, listed: Iterable[TopicPartitions]
-    ) -> None:
+    def _add_partitions(self, of_stage: tuple[Any, ...], listed: Iterable[TopicPartitions]) -> None:
         for one in listed:
             topic_id = uuid_text(one.topic_id)
-            topic = self._names.get(topic_id)
-            self._assignments.append((number, member_id, stage, topic_id, {topic: one.partitions}))
+            self._add("assignments", *of_stage, self._names.get(topic_id), topic_id, one.partitions)
 
 
 def _generation(record: Record) -> int | None:

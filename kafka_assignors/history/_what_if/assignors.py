@@ -14,124 +14,125 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from kafka_assignors._common.strategies import STRATEGIES, load
-from kafka_assignors._model.arrays import NOBODY, IntArray, ranges
+from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors._model.claims import Claims, ClaimTable
 from kafka_assignors._model.group import Group
-from kafka_assignors._model.members import NO_GENERATION, Member, Members
+from kafka_assignors._model.members import Member, Members
 from kafka_assignors._wire.java.orders import hash_order, string_hash
+from kafka_assignors.history._what_if.course import bare
 from kafka_assignors.planners._cooperative import first_round
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kafka_assignors._groups.snapshots import Partitions, Snapshot, SnapshotMember
     from kafka_assignors._model.plan import Plan
-    from kafka_assignors.history._what_if.course import Course, CourseStep
+    from kafka_assignors.history._what_if.course import CourseStep
 
 ROUNDS: Final = 10
 """How many rounds a cooperative rebalance may have; more are cut off."""
 
-_GENERATION: Final = 1
-"""The generation of all claims; who claims anything was in the rebalance before."""
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Situation:
-    """A rebalance of a course, with members to give partitions to.
+    """A step of a course, with members to give partitions to.
 
     Attributes:
-        group: The members without claims.
-        at: (n,) the place of each partition of the group among those of the course.
-        who: (M,) the number of each member's identity.
-        member_of: (I,) the member of each identity of the course, or `NOBODY`.
-        sizes: How many partitions each of the group's topics has.
+        members: The members of the step, by identity.
+        group: The same as planners see them, without claims.
+        place_of: The number of each partition in the group, by topic and id, in their order.
+        number_of: The number of each member in the group, by identity.
     """
 
+    members: Sequence[SnapshotMember]
     group: Group
-    at: IntArray
-    who: IntArray
-    member_of: IntArray
-    sizes: Mapping[str, int]
+    place_of: Mapping[tuple[str, int], int]
+    number_of: Mapping[str, int]
 
     @classmethod
-    def of(cls, course: Course, step: CourseStep) -> Situation:
+    def of(cls, step: CourseStep) -> Situation:
         """What the members of a step see."""
-        counts = dict(zip(course.topics, step.sizes, strict=True))
         members = Members.of(
-            Member(
-                member_id=member.member_id,
-                instance_id=member.instance_id,
-                topics=member.topics,
-                rack=member.rack,
-            )
-            for member in step.members
+            Member(member_id=one.member_id, instance_id=one.instance_id, topics=one.topics, rack=one.rack)
+            for one in step.members
         ).in_order()
-        topics = tuple(members.topics)
-        subscriptions = tuple(topics[number] for number in members.topics_of.tolist())
-        group = replace(_nameless(tuple(counts.items()), subscriptions), members=members)
-        identities = {member.member_id: course.numbers[member.identity] for member in step.members}
-        who = np.array([identities[member_id] for member_id in group.members.ids], dtype=np.int64)
-        member_of = np.full(len(course.identities), NOBODY, dtype=np.int64)
-        member_of[who] = np.arange(who.size)
-        places = {topic: number for number, topic in enumerate(course.topics)}
-        chosen = np.array([places[topic] for topic in group.topics], dtype=np.int64)
-        at, _ = ranges(course.bounds[chosen], np.diff(group.topic_bounds))
-        sizes = {topic: counts[topic] for topic in group.topics}
-        return cls(group=group, at=at, who=who, member_of=member_of, sizes=sizes)
+        subscriptions = tuple([members.topics[number] for number in members.topics_of.tolist()])
+        nameless, place_of = _nameless(step.partitions, subscriptions)
+        group = replace(nameless, members=members)
+        number_of = {one: number for number, one in enumerate(_identities(group))}
+        return cls(members=step.members, group=group, place_of=place_of, number_of=number_of)
 
-    def kept(self, before: IntArray) -> IntArray:
-        """(n,) the member that has each partition and still subscribes to its topic, or `NOBODY`."""
-        had = before[self.at]
-        member = np.where(had == NOBODY, NOBODY, self.member_of[had])
-        if self.group.uniform:
-            return member
-        there = np.flatnonzero(member != NOBODY)
-        wanted = self.group.subscribes(member[there], self.group.topic_of[there])
-        member[there[~wanted]] = NOBODY
-        return member
+    def owners_of(self, last: Snapshot) -> IntArray:
+        """(n,) the member that had each partition, or `NOBODY`."""
+        had = np.full(self.group.size, NOBODY, dtype=np.int64)
+        for member in last.members:
+            number = self.number_of.get(member.identity)
+            if number is not None:
+                had[[self.place_of[one] for one in member.assignment if one in self.place_of]] = number
+        return had
 
-    def claimed(self, owner: IntArray, *, held: bool) -> Group:
-        """The group with members that claim what they have: (n,) the owner of each partition, or `NOBODY`."""
-        # As `Group.of` would find it of members that claim this, in a third of the time: each partition is
-        # there, subscribed to, and claimed by one member.
-        members, group = self.group.members, self.group
-        there = np.flatnonzero(owner != NOBODY)
-        there = there[np.argsort(owner[there], kind="stable")]
-        claimant, topic = owner[there], group.topic_of[there]
-        new_row = np.ones(there.size, dtype=np.bool_)
-        new_row[1:] = (claimant[1:] != claimant[:-1]) | (topic[1:] != topic[:-1])
-        rows = np.flatnonzero(new_row)
-        table = ClaimTable(
-            claimants=len(members),
-            names=group.topics,
-            claimant=claimant[rows],
-            topic=topic[rows],
-            sizes=np.diff(rows, append=there.size),
-            ids=group.partition_ids[there],
-        )
-        generations = np.full(len(members), NO_GENERATION)
-        generations[claimant] = _GENERATION
-        claims = Claims(
-            partition=there,
-            member=claimant,
-            generation=generations[claimant],
-            subscribed=np.ones(there.size, dtype=np.bool_),
-            held=np.full(there.size, held, dtype=np.bool_),
-        )
-        holds = np.full(len(members), held, dtype=np.bool_)
-        members = replace(members, claims=table, generations=generations, holds=holds)
-        return replace(group, members=members, claims=claims, owner=owner)
+    def assigned(self, owner: IntArray) -> tuple[SnapshotMember, ...]:
+        """The members with what each gets: (n,) the member that gets each partition, or `NOBODY`."""
+        names = [*self.place_of]
+        order = np.argsort(owner, kind="stable")
+        listed = [names[place] for place in order.tolist()]
+        bounds = np.searchsorted(owner[order], np.arange(len(self.members) + 1)).tolist()
+        given = [frozenset(listed[first:after]) for first, after in pairwise(bounds)]
+        return tuple([bare(one, given[self.number_of[one.identity]]) for one in self.members])
+
+
+def kept(group: Group, had: IntArray) -> IntArray:
+    """(n,) the member that had each partition and still subscribes to its topic, or `NOBODY`."""
+    if group.uniform:
+        return had
+    owned = np.flatnonzero(had != NOBODY)
+    wanted = group.subscribes(had[owned], group.topic_of[owned])
+    found = had.copy()
+    found[owned[~wanted]] = NOBODY
+    return found
+
+
+def _claiming(group: Group, owner: IntArray, *, held: bool) -> Group:
+    """The group with members that claim what they have: (n,) the owner of each partition, or `NOBODY`."""
+    # Each partition is there, subscribed to, and claimed by one member, so that nothing is left to find.
+    owned = np.flatnonzero(owner != NOBODY)
+    owned = owned[np.argsort(owner[owned], kind="stable")]
+    claimant, once = owner[owned], np.ones(owned.size, dtype=np.int64)
+    table = ClaimTable(
+        claimants=len(group.members),
+        names=group.topics,
+        claimant=claimant,
+        topic=group.topic_of[owned],
+        sizes=once,
+        ids=group.partition_ids[owned],
+    )
+    claims = Claims(
+        partition=owned,
+        member=claimant,
+        generation=np.zeros_like(owned),
+        subscribed=once.astype(np.bool_),
+        held=np.full(owned.size, held, dtype=np.bool_),
+    )
+    return replace(group, members=replace(group.members, claims=table), claims=claims, owner=owner)
 
 
 @lru_cache(maxsize=8)
-def _nameless(counts: tuple[tuple[str, int], ...], subscriptions: tuple[frozenset[str], ...]) -> Group:
+def _nameless(
+    partitions: Partitions, subscriptions: tuple[frozenset[str], ...]
+) -> tuple[Group, dict[tuple[str, int], int]]:
     """A group but for who its members are, which most often is all that changes in a rebalance."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
     members = [Member(member_id=f"{n:09}", topics=topics) for n, topics in enumerate(subscriptions)]
-    return Group.of({topic: range(count) for topic, count in counts}, members)
+    group = Group.of(topics, members)
+    return group, {group.name_of(number): number for number in range(group.size)}
 
 
 class Leader(Protocol):
@@ -141,16 +142,8 @@ class Leader(Protocol):
     def cooperative(self) -> bool:
         """Whether members keep what does not move."""
 
-    def assign(self, situation: Situation, before: IntArray) -> IntArray:
-        """Who gets what in the end.
-
-        Args:
-            situation: The rebalance.
-            before: (N,) the identity that had each partition of the course, or `NOBODY`.
-
-        Returns:
-            (n,) the member that each partition of the group goes to, or `NOBODY`.
-        """
+    def assign(self, group: Group, had: IntArray) -> IntArray:
+        """Who gets each partition (n,) in the end; `had` is who had it. Either may be `NOBODY`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,17 +155,17 @@ class Planned:
     cooperative: bool = False
     in_rounds: bool = False
 
-    def assign(self, situation: Situation, before: IntArray) -> IntArray:
+    def assign(self, group: Group, had: IntArray) -> IntArray:
         """See `Leader`."""
         if not self.sticky:
-            return self.plan(situation.group).owner
-        has = situation.kept(before)
+            return self.plan(group).owner
+        has = kept(group, had)
         if not self.in_rounds:
-            return self.plan(situation.claimed(has, held=False)).owner
+            return self.plan(_claiming(group, has, held=False)).owner
         for _ in range(ROUNDS):
             # What a member no longer subscribes to it holds as well until it is told to let go. By the next
             # round it has, so that it makes no difference to who gets it in the end.
-            sent, awaited = first_round(self.plan(situation.claimed(has, held=True)))
+            sent, awaited = first_round(self.plan(_claiming(group, has, held=True)))
             has = sent.owner
             if not awaited.size:
                 break
@@ -185,27 +178,26 @@ class ByContract:
 
     make: Callable[[], Any]
     cooperative: bool
-    _assignors: dict[int, Any] = field(default_factory=dict)
-    _leader: int = NOBODY
+    _assignors: dict[str, Any] = field(default_factory=dict)
+    _leader: str = ""
     _generation: int = 0
 
-    def assign(self, situation: Situation, before: IntArray) -> IntArray:
+    def assign(self, group: Group, had: IntArray) -> IntArray:
         """See `Leader`; raises what the assignor raises, and a ValueError if its answer cannot be."""
-        who = situation.who.tolist()
-        ids = situation.group.members.ids
+        ids = group.members.ids
         order = hash_order(range(len(ids)), lambda number: string_hash(ids[number]))
-        self._assignors = {number: self._assignors.get(number) or self.make() for number in who}
+        who = _identities(group)
+        self._assignors = {one: self._assignors.get(one) or self.make() for one in who}
         if self._leader not in self._assignors:
             self._leader = who[order[0]]
-        had = before[situation.at]
-        has = np.where(had == NOBODY, NOBODY, situation.member_of[had])
+        has = had
         for _ in range(ROUNDS):
-            had, has = has, self._round(situation, order)
+            had, has = has, self._round(group, order)
             if not self.cooperative or not (has != had)[had != NOBODY].any():
                 break  # nobody lost anything, so that nobody joins again
         return has
 
-    def _round(self, situation: Situation, order: Sequence[int]) -> IntArray:
+    def _round(self, group: Group, order: Sequence[int]) -> IntArray:
         """One generation."""
         from kafka.protocol.consumer.group import JoinGroupResponse  # noqa: PLC0415 - slow to import
         from kafka.protocol.consumer.metadata import (  # noqa: PLC0415
@@ -213,10 +205,13 @@ class ByContract:
             ConsumerProtocolSubscription,
         )
 
-        members, who = situation.group.members, situation.who.tolist()
+        from kafka_assignors.coordinator._simulator.exchange import KnownTopics  # noqa: PLC0415 - as above
+
+        members = group.members
+        assignors = [self._assignors[one] for one in _identities(group)]
         joined = []
         for number in order:
-            told = self._assignors[who[number]].metadata(set(members.topics[members.topics_of[number]]))
+            told = assignors[number].metadata(set(members.topics[members.topics_of[number]]))
             joined.append(
                 JoinGroupResponse.JoinGroupResponseMember(
                     member_id=members.ids[number],
@@ -224,68 +219,32 @@ class ByContract:
                     metadata=ConsumerProtocolSubscription.decode(told.encode()),
                 )
             )
-        answer = self._assignors[self._leader].assign(_cluster(tuple(situation.sizes.items())), joined)
+        places = {group.name_of(number): number for number in range(group.size)}
+        topics: dict[str, list[int]] = {}
+        for topic, partition in places:
+            topics.setdefault(topic, []).append(partition)
+        answer = self._assignors[self._leader].assign(KnownTopics(topics), joined)
         self._generation += 1
-        given: list[int] = []
-        to: list[int] = []
-        places = {topic: number for number, topic in enumerate(situation.group.topics)}
+        has = np.full(group.size, NOBODY, dtype=np.int64)
         for number in order:
-            if members.ids[number] not in answer:
+            name = members.ids[number]
+            if name not in answer:
                 continue  # kafka-python tells its assignor nothing of this
-            assigned = ConsumerProtocolAssignment.decode(answer[members.ids[number]].encode())
-            self._assignors[who[number]].on_assignment(assigned, self._generation)
+            assigned = ConsumerProtocolAssignment.decode(answer[name].encode())
+            assignors[number].on_assignment(assigned, self._generation)
             for topic, partition in assigned.partitions():
-                if topic not in places or partition not in range(situation.sizes[topic]):
-                    raise ValueError(
-                        f"{members.ids[number]} was given {topic}-{partition}, which does not exist"
-                    )
-                given.append(int(situation.group.topic_bounds[places[topic]]) + partition)
-                to.append(number)
-        if len(set(given)) < len(given):
-            raise ValueError("a partition was given to two members")
-        has = np.full(situation.group.size, NOBODY, dtype=np.int64)
-        has[given] = to
+                place = places.get((topic, partition))
+                if place is None:
+                    raise ValueError(f"{name} was given {topic}-{partition}, which does not exist")
+                if has[place] != NOBODY:
+                    raise ValueError("a partition was given to two members")
+                has[place] = number
         return has
 
 
-@lru_cache(maxsize=16)
-def _cluster(sizes: tuple[tuple[str, int], ...]) -> Any:
-    """kafka-python's view of a cluster of one broker with these topics."""
-    from kafka.cluster import ClusterMetadata  # noqa: PLC0415 - slow to import
-    from kafka.protocol.metadata import MetadataResponse  # noqa: PLC0415
-
-    broker, topic_type = MetadataResponse.MetadataResponseBroker, MetadataResponse.MetadataResponseTopic
-    cluster = ClusterMetadata()
-    cluster.update_metadata(
-        MetadataResponse(
-            version=7,
-            throttle_time_ms=0,
-            cluster_id="replayed",
-            controller_id=1,
-            brokers=[broker(version=7, node_id=1, host="localhost", port=9092, rack=None)],
-            topics=[
-                topic_type(
-                    error_code=0,
-                    name=topic,
-                    is_internal=False,
-                    partitions=[
-                        topic_type.MetadataResponsePartition(
-                            error_code=0,
-                            partition_index=partition,
-                            leader_id=1,
-                            leader_epoch=0,
-                            replica_nodes=[1],
-                            isr_nodes=[1],
-                            offline_replicas=[],
-                        )
-                        for partition in range(count)
-                    ],
-                )
-                for topic, count in sizes
-            ],
-        )
-    )
-    return cluster
+def _identities(group: Group) -> list[str]:
+    ids = zip(group.members.instance_ids, group.members.ids, strict=True)
+    return [instance_id or member_id for instance_id, member_id in ids]
 
 
 _PLANNED: Final = {

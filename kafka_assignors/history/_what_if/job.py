@@ -1,33 +1,27 @@
-"""What-if for all groups of an archive: the course of each group, replayed.
-
-Of a group with 20 members and 200 partitions a task keeps 7 KiB of each generation with four assignors,
-however large the records are.
-"""
+"""What-if for all groups of an archive: the course of each group, replayed."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import asdict
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors._groups.saving import ACTUAL, WhatIf
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
-from kafka_assignors.history._snapshots import SnapshotReader, safe_snapshots
+from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._what_if.assignors import leader_of
 from kafka_assignors.history._what_if.course import CourseBuilder
 from kafka_assignors.history._what_if.replay import Replay, replay_course
-from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
+from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
+    from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._groups.topics import TopicsSeen
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._what_if.course import Course
@@ -37,11 +31,11 @@ log = logging.getLogger(__name__)
 ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", "kip848:uniform")
 """What groups are replayed with by default, in what-if and in reports."""
 
-SCENARIOS: Final = (AS_IT_WAS.name, "static members")
+SCENARIOS: Final = (AS_IT_WAS, STATIC)
 """How they are replayed by default."""
 
-Wanted = tuple[tuple[Scenario, str], ...]
-"""What is to be replayed: scenarios, and an assignor of each."""
+Wanted = tuple[tuple[str, tuple[str, ...]], ...]
+"""What is to be replayed: scenarios, and the assignors of each."""
 
 
 def what_if(
@@ -59,7 +53,7 @@ def what_if(
     Args:
         archive: The archive.
         assignors: Names as `leader_of` takes them. What happened comes in addition.
-        scenarios: Names as `Scenario.of` takes them.
+        scenarios: "as it was", "static members".
         since: Groups begin with their state at this time; naive times are UTC.
         until: Only records before then.
         groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
@@ -90,18 +84,14 @@ def replay_group(
     topic_names: Mapping[str, str],
 ) -> Iterator[dict[str, Any]]:
     """Replay one group; gives what `WhatIf` has."""
-    follower, reader = CourseFollower(group), SnapshotReader(topic_names)
-    for snapshot in safe_snapshots(records, reader):
-        follower.add(snapshot)
-    yield from map(asdict, follower.replay(wanted, topics, undecoded=reader.rejected))
+    builder, reader = CourseBuilder(group, topics), SnapshotReader(topic_names)
+    for _ in follow(records, reader, builder.add):
+        pass
+    yield from map(asdict, replay_all(builder.build(), wanted, reader.rejected))
 
 
 def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> Wanted:
-    """What is to be replayed with each group; what happened comes first.
-
-    Args:
-        assignors: See `what_if`.
-        scenarios: See `what_if`.
+    """What is to be replayed with each group, each once.
 
     Raises:
         ValueError: There is no such assignor or scenario, or nothing to do.
@@ -109,50 +99,31 @@ def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> Wanted:
     chosen = tuple(dict.fromkeys(name for name in assignors if name != ACTUAL))
     for name in chosen:
         leader_of(name)
-    wanted = tuple(dict.fromkeys(Scenario.of(name) for name in scenarios))
-    if not wanted:
-        raise ValueError(f"there is no scenario to replay: give at least {AS_IT_WAS.name!r}")
-    return ((AS_IT_WAS, ACTUAL), *((scenario, name) for scenario in wanted for name in chosen))
+    for name in scenarios:
+        scenario_of(name)
+    if not scenarios:
+        raise ValueError(f"there is no scenario to replay: give at least {AS_IT_WAS!r}")
+    return tuple((name, chosen) for name in dict.fromkeys(scenarios))
 
 
-class CourseFollower:
-    """Makes the course of one group as its snapshots come; what it fails on counts as undecoded."""
+def replay_all(course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
+    """What happened in one group, and its replays.
 
-    def __init__(self, group: str) -> None:
-        self._group = group
-        self._builder = CourseBuilder(group)
-        self._broken = 0
-
-    def add(self, snapshot: Snapshot) -> None:
-        """Take the next snapshot."""
-        try:
-            self._builder.add(snapshot)
-        except Exception:
-            log.exception("Leaving out group %s at %d/%d", self._group, snapshot.partition, snapshot.offset)
-            self._broken += 1
-
-    def replay(self, wanted: Wanted, topics: TopicsSeen, *, undecoded: int) -> list[WhatIf]:
-        """The replays of the course; `undecoded` records could not be read."""
-        return replay_all(self._group, self._builder.build(topics), wanted, undecoded + self._broken)
-
-
-def replay_all(group: str, course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
-    """Replay the course of one group.
-
-    A group that no assignor of consumers could assign, or that never had members, has no replays.
+    A group that no assignor of consumers could assign, or that never had members, has none.
     """
     if not course.steps and not broken:
         return []
-    replays: list[Replay] = []
-    for scenario, each in groupby(wanted, key=itemgetter(0)):
-        assignors = [name for _, name in each]
+    replays = [Replay.of_what_happened(course, undecoded=broken)]
+    for scenario, assignors in wanted:
         try:
-            replays += replay_course(scenario.apply(course), assignors, scenario.name, undecoded=broken)
+            replays += replay_course(scenario_of(scenario)(course), assignors, scenario, undecoded=broken)
         except Exception:
-            log.exception("The history of group %s cannot be replayed (%s)", group, scenario.name)
+            log.exception("The history of group %s cannot be replayed (%s)", course.group, scenario)
             failed = broken + len(course.steps)
             replays += [
-                Replay(group=group, assignor=name, scenario=scenario.name, rebalances=(), undecoded=failed)
+                Replay(
+                    group=course.group, assignor=name, scenario=scenario, rebalances=(), failed_before=failed
+                )
                 for name in assignors
             ]
     return [replay.row for replay in replays]

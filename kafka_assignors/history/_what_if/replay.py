@@ -1,301 +1,219 @@
 """A group's history once more, with another assignor.
 
-Each step of the course (`course`) is given to the assignor with what members had after the step before. Steps
-of one rebalance are counted as one. The rule is also that of what happened (`ACTUAL`):
+Each step of the course (`course`) is given to the assignor with what members had after the step before. What
+comes of it are snapshots of the group, which are counted by the rules of what happened: *moved* by
+`find_owner_moves`, time without an owner by `Span`. So
 
-- *moved*: partitions that another member has after the rebalance than before it; those of members that are
-  gone count.
-- *imbalance*: the largest load less the smallest, among all members, with any subscriptions; 0 of nobody.
-- *unowned*: partition-seconds without an owner, the sum of
-  1. the rebalance's own time. It takes as long as it really took, with each assignor. An eager assignor pays
-     it for all partitions that had an owner; a cooperative one, and KIP-848, for those that another member
-     gets, or nobody.
-  2. what is left out: partitions that are subscribed to and go to nobody, until the end of the next
-     rebalance.
-  3. absences that the group does not know of, for the partitions of the absent member (see `scenarios`).
-- *failed*: rebalances in which the assignor raised, or left partitions out. If it raised, members keep what
-  they had, and the rest is left out. A cooperative hand-over that in truth was overtaken by the next change
-  is left out, too, but no failure.
+- an eager assignor pays for as long as the rebalance really took for all partitions that had an owner;
+- a cooperative one, and KIP-848, pays from when all had joined to the assignments for those of members that
+  are gone. What goes from a member to another has no owner for as long as the hand-over really took. If there
+  was none, that is as long as the rebalance took;
+- partitions that the assignor leaves out have no owner until the end of the next rebalance;
+- those of members that are away, and that the group does not miss, have none either (see `scenarios`).
 
-The first step of a course is no rebalance, as nobody knows what there was before: the assignor gives members
-what they begin with. All that counts of it is whether that failed. That the last member goes is a rebalance,
-after which nobody has anything.
-
-Not counted is what is the same for all: how long the group waited for joins, and that nobody is there.
+A rebalance has *failed* if the assignor raised, or left partitions out. If it raised, members keep what they
+had, and the rest is left out. So has a first step, of which nothing else counts: nobody knows what there was
+before.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafka_assignors._groups.saving import ACTUAL, WhatIf
-from kafka_assignors._model.arrays import NOBODY, IntArray
-from kafka_assignors.history._what_if.assignors import Situation, leader_of
-from kafka_assignors.history._what_if.course import Course
-from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
+from kafka_assignors._groups.moved import find_owner_moves
+from kafka_assignors._groups.reasons import began_us
+from kafka_assignors._groups.rebalances import Span
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
+from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+from kafka_assignors._model.arrays import NOBODY
+from kafka_assignors.history._what_if.assignors import Situation, kept, leader_of
+from kafka_assignors.history._what_if.course import CountedRebalance, Course
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from kafka_assignors._groups.snapshots import Snapshot
-    from kafka_assignors._groups.topics import TopicsSeen
     from kafka_assignors.history._what_if.course import CourseStep
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayedRebalance:
-    """What came of one rebalance.
-
-    Attributes:
-        ended_us: When it ended, in microseconds since 1970.
-        members: How many members there were.
-        moved: How many partitions changed their owner.
-        imbalance: The largest load less the smallest.
-        unowned_seconds: Partition-seconds without an owner, from the end of the rebalance before to its own.
-        left_out: How many partitions went to nobody.
-        failed: Whether the assignor raised, or left them out.
-        failure: What the assignor raised; empty if it did not.
-        owners: (N,) the number of the identity that has each partition of the course now, or `NOBODY`; None
-            unless it was asked for.
-    """
-
-    ended_us: int
-    members: int
-    moved: int
-    imbalance: int
-    unowned_seconds: float
-    left_out: int
-    failed: bool
-    failure: str
-    owners: IntArray | None = None
-
-    def continued(self, later: ReplayedRebalance) -> ReplayedRebalance:
-        """The same with a later step of it, whose moves are counted from before the rebalance."""
-        return replace(
-            later,
-            unowned_seconds=self.unowned_seconds + later.unowned_seconds,
-            failed=self.failed or later.failed,
-            failure=self.failure or later.failure,
-        )
+_EAGER: Final = "sticky"
+_COOPERATIVE: Final = "cooperative-sticky"
+"""The strategies as which replays count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A course, replayed.
+    """What happened, or a course replayed.
 
     Attributes:
         rebalances: One after the other.
-        beginning: What members had when the history begins; None if it is empty, or could not be replayed.
         unowned_after: Partition-seconds without an owner after the last one.
-        undecoded: Records of the group that could not be read; each counts as a failure.
+        failed_before: How often the assignor failed where the history begins, and how many records of the
+            group could not be read.
     """
 
     group: str
     assignor: str
     scenario: str
-    rebalances: tuple[ReplayedRebalance, ...]
-    beginning: ReplayedRebalance | None = None
+    rebalances: tuple[CountedRebalance, ...]
     unowned_after: float = 0.0
-    undecoded: int = 0
+    failed_before: int = 0
+
+    @classmethod
+    def of_what_happened(cls, course: Course, *, undecoded: int = 0) -> Replay:
+        """What there is to compare with."""
+        return cls(
+            group=course.group,
+            assignor=ACTUAL,
+            scenario=AS_IT_WAS,
+            rebalances=course.happened,
+            failed_before=undecoded + (not course.began_well),
+        )
 
     @property
     def row(self) -> WhatIf:
-        """The replay in one row."""
+        """The replay in one row; the mean of imbalance is over rebalances after which there were members."""
+        every = self.rebalances
+        imbalances = [one.imbalance for one in every if one.members]
         return WhatIf(
             group=self.group,
             assignor=self.assignor,
             scenario=self.scenario,
-            rebalances=len(self.rebalances),
-            moved=self.moved,
-            imbalance=self.imbalance,
-            worst_imbalance=self.worst_imbalance,
-            unowned_seconds=self.unowned_seconds,
-            failed=self.failed,
+            rebalances=len(every),
+            moved=sum(one.moved for one in every),
+            imbalance=sum(imbalances) / max(1, len(imbalances)),
+            worst_imbalance=max(imbalances, default=0),
+            unowned_seconds=self.unowned_after + sum(one.unowned_seconds for one in every),
+            failed=self.failed_before + sum(one.failed for one in every),
         )
-
-    @property
-    def moved(self) -> int:
-        """How many partitions changed their owner."""
-        return sum(one.moved for one in self.rebalances)
-
-    @property
-    def imbalance(self) -> float:
-        """The mean of imbalance over the rebalances after which there were members; 0 if there are none."""
-        found = [one.imbalance for one in self.rebalances if one.members]
-        return sum(found) / max(1, len(found))
-
-    @property
-    def worst_imbalance(self) -> int:
-        """The largest imbalance."""
-        return max((one.imbalance for one in self.rebalances), default=0)
-
-    @property
-    def unowned_seconds(self) -> float:
-        """Partition-seconds without an owner."""
-        return sum(one.unowned_seconds for one in self.rebalances) + self.unowned_after
-
-    @property
-    def failed(self) -> int:
-        """How often the assignor raised, or left partitions out; and how many records could not be read."""
-        began = self.beginning is not None and self.beginning.failed
-        return self.undecoded + began + sum(one.failed for one in self.rebalances)
-
-
-def replay(
-    snapshots: Iterable[Snapshot],
-    assignor: str,
-    *,
-    topics: Mapping[str, int] | TopicsSeen | None = None,
-    scenario: Scenario = AS_IT_WAS,
-) -> Replay:
-    """Replay a group's history with an assignor that `leader_of` knows, or `ACTUAL` for what happened.
-
-    Raises:
-        ValueError: There is no such assignor, or `ACTUAL` is asked for of what did not happen.
-    """
-    if assignor == ACTUAL and scenario != AS_IT_WAS:
-        raise ValueError(
-            f"what happened was {AS_IT_WAS.name!r}, not {scenario.name!r}: take another assignor"
-        )
-    course = scenario.apply(Course.of(snapshots, topics))
-    return replay_course(course, [assignor], scenario.name)[0]
 
 
 def replay_course(
-    course: Course,
-    assignors: Sequence[str],
-    scenario: str = AS_IT_WAS.name,
-    *,
-    undecoded: int = 0,
-    owners: bool = False,
+    course: Course, assignors: Sequence[str], scenario: str = AS_IT_WAS, *, undecoded: int = 0
 ) -> list[Replay]:
-    """Replay a course, after its scenario, with several assignors; with `owners` each says who had what.
+    """Replay a course, after its scenario, with several assignors that `leader_of` knows.
 
     Raises:
         ValueError: There is no such assignor.
     """
-    players = [_Player(course, name, owners=owners) for name in assignors]
-    for step in course.steps:
-        situation = Situation.of(course, step) if step.members else None
+    players = [Player(course.group, name) for name in assignors]
+    for _, steps in groupby(course.steps, key=lambda step: step.rebalance):
+        for step in steps:
+            situation = Situation.of(step) if step.members else None
+            for player in players:
+                player.play(step, situation)
         for player in players:
-            player.play(step, situation)
+            player.end_rebalance()
     return [
         Replay(
             group=course.group,
             assignor=player.name,
             scenario=scenario,
             rebalances=tuple(player.rebalances),
-            beginning=player.beginning,
-            unowned_after=player.unowned_after(course),
-            undecoded=undecoded,
+            unowned_after=player.pass_time(course.until_us, course.away) / 1e6,
+            failed_before=player.failed_before + undecoded,
         )
         for player in players
     ]
 
 
-class _Player:
-    """One replay on its way."""
+class Player:
+    """A replay on its way.
 
-    def __init__(self, course: Course, name: str, *, owners: bool) -> None:
+    Attributes:
+        name: The assignor's.
+        last: The group after the last step.
+        rebalances: Those that are over.
+        failed_before: How often the assignor failed where no rebalance was.
+    """
+
+    def __init__(self, group: str, name: str) -> None:
         self.name = name
-        self.beginning: ReplayedRebalance | None = None
-        self.rebalances: list[ReplayedRebalance] = []
-        self._tells_owners = owners
-        self._leader = None if name == ACTUAL else leader_of(name)
-        self._owners: IntArray = np.full(course.size, NOBODY, dtype=np.int64)
+        self.last = Snapshot(group=group, generation=0, time_us=0)
+        self.rebalances: list[CountedRebalance] = []
+        self.failed_before = 0
+        self._leader = leader_of(name)
+        self._strategy = _COOPERATIVE if self._leader.cooperative else _EAGER
+        self._span: Span | None = None
+        self._failed = False
         self._left_out = 0
-        self._ended = 0
-        self._rebalance = 0
-        self._before = self._owners  # who had what before the rebalance that is on
-        self._waste = 0.0  # partition-seconds that count for the next rebalance
+        self._idle_us = 0
 
     def play(self, step: CourseStep, situation: Situation | None) -> None:
         """The next step; no situation if nobody is left."""
-        before, waste = self._owners, self._waste + self.until(step.ended_us, step.away)
-        goes_on = step.rebalance != 0 and step.rebalance == self._rebalance
-        self._rebalance, self._waste, self._ended = step.rebalance, 0.0, step.ended_us
-        if not goes_on:
-            self._before = before
-        found = self._play(step, situation, before, waste)
-        if self.beginning is None:
-            self.beginning = replace(found, unowned_seconds=0.0)
-        elif step.rebalance == 0:
-            self._waste = found.unowned_seconds
-        elif goes_on and self.rebalances:
-            self.rebalances[-1] = self.rebalances[-1].continued(found)
-        else:
-            self.rebalances.append(found)
-
-    def _play(
-        self, step: CourseStep, situation: Situation | None, before: IntArray, waste: float
-    ) -> ReplayedRebalance:
-        self._owners = np.full(before.size, NOBODY, dtype=np.int64)
-        self._left_out = 0
-        if situation is None:
-            return ReplayedRebalance(
-                ended_us=step.ended_us,
-                members=0,
-                moved=0,
-                imbalance=0,
-                unowned_seconds=waste,
-                left_out=0,
-                failed=False,
-                failure="",
-                owners=self._owners if self._tells_owners else None,
-            )
-        has, failure = self._assigned(step, situation, before)
-        given = has != NOBODY
-        after = np.where(given, situation.who[has], NOBODY)
-        had = before[situation.at]
-        owned = had != NOBODY
-        stops = owned & (had != after) if self._cooperative(step) else owned
-        loads = np.bincount(has[given], minlength=situation.who.size)
-        self._owners[situation.at] = after
-        if self._leader is None and step.owners is not None:
-            # Also what members have of topics that they are not known to subscribe to.
-            self._owners = step.owners.astype(np.int64)
-        self._left_out = int(given.size - np.count_nonzero(given))
-        to_hand_over = 0
-        if self._left_out and self._leader is None and step.cooperative:
-            to_hand_over = int(np.count_nonzero(~given & (situation.kept(before) != NOBODY)))
-        had_one = (self._before != NOBODY) & (self._owners != NOBODY)
-        return ReplayedRebalance(
-            ended_us=step.ended_us,
-            members=situation.who.size,
-            moved=int(np.count_nonzero(had_one & (self._before != self._owners))),
-            imbalance=int(loads.max() - loads.min()),
-            unowned_seconds=waste + int(np.count_nonzero(stops)) * step.seconds,
-            left_out=self._left_out,
-            failed=bool(failure) or self._left_out > to_hand_over,
-            failure=failure,
-            owners=self._owners if self._tells_owners else None,
+        last = self.last
+        self._idle_us = self.pass_time(step.ended_us, step.away)
+        members, self._left_out = self._assigned(last, situation)
+        time_us = step.assigned_us if self._leader.cooperative else step.ended_us
+        now = Snapshot(
+            group=last.group,
+            generation=0,
+            time_us=time_us,
+            state_time_us=step.began_us if step.began_us < time_us else None,
+            strategy=self._strategy if members else None,
+            members=members,
         )
+        self._failed |= self._left_out > 0
+        self.last = now if time_us == step.ended_us else replace(now, time_us=step.ended_us)
+        if step.rebalance == 0:
+            return
+        if self._span is None:
+            self._span = Span(before=last, began_us=step.began_us, first_generation=0, end=last)
+        self._span.add_rejoining(last, now)
+        if now.cooperative:
+            took_us = step.ended_us - step.assigned_us or step.assigned_us - began_us(last, now)
+            self._span.add_unowned(_handed_over(last, now), took_us)
+        self._span.end = self.last
 
-    def unowned_after(self, course: Course) -> float:
-        """Partition-seconds without an owner after the last rebalance."""
-        return self._waste + self.until(course.until_us, course.away)
+    def end_rebalance(self) -> None:
+        """All steps of a rebalance were played."""
+        span, failed = self._span, self._failed
+        self._span, self._failed = None, False
+        if span is None:
+            self.failed_before += failed
+            return
+        counted = CountedRebalance.of(
+            span,
+            ended_us=self.last.time_us,
+            left_out=self._left_out,
+            failed=failed,
+            unowned_us=self._idle_us,
+        )
+        self._idle_us = 0
+        self.rebalances.append(counted)
 
-    def until(self, time_us: int, away: Iterable[tuple[int, float]]) -> float:
-        """Partition-seconds without an owner since the end of the last step."""
-        waste = self._left_out * max(0, time_us - self._ended) / 1e6
-        return waste + sum(int(np.count_nonzero(self._owners == who)) * seconds for who, seconds in away)
+    def pass_time(self, until_us: int, away: Iterable[tuple[str, int]]) -> int:
+        """Partition-microseconds without an owner since the last rebalance, if nothing changes until then."""
+        here = self.last.by_identity
+        idle = self._left_out * max(0, until_us - self.last.time_us)
+        return self._idle_us + idle + sum(len(here[who].assignment) * us for who, us in away if who in here)
 
-    def _cooperative(self, step: CourseStep) -> bool:
-        return step.cooperative if self._leader is None else self._leader.cooperative
-
-    def _assigned(self, step: CourseStep, situation: Situation, before: IntArray) -> tuple[IntArray, str]:
-        if self._leader is None:
-            assert step.owners is not None  # noqa: S101 - for the type checker
-            had = step.owners[situation.at]
-            return np.where(had == NOBODY, NOBODY, situation.member_of[had]), ""
+    def _assigned(
+        self, last: Snapshot, situation: Situation | None
+    ) -> tuple[tuple[SnapshotMember, ...], int]:
+        """The members with what they get, and how many partitions are left out."""
+        if situation is None:
+            self._leader = leader_of(self.name)  # whoever comes now remembers nothing
+            return (), 0
+        had = situation.owners_of(last)
         try:
-            return self._leader.assign(situation, before), ""
+            owner = self._leader.assign(situation.group, had)
         except Exception as fault:  # noqa: BLE001 - any assignor may fail in any way
             log.info("%s failed in a replay: %r", self.name, fault)
-            return situation.kept(before), f"{type(fault).__name__}: {fault}"
+            self._failed = True
+            owner = kept(situation.group, had)
+        return situation.assigned(owner), int(np.count_nonzero(owner == NOBODY))
+
+
+def _handed_over(last: Snapshot, now: Snapshot) -> set[tuple[str, int]]:
+    """What goes from a member that is still there to another."""
+    return {
+        (one.topic, one.partition)
+        for one in find_owner_moves(last, now)
+        if one.source in now.by_identity and one.target is not None
+    }

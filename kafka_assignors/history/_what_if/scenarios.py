@@ -1,27 +1,22 @@
-"""A course as it would have been if members were static.
+"""A course as it was, or as it would have been if members were static.
 
-A scenario is named `as it was` or `static members`.
-
-*Who is the same.* A static member goes by its instance id. With `static members` each member gets one. It is
+*Who is the same.* A static member goes by its instance id. With `static members` each other member gets one:
 its client id, if members of that client id were never in the group together. Else it is client id and host,
 if that is so of these. Else the member stays as it was. A member that was lost and is replaced is still in
 the group until its session is over. So one that leaves within its own session timeout after the other came
 does not count as together with it.
 
-*When a member went.* Records show when a group rebalanced without a member, not why. A static member does not
-leave when it stops, so it went its session timeout earlier. Of others the time is not known, and taken to be
-when the rebalance began.
-
-*What comes of it.* The timeout is the member's own. Of members without one, as those of KIP-848, it is the
-brokers' default of 45 s.
+*What comes of it.* Records show when a group rebalanced without a member, not why; it is taken to have gone
+then. The timeout is the member's own. Of members without one, as those of KIP-848, it is the brokers' default
+of 45 s.
 
 - A static member that is back before the timeout is over was never gone: no rebalance.
 - One that is not: the rebalance comes when the timeout is over, and takes as long as the one that it stands
   for.
 - A rebalance is left out if it only was about such members. What had another cause (a changed subscription,
   new partitions) stays.
-- As long as a member is away and the group does not know, its partitions have no owner. That is the price of
-  static members; it is counted as well for static members in what happened.
+- As long as a member is away and the group does not know, its partitions have no owner: the price of static
+  members.
 
 What is not seen in records cannot be replayed: absences that were over before the session was. Nor can it be
 that a classic group which rebalances while a static member is away waits for it, up to its rebalance timeout.
@@ -29,106 +24,70 @@ that a classic group which rebalances while a static member is away waits for it
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka_assignors._groups import saving
+from kafka_assignors._groups.saving import AS_IT_WAS
+from kafka_assignors.history._what_if.course import CourseStep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from kafka_assignors.history._what_if.course import Course, CourseStep, Participant
+    from kafka_assignors._groups.snapshots import Partitions, SnapshotMember
+    from kafka_assignors.history._what_if.course import Course
 
-_STATIC: Final = "static members"
+STATIC: Final = "static members"
 _DEFAULT_SESSION_MS: Final = 45_000
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """What shall be otherwise.
-
-    Attributes:
-        static: Whether all members that can be distinguished are static members.
-    """
-
-    static: bool = False
-
-    @classmethod
-    def of(cls, name: str) -> Scenario:
-        """The scenario of a name.
-
-        Raises:
-            ValueError: There is none of this name.
-        """
-        text = name.strip()
-        if text not in {saving.AS_IT_WAS, _STATIC}:
-            raise ValueError(f"there is no scenario {name!r}; choose {saving.AS_IT_WAS!r} or {_STATIC!r}")
-        return cls(static=text == _STATIC)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return _STATIC if self.static else saving.AS_IT_WAS
-
-    def apply(self, course: Course) -> Course:
-        """The course as it would have been; as it was, with the absences of static members."""
-        times = _times(course)
-        names = _client_names(course, times) if self.static else {}
-        named = [[names.get(one.identity, one.identity) for one in step.members] for step in course.steps]
-        presence = _presence(course, times, named, renamed=names)
-        steps = _steps(course, times, named, presence)
-        if self.static:
-            steps = [replace(step, owners=None) for step in steps]
-        # Owners go by the numbers of these: who was there only amid a rebalance keeps its own.
-        identities = tuple(dict.fromkeys((*course.identities, *presence.stays)))
-        numbers = {identity: number for number, identity in enumerate(identities)}
-        found = _by_step(steps, presence.aways, course.until_us)
-        *away, after = (
-            tuple((numbers[name], seconds) for name, seconds in found[place])
-            for place in range(len(steps) + 1)
-        )
-        return replace(
-            course,
-            identities=identities,
-            steps=tuple(replace(step, away=its) for step, its in zip(steps, away, strict=True)),
-            away=after,
-        )
-
-
-AS_IT_WAS: Final = Scenario()
-"""What happened."""
+_Named = dict[str, "SnapshotMember"]
+"""The members of a step by their names."""
+_Away = tuple[tuple[str, int], ...]
+"""As `CourseStep.away`."""
 
 
 class _Stay(NamedTuple):
-    """From when to when a member is in the group, as the group knows it; microseconds."""
+    """From when to when a member is in the group; microseconds."""
 
     start: int
     end: int | None
 
 
-class _Away(NamedTuple):
-    """From when to when a member is away without the group knowing; microseconds."""
+class _Absence(NamedTuple):
+    """From when to when a member is away without the group knowing, and whether it is missed then."""
 
+    name: str
     start: int
     end: int
+    is_missed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Presence:
-    """When members are in a group, as the group knows it.
+def scenario_of(name: str) -> Callable[[Course], Course]:
+    """What makes a course as it would have been.
 
-    Attributes:
-        stays: By name.
-        aways: By name, when a member is away and the group does not know.
-        late: Rebalances at times that had none, and for which step each stands.
+    Raises:
+        ValueError: There is none of this name.
     """
+    if name not in _SCENARIOS:
+        raise ValueError(f"there is no scenario {name!r}; choose {AS_IT_WAS!r} or {STATIC!r}")
+    return _SCENARIOS[name]
 
-    stays: dict[str, list[_Stay]]
-    aways: dict[str, list[_Away]]
-    late: dict[int, CourseStep]
+
+def _as_it_was(course: Course) -> Course:
+    return course
+
+
+def _with_static_members(course: Course) -> Course:
+    times = _times(course)
+    names = _client_names(course, times)
+    named = _rename(course, names)
+    absences = _absences(named, times, {*names.values()})
+    steps, after = _steps(course, times, named, absences)
+    return replace(course, steps=tuple(steps), away=after)
+
+
+_SCENARIOS: Final = {AS_IT_WAS: _as_it_was, STATIC: _with_static_members}
 
 
 def _times(course: Course) -> list[int]:
@@ -139,106 +98,6 @@ def _times(course: Course) -> list[int]:
     return times
 
 
-def _presence(
-    course: Course, times: list[int], named: list[list[str]], renamed: Mapping[str, str]
-) -> _Presence:
-    """When each member is in the group, if those with an instance id or another name are static."""
-    found = _Presence({}, {}, {})
-    last: dict[str, Participant] = {}
-    for names, step in zip(named, course.steps, strict=True):
-        last.update(zip(names, step.members, strict=True))
-    step_at = dict(zip(times, course.steps, strict=True))
-    for name, was in _stays_of(named, times).items():
-        member = last[name]
-        is_static = member.instance_id is not None or member.identity in renamed
-        stays, aways = found.stays.setdefault(name, []), found.aways.setdefault(name, [])
-        start = None
-        for stay, following in zip(was, [*was[1:], None], strict=True):
-            start = stay.start if start is None else start
-            if stay.end is None or not is_static:
-                stays.append(_Stay(start, stay.end))
-                start = None
-                continue
-            went, noticed = _noticed(member, stay, stay.end)
-            if following is not None and following.start < noticed:
-                aways.append(_Away(went, following.start))
-                continue
-            stays.append(_Stay(start, noticed))
-            aways.append(_Away(went, noticed))
-            start = None
-            if noticed not in step_at and noticed <= course.until_us:
-                found.late[noticed] = step_at[stay.end]
-    return found
-
-
-def _steps(course: Course, times: list[int], named: list[list[str]], presence: _Presence) -> list[CourseStep]:
-    """The steps of a course with other members; those are left out that were only about who is not away."""
-    moments: list[tuple[int, bool, CourseStep, list[str]]] = [
-        (time, False, step, names) for time, step, names in zip(times, course.steps, named, strict=True)
-    ]
-    moments += [(time, True, step, []) for time, step in presence.late.items()]
-    moments.sort(key=itemgetter(0, 1))
-    every = [(stay, name) for name, stays in presence.stays.items() for stay in stays]
-    changes = sorted(
-        [(stay.start, True, name) for stay, name in every]
-        + [(stay.end, False, name) for stay, name in every if stay.end is not None],
-        reverse=True,
-    )
-    present: set[str] = set()
-    latest: dict[str, Participant] = {}
-    steps: list[CourseStep] = []
-    before: CourseStep | None = None
-    sizes: tuple[int, ...] = ()
-    for number, (time, is_late, step, names) in enumerate(moments):
-        while changes and changes[-1][0] <= time:
-            _, comes, name = changes.pop()
-            (present.add if comes else present.discard)(name)
-        other_cause = False
-        if not is_late:
-            other_cause = before is not None and _identities(before) == _identities(step)
-            before, sizes = step, step.sizes
-            for name, member in zip(names, step.members, strict=True):
-                if name not in latest or latest[name][1:] != member[1:]:
-                    latest[name] = member._replace(identity=name)
-        members = tuple(latest[name] for name in sorted(present))
-        if steps and not other_cause and _alike(steps[-1].members, members) and steps[-1].sizes == sizes:
-            continue
-        steps.append(
-            replace(
-                step,
-                rebalance=-number if is_late else step.rebalance,
-                members=members,
-                began_us=time,
-                ended_us=time + step.ended_us - step.began_us,
-                sizes=sizes,
-            )
-        )
-    return steps
-
-
-def _noticed(member: Participant, stay: _Stay, gone: int) -> tuple[int, int]:
-    """When a static member went, and when the group notices."""
-    if member.instance_id is None:
-        return gone, gone + _session_us(member)
-    return max(stay.start, gone - _session_us(member)), gone
-
-
-def _stays_of(named: Iterable[Sequence[str]], times: Iterable[int]) -> dict[str, list[_Stay]]:
-    """When each member was in the group, by the names of those in each step."""
-    stays: defaultdict[str, list[_Stay]] = defaultdict(list)
-    present: set[str] = set()
-    for time, names in zip(times, named, strict=True):
-        now = set(names)
-        for name in present - now:
-            stays[name][-1] = stays[name][-1]._replace(end=time)
-        for name in names:
-            if name not in present:
-                stays[name].append(_Stay(time, None))
-                present.add(name)
-        present = now
-    return dict(stays)
-
-
 def _client_names(course: Course, times: list[int]) -> dict[str, str]:
     """The names of members without an instance id, by identity, as far as they can be told apart."""
     stays = _stays_of(([member.identity for member in step.members] for step in course.steps), times)
@@ -246,7 +105,7 @@ def _client_names(course: Course, times: list[int]) -> dict[str, str]:
     names: dict[str, str] = {}
     unnamed = [member for member in members.values() if member.instance_id is None]
     for by_host in (False, True):
-        called: defaultdict[str, list[Participant]] = defaultdict(list)
+        called: defaultdict[str, list[SnapshotMember]] = defaultdict(list)
         for member in unnamed:
             called[f"client {member.client_id}{f' at {member.host}' if by_host else ''}"].append(member)
         for name, alike in called.items():
@@ -256,7 +115,7 @@ def _client_names(course: Course, times: list[int]) -> dict[str, str]:
     return names
 
 
-def _one_by_one(members: Iterable[Participant], stays: Mapping[str, list[_Stay]], until: int) -> bool:
+def _one_by_one(members: Iterable[SnapshotMember], stays: Mapping[str, list[_Stay]], until: int) -> bool:
     """Whether none of these came while another was there, but for what its session made of it."""
     times = sorted(
         (stay.start, until if stay.end is None else stay.end, _session_us(member))
@@ -272,35 +131,105 @@ def _one_by_one(members: Iterable[Participant], stays: Mapping[str, list[_Stay]]
     return True
 
 
-def _session_us(member: Participant) -> int:
+def _stays_of(named: Iterable[Iterable[str]], times: Iterable[int]) -> dict[str, list[_Stay]]:
+    """When each member was in the group, by the names of those in each step."""
+    stays: defaultdict[str, list[_Stay]] = defaultdict(list)
+    present: set[str] = set()
+    for time, names in zip(times, named, strict=True):
+        now = set(names)
+        for name in present - now:
+            stays[name][-1] = stays[name][-1]._replace(end=time)
+        for name in now - present:
+            stays[name].append(_Stay(time, None))
+        present = now
+    return dict(stays)
+
+
+def _rename(course: Course, names: Mapping[str, str]) -> list[_Named]:
+    """The members of each step by name; what a member is called is its member id, too."""
+    made: dict[int, SnapshotMember] = {}  # by the id of a member that stays as it is for many steps
+
+    def called(member: SnapshotMember) -> SnapshotMember:
+        if id(member) not in made:
+            name = names.get(member.identity)
+            made[id(member)] = member if name is None else member._replace(member_id=name)
+        return made[id(member)]
+
+    return [{one.identity: one for one in map(called, step.members)} for step in course.steps]
+
+
+def _absences(named: Sequence[_Named], times: Sequence[int], static: set[str]) -> list[_Absence]:
+    """When members that are static now were away, until they were back or their sessions over."""
+    members = {name: member for step in named for name, member in step.items()}
+    found = []
+    for name, stays in _stays_of(named, times).items():
+        if name not in static:
+            continue
+        for stay, following in zip(stays, [*stays[1:], None], strict=True):
+            if stay.end is not None:
+                missed = stay.end + _session_us(members[name])
+                is_missed = following is None or following.start >= missed
+                end = missed if following is None else min(missed, following.start)
+                found.append(_Absence(name, stay.end, end, is_missed))
+    return found
+
+
+def _steps(
+    course: Course, times: list[int], named: Sequence[_Named], absences: Iterable[_Absence]
+) -> tuple[list[CourseStep], _Away]:
+    """The steps if absent members stay until they are missed, and who is away after the last.
+
+    Steps without another cause are left out.
+    """
+    step_at = dict(zip(times, course.steps, strict=True))
+    moments: dict[int, tuple[CourseStep, _Named | None]] = {
+        one.end: (step_at[one.start], None)
+        for one in absences
+        if one.is_missed and one.end <= course.until_us
+    }
+    moments |= {time: (step, here) for time, step, here in zip(times, course.steps, named, strict=True)}
+    gone: defaultdict[int, list[_Absence]] = defaultdict(list)
+    for one in absences:
+        gone[one.start].append(one)
+    seen: _Named = {}
+    here: _Named = {}
+    before: set[str] = set()
+    away: dict[str, int] = {}
+    since: list[_Absence] = []  # since the last step
+    steps: list[CourseStep] = []
+    partitions: Partitions = frozenset()
+    for number, (time, (step, members)) in enumerate(sorted(moments.items(), key=itemgetter(0))):
+        has_other_cause = False
+        if members is not None:
+            identities = {one.identity for one in step.members}
+            has_other_cause, before = identities == before, identities
+            here, partitions = members, step.partitions
+            seen |= here
+            away |= {one.name: one.end for one in gone[time]}
+            since += gone[time]
+        away = {name: end for name, end in away.items() if end > time}
+        made = CourseStep(
+            rebalance=step.rebalance if members is not None else -number,
+            members=tuple([seen[name] for name in sorted({*here, *away})]),
+            partitions=partitions,
+            began_us=time,
+            assigned_us=time + step.assigned_us - step.began_us,
+            ended_us=time + step.ended_us - step.began_us,
+        )
+        if has_other_cause or not steps or not made.is_like(steps[-1]):
+            steps.append(made._replace(away=_between(since, steps[-1:], time)))
+            since = [one for one in since if one.end > time]
+    return steps, _between(since, steps[-1:], course.until_us)
+
+
+def _between(absences: Iterable[_Absence], last: Iterable[CourseStep], time: int) -> _Away:
+    """Who was away between the end of the last step, if there is one, and a time."""
+    found = (
+        (one.name, min(one.end, time) - max(one.start, step.ended_us)) for step in last for one in absences
+    )
+    return tuple((name, us) for name, us in found if us > 0)
+
+
+def _session_us(member: SnapshotMember) -> int:
     told = member.session_timeout_ms
     return 1000 * (told if told >= 0 else _DEFAULT_SESSION_MS)
-
-
-def _identities(step: CourseStep) -> set[str]:
-    return {member.identity for member in step.members}
-
-
-def _alike(some: tuple[Participant, ...], others: tuple[Participant, ...]) -> bool:
-    return len(some) == len(others) and all(
-        one is other or (one.identity, one.topics, one.rack) == (other.identity, other.topics, other.rack)
-        for one, other in zip(some, others, strict=True)
-    )
-
-
-def _by_step(
-    steps: list[CourseStep], aways: Mapping[str, list[_Away]], until: int
-) -> defaultdict[int, list[tuple[str, float]]]:
-    """The seconds of absences from the end of each step to the beginning of the next, by the next's place."""
-    begins = [step.began_us for step in steps]
-    found: defaultdict[int, list[tuple[str, float]]] = defaultdict(list)
-    for name, absences in aways.items():
-        for away in absences:
-            place = max(1, bisect_left(begins, away.start))
-            while place <= len(steps) and steps[place - 1].ended_us < away.end:
-                end = min(away.end, begins[place] if place < len(steps) else until)
-                seconds = (end - max(away.start, steps[place - 1].ended_us)) / 1e6
-                if seconds > 0:
-                    found[place].append((name, seconds))
-                place += 1
-    return found

@@ -7,11 +7,10 @@ or an entry of `to_pylist()` of pyarrow. Its names are those of `schemas.GROUPS`
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka_assignors._common.times import micros, moment
-from kafka_assignors._groups.reasons import Change
 from kafka_assignors._groups.rebalances import Rebalance, with_zones
 
 if TYPE_CHECKING:
@@ -141,10 +140,7 @@ class Drawing:
             "columns": [_column_to_json(one) for one in self.columns],
             "ended": [micros(one) for one in self.ended],
             "listed": [
-                vars(one)
-                | {"began": micros(one.began), "ended": micros(one.ended)}
-                | {"reasons": [asdict(reason) for reason in one.reasons]}
-                for one in self.listed
+                one.row() | {"began": micros(one.began), "ended": micros(one.ended)} for one in self.listed
             ],
             "causes": dict(self.causes),
             "restarts": self.restarts,
@@ -154,18 +150,13 @@ class Drawing:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """What `to_json` returned."""
-        listed = [
-            one
-            | {"began": moment(one["began"]), "ended": moment(one["ended"])}
-            | {"moves": (), "reasons": tuple(Change(**reason) for reason in one["reasons"])}
-            for one in plain["listed"]
-        ]
+        listed = [one | {name: moment(one[name]) for name in ("began", "ended")} for one in plain["listed"]]
         return cls(
             **{
                 **plain,
                 "columns": [_column_from_json(one) for one in plain["columns"]],
                 "ended": [moment(one) for one in plain["ended"]],
-                "listed": [Rebalance(**one) for one in listed],
+                "listed": [Rebalance.from_row(one) for one in listed],
             }
         )
 

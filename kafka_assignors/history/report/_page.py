@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -25,7 +25,7 @@ from kafka_assignors.history.report._strip_svg import bar_step, strip
 from kafka_assignors.history.report._timeline_svg import timeline, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from markupsafe import Markup
@@ -37,28 +37,26 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-_Made = TypeVar("_Made")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewRow:
-    """A group in the overview; `anchor` is None if it has no part of its own."""
+class ShownGroup:
+    """A group in the overview, and its own part as HTML; that is empty if it has none.
+
+    `failed` is whether it could not be shown; its part says why then.
+    """
 
     rank: int
     summary: GroupSummary
-    anchor: str | None
-    strip: Markup | None
-    reason: str
-    advice: str
+    part: str = ""
+    strip: Markup | None = None
+    reason: str = ""
+    advice: str = ""
+    failed: bool = False
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """A group's own part, and what the overview needs of it; `strip` is None if it cannot be drawn."""
-
-    html: str
-    strip: Markup | None
-    restarts: int
+    @property
+    def key(self) -> str:
+        """What the ids of its elements begin with."""
+        return f"g{self.rank}"
 
 
 def write_report(data: ReportData, path: Path, *, limits: ReportLimits | None = None) -> int:
@@ -88,9 +86,7 @@ def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
     for row in data.what_if:
         what_if.setdefault(row.group, []).append(row)
     since, until = data.span
-    parts: dict[str, _Part] = {}
-    undrawn: dict[str, str] = {}
-    incomplete: dict[str, str] = {}
+    shown: dict[str, ShownGroup] = {}
     histories: Iterable[GroupHistory | Drawing] = chain(data.drawings, data.histories)
     for history in histories:
         if history.group not in places:
@@ -99,17 +95,14 @@ def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
             )
         place = places[history.group]
         if place < limits.groups:
-            rows = what_if.get(history.group, ())
-            part = partial(_part, data, history, ranked[place], rows, limits=limits, place=place)
-            none = partial(_no_part, ranked[place], place)
-            parts[history.group] = _safely(part, none, undrawn, history.group)
-    listed = []
+            bare = ShownGroup(rank=place + 1, summary=ranked[place])
+            shown[history.group] = _shown(data, bare, what_if.get(history.group, ()), history, limits)
     for place, summary in enumerate(ranked[: limits.rows]):
-        rows, part_of = what_if.get(summary.group, ()), parts.get(summary.group)
-        full = partial(_overview_row, place, summary, rows, part_of)
-        bare = partial(_bare_row, place, summary, part_of)
-        listed.append(_safely(full, bare, incomplete, summary.group))
+        if summary.group not in shown:
+            bare = ShownGroup(rank=place + 1, summary=summary)
+            shown[summary.group] = _shown(data, bare, what_if.get(summary.group, ()), None, limits)
     hidden = ranked[limits.rows :]
+    parts = [one for one in sorted(shown.values(), key=lambda one: one.rank) if one.part]
     return (
         _environment()
         .get_template("page.html")
@@ -119,12 +112,11 @@ def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
             until=until,
             headline=sentences.headline(ranked, since, until),
             figures=_figures(ranked, what_if),
-            rows=listed,
+            rows=[shown[one.group] for one in ranked[: limits.rows]],
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
-            sections=[parts[one.group].html for one in ranked if one.group in parts],
-            undrawn=[one.group for one in ranked if one.group in undrawn],
-            incomplete={group: why for group, why in incomplete.items() if group not in undrawn},
+            sections=[one.part for one in parts],
+            undrawn=[one.summary.group for one in parts if one.failed],
             without=len(ranked) - len(parts),
             step=words.duration(bar_step(since, until).total_seconds()),
             colours=range(COLOURS),
@@ -132,38 +124,41 @@ def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
     )
 
 
-def _safely(
-    make: Callable[[], _Made], instead: Callable[[str], _Made], failed: dict[str, str], group: str
-) -> _Made:
-    """What is made of a group; if that fails, what there is instead: the page has the other groups."""
-    try:
-        return make()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is of this group alone
-        _LOG.exception("the report cannot show all of group %r", group)
-        failed[group] = why = f"{type(error).__name__}: {error}"
-        return instead(why)
-
-
-def _no_part(summary: GroupSummary, place: int, why: str) -> _Part:
-    template = _environment().get_template("undrawn.html")
-    html = template.render(key=f"g{place + 1}", rank=place + 1, summary=summary, why=why)
-    return _Part(html=html, strip=None, restarts=0)
-
-
-def _part(
+def _shown(
     data: ReportData,
-    history: GroupHistory | Drawing,
-    summary: GroupSummary,
+    bare: ShownGroup,
     rows: Sequence[WhatIf],
-    *,
+    history: GroupHistory | Drawing | None,
     limits: ReportLimits,
-    place: int,
-) -> _Part:
-    """A group's own part."""
-    drawing = draw(history, limits) if isinstance(history, GroupHistory) else history
+) -> ShownGroup:
+    """A group, with a part of its own if it was drawn; if anything fails, that says why."""
+    try:
+        saving = best_saving(rows)
+        drawing = draw(history, limits) if isinstance(history, GroupHistory) else history
+        found = replace(bare, reason=_reason(bare.summary, drawing), advice=_advice(rows, saving))
+        if drawing is None:
+            return found
+        return _with_part(data, found, rows, drawing, saving=saving, limits=limits)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is of this group alone
+        _LOG.exception("the report cannot show all of group %r", bare.summary.group)
+        template = _environment().get_template("undrawn.html")
+        part = template.render(group=bare, why=f"{type(error).__name__}: {error}")
+        return replace(bare, part=part, failed=True)
+
+
+def _with_part(
+    data: ReportData,
+    group: ShownGroup,
+    rows: Sequence[WhatIf],
+    drawing: Drawing,
+    *,
+    saving: Saving | None,
+    limits: ReportLimits,
+) -> ShownGroup:
+    """The same with its own part."""
+    summary = group.summary
     since, until = data.span
     drawn = drawing.columns_until(until)
-    saving = best_saving(rows)
     reasons = [
         (reason_words(kind), often)
         for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
@@ -172,21 +167,20 @@ def _part(
     if drawing.restarts:
         reasons.insert(0, (causes.RESTARTED, drawing.restarts))
     most = max((often for _, often in reasons), default=1)
-    key = f"g{place + 1}"
     strip_of = strip(drawing.ended, since, until)
-    html = (
+    part = (
         _environment()
         .get_template("group.html")
         .render(
-            key=key,
-            rank=place + 1,
+            key=group.key,
+            rank=group.rank,
             summary=summary,
             strategy=drawing.strategy,
             sentences=sentences.group_sentences(summary, drawing, saving),
             since=since,
             until=until,
             strip=strip_of,
-            timeline=timeline(drawn, limits, key=key, title=f"The course of {summary.group}"),
+            timeline=timeline(drawn, limits, key=group.key, title=f"The course of {summary.group}"),
             told=told(drawn, limits),
             bunched=max((one.states for one in drawn), default=1),
             states=sum(one.states for one in drawn),
@@ -199,34 +193,24 @@ def _part(
             latest=limits.rebalances // 2,
         )
     )
-    return _Part(html=html, strip=strip_of, restarts=drawing.restarts)
+    return replace(group, part=part, strip=strip_of)
 
 
-def _bare_row(place: int, summary: GroupSummary, part: _Part | None, _: str = "") -> OverviewRow:
-    return OverviewRow(
-        rank=place + 1,
-        summary=summary,
-        anchor=None if part is None else f"g{place + 1}",
-        strip=None if part is None else part.strip,
-        reason="",
-        advice="",
-    )
-
-
-def _overview_row(
-    place: int, summary: GroupSummary, rows: Sequence[WhatIf], part: _Part | None
-) -> OverviewRow:
+def _reason(summary: GroupSummary, drawing: Drawing | None) -> str:
+    """Why it rebalanced most often."""
+    if drawing is not None and drawing.restarts >= max(summary.reasons.values(), default=1):
+        return causes.RESTARTED.title
     kind = causes.main_reason(summary.reasons)
-    reason = "" if kind is None else reason_words(kind).title
-    if part is not None and part.restarts >= max(summary.reasons.values(), default=1):
-        reason = causes.RESTARTED.title
-    saving = best_saving(rows)
+    return "" if kind is None else reason_words(kind).title
+
+
+def _advice(rows: Sequence[WhatIf], saving: Saving | None) -> str:
+    """What would help."""
     if saving is not None:
         advice = f"{saved_words.change(saving.row, None)}: {saved_words.saved(saving)} less"
     else:
         advice = "nothing that was tried helps much" if savings(rows) else ""
-    advice = f"{advice[:1].upper()}{advice[1:]}"
-    return replace(_bare_row(place, summary, part), reason=reason, advice=advice)
+    return f"{advice[:1].upper()}{advice[1:]}"
 
 
 def _figures(
@@ -235,17 +219,16 @@ def _figures(
     """The numbers at the top: value and what it is."""
     rebalances = sum(one.rebalances for one in groups)
     moved = sum(one.moved for one in groups)
-    unowned = {one.group: one.unowned_seconds for one in groups}
+    unowned = sum(one.unowned_seconds for one in groups)
     found = [
         (f"{len(groups):,}", "consumer group" if len(groups) == 1 else "consumer groups"),
         (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
         (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
-        (words.duration(sum(unowned.values()), short=True), "without an owner"),
+        (words.duration(unowned, short=True), "without an owner"),
     ]
     best = [saving for rows in what_if.values() if (saving := best_saving(rows)) is not None]
     if best:
-        # What-if counts by a rule of its own, and may see more than there is in the table.
-        avoidable = sum(min(max(one.unowned_seconds, 0.0), unowned.get(one.row.group, 0.0)) for one in best)
+        avoidable = sum(max(one.unowned_seconds, 0.0) for one in best)
         found.append((words.duration(avoidable, short=True), "of that avoidable"))
     return found
 

@@ -44,7 +44,6 @@ def complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         (["group", "explain", "g", "--leader-client", "j"], ["plain,java"]),
         (["placement", "create", "t", "--generator", "s"], ["plain,striped"]),
         (["history", "what-if", "a", "--assignor", ""], [f"plain,{name}" for name in NAMES]),
-        (["history", "tables", "a", "b", "--decoder", "p"], ["plain,plain"]),
         (["plan", ""], ["file,"]),
         (["group", "list", "--command-config", "cl"], ["file,cl"]),
         (["placement", "reassign", "--rollback", "b"], ["file,b"]),

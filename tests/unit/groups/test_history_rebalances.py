@@ -22,7 +22,7 @@ from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, Reb
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.history._metrics import rebalances_of
-from kafka_assignors.history._snapshots import Snapshot, read_snapshots
+from kafka_assignors.history._snapshots import Snapshot, SnapshotReader, read_snapshots
 from tests.support.group_histories import (
     START_US,
     RecordedGroup,
@@ -680,7 +680,7 @@ def test_a_snapshot_that_cannot_be_measured_is_left_out(
     records = random_life(3, [RangeAssignor]).records
 
     def generations() -> list[int]:
-        return [one.generation for one in rebalances_of(read_snapshots(records), GroupFollower())]
+        return [one.generation for one in rebalances_of(records, SnapshotReader(), GroupFollower())]
 
     def fail_once(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
         if end.generation == bad:
@@ -691,4 +691,4 @@ def test_a_snapshot_that_cannot_be_measured_is_left_out(
     bad = whole[3]
     monkeypatch.setattr("kafka_assignors._groups.rebalances.find_best", fail_once)
     assert generations() == [one for one in whole if one != bad]
-    assert "cannot measure group g at 0-" in caplog.text
+    assert "cannot read the record at 0-" in caplog.text

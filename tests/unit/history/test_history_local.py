@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kafka_assignors._common.times import micros, moment
-from kafka_assignors.history import _engine
+from kafka_assignors.history import _engine, _spark
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine, TooLargeError
 from kafka_assignors.history._info import info
@@ -19,6 +20,7 @@ from tests.support.local_archives import DAY, story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -47,11 +49,15 @@ def test_what_kip848_groups_begin_with_counts_for_what_is_small(
     assert sum(both.values()) > later
     wanted: list[str] = []
 
-    def spark(master: str | None, *, doing: str) -> Engine:  # noqa: ARG001 - as `Engine.spark`
+    def running(_: str | None, doing: str) -> AbstractContextManager[None]:
         wanted.append(doing)
-        return Engine.local()
+        return nullcontext()
 
-    monkeypatch.setattr(Engine, "spark", spark)
+    def map_sorted(_: None, *arguments: Any, **named: Any) -> Any:
+        return Engine.local().map_sorted(*arguments, **named)
+
+    monkeypatch.setattr(_spark, "running_spark", running)
+    monkeypatch.setattr(_spark, "map_sorted", map_sorted)
     for limit in (sum(both.values()), sum(both.values()) - 1, later):
         monkeypatch.setattr(_engine, "SMALL", limit)
         metrics(archive, since=since)

@@ -36,7 +36,7 @@ from kafka_assignors.history import _decoded, _snapshots
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._report import report_group
-from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader, read_snapshots, safe_snapshots
+from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader, read_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group
@@ -114,8 +114,7 @@ def decoded(records: Sequence[ArchivedRecord]) -> Iterator[ArchivedRecord]:
 
 
 def metrics(records: Sequence[ArchivedRecord]) -> list[Rebalance]:
-    snapshots = safe_snapshots(decoded(records), SnapshotReader(NAMES))
-    return [*rebalances_of(snapshots, GroupFollower(TOPICS))]
+    return [*rebalances_of(decoded(records), SnapshotReader(NAMES), GroupFollower(TOPICS))]
 
 
 WANTED = check_wanted(ASSIGNORS, SCENARIOS)

@@ -50,7 +50,8 @@ def in_schema(tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def taken_at_once(batch: Any) -> list[int]:
-    return fast.take(native.decode(batch["key"], batch["value"])).records.whose.tolist()  # type: ignore[no-any-return]
+    columns, _ = native.decode(batch["key"], batch["value"])
+    return native.numbers(columns["record"]).tolist()  # type: ignore[no-any-return]
 
 
 def rows(decoded: dict[str, Any], name: str) -> list[dict[str, Any]]:
