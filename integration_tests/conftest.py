@@ -31,13 +31,7 @@ RUNNING: pytest.StashKey[dict[str, ExitStack]] = pytest.StashKey()
 
 
 def shape(name: str, nodes: int = 1, **more: Any) -> Callable[..., Iterator[Cluster]]:
-    """Make the fixture of a cluster that starts once and stops when no test is left that uses it.
-
-    Args:
-        name: What the fixture is called, one of `SHAPES`.
-        nodes: Number of brokers, 1 or 3.
-        **more: Further arguments of `kafka_cluster`: settings, security, proxied...
-    """
+    """Make the fixture of a cluster that starts once and stops when no test is left that uses it."""
 
     @pytest.fixture(scope="session", name=name)
     def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:

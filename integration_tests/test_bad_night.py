@@ -61,16 +61,7 @@ FAR_BEHIND: Final = 1000
 
 
 class Night:
-    """A cluster that wants a user and a password, and who is on call.
-
-    Attributes:
-        cluster: The cluster.
-        folder: Where the night's files are.
-        lead: The broker that coordinates all groups.
-        other: One that lives, too.
-        dead: The one that will die.
-        begun: When it all began, in milliseconds since 1970.
-    """
+    """A cluster that wants a user and a password, and who is on call."""
 
     def __init__(self, cluster: Cluster, folder: Path, screens: Path | None) -> None:
         self.cluster = cluster

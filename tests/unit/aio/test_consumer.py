@@ -36,11 +36,7 @@ class Records:
 
 
 class Started:
-    """A consumer of A at offset 10 that fetches nothing by itself.
-
-    Args:
-        eager: Whether it rebalances eagerly.
-    """
+    """A consumer of A at offset 10 that fetches nothing by itself."""
 
     def __init__(self, *, eager: bool) -> None:
         listed = [CooperativeStickyAssignor, *([RangeAssignor] if eager else [])]
