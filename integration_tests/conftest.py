@@ -6,19 +6,21 @@ cluster of another shape stops after the last test that takes it: idle brokers t
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from integration_tests.support.aio_members import Members
 from integration_tests.support.clusters import own_cluster
 from kafka_assignors._cluster.admin import Admin
 from tests.lab.chaos import BROKER_SETTINGS
 from tests.support.kinds import SHAPES, fixtures_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
     from kafka_assignors.testing import Cluster
     from kafka_assignors.testing._plugin import TopicFactory
@@ -82,6 +84,26 @@ def admin(kafka_cluster: Cluster) -> Iterator[Admin]:
     """A client of the cluster; modules about another shape have their own."""
     with Admin(kafka_cluster.bootstrap_servers) as admin:
         yield admin
+
+
+@pytest.fixture
+def members(kafka_cluster: Cluster, topic: str) -> Members:
+    """Makes consumers of aiokafka in one group."""
+    return Members.on(kafka_cluster, topic)
+
+
+@pytest.fixture
+async def nothing_left() -> AsyncIterator[None]:
+    """A coroutine's test leaves nothing running, and no exception that nobody heard."""
+    unheard: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_debug(True)
+    loop.set_exception_handler(lambda _, context: unheard.append(context))
+    yield
+    await asyncio.sleep(0)
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not left, left
+    assert not unheard, unheard
 
 
 @pytest.fixture

@@ -178,21 +178,6 @@ async def until(condition: Callable[[], bool], what: str) -> None:
         await asyncio.sleep(0.02)
 
 
-def run(scenario: Coroutine[Any, Any, None]) -> None:
-    """Run a scenario; nothing is left running, and no exception was heard by nobody."""
-    unheard: list[dict[str, Any]] = []
-
-    async def watched() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-        await scenario
-        await asyncio.sleep(0)
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, left
-
-    asyncio.run(watched(), debug=True)
-    assert not unheard, unheard
-
-
 @contextlib.asynccontextmanager
 async def reading(*members: Member) -> AsyncIterator[None]:
     """The members started, and reading all the time."""
