@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,9 +15,7 @@ from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 
-from integration_tests.support.driven_consumer import SECONDS, Hesitant, bring_in, driven_group, settle
 from integration_tests.support.patience import QUICK, QUICK_POLLS
-from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._timelines.events import Closed, CommitFailed, Consumed, Lost
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, Seat, grow_topic
@@ -66,40 +63,6 @@ def test_members_of_each_client_join_crash_freeze_leave_and_come_back(
     assert timeline.overlaps("generation") == ()
     # Only while it was frozen did two applications have a partition.
     assert {overlap.members for overlap in timeline.overlaps()} <= {("a", "c")}
-
-
-def test_what_a_member_commits_while_its_group_rebalances_is_not_refused(
-    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, [CooperativeStickyAssignor], place="thread")
-    with (
-        driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive,
-        Load(kafka_cluster, topic),
-    ):
-        leader = drive("leader")
-        settle(leader)
-        group.join("other")
-
-        def shared() -> bool:
-            leader.poll(50)
-            return leader.is_at_rest and len(leader.held) == len(group.members["other"].assignment) == 3
-
-        wait_for("both to have half of the partitions", shared, SECONDS)
-        leader.assignor.gate.clear()
-        leader.assignor.asked.clear()
-        newcomer = drive("newcomer")
-        bring_in(newcomer, leader)
-        begins = threading.Thread(target=leader.begin_join)  # a leader that plans blocks its poll
-        begins.start()
-        wait_for("the leader to be asked for a plan", leader.assignor.asked.is_set, SECONDS)
-        mark = group.event_count
-        group.wait_for(
-            lambda: any(isinstance(event, Consumed) for event in group.events_since(mark)), what="records"
-        )
-        leader.assignor.gate.set()
-        begins.join()
-        settle(leader, newcomer)
-    assert group.timeline.of(CommitFailed, Lost) == ()
 
 
 def has_produced(load: Load, records: int) -> bool:
@@ -151,6 +114,8 @@ def test_records_flow_or_not_while_a_cooperative_group_waits_for_a_member(
         group.wait_stable()
     read = [event for event in group.timeline.of(Consumed, member="a") if began < event.time < ended]
     assert bool(read) is flows
+    if strategy is CooperativeStickyAssignor:
+        assert group.timeline.of(CommitFailed, Lost) == ()
 
 
 @pytest.mark.parametrize("client", CLIENTS)
