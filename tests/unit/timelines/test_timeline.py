@@ -6,7 +6,7 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import Started, format_partitions, read_event
-from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership
+from kafka_assignors._timelines.ownership import Overlap, Ownership
 from kafka_assignors._timelines.rebalances import PartitionMove
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, joined, lived, records
@@ -91,16 +91,6 @@ def test_a_rebalance_by_epochs_lasts_until_a_member_has_the_last_partition_that_
 # Ownership by callback
 
 
-def test_a_member_has_a_partition_from_assigned_until_revoked_lost_or_its_end() -> None:
-    timeline = lived(
-        event(1, "a", "assigned", P0, P1, P2, generation=1),
-        event(2, "a", "revoked", P0),
-        event(3, "a", "lost", P1),
-        event(4, "a", "crashed"),
-    )
-    assert timeline.ownership() == (owned(P0, "a", 1, 2, 1), owned(P1, "a", 1, 3, 1), owned(P2, "a", 1, 4, 1))
-
-
 @pytest.mark.parametrize("kind", ["unsubscribed", "closed", "crashed", "exited"])
 def test_a_member_that_ends_or_unsubscribes_has_nothing(kind: str) -> None:
     timeline = Timeline([*joined(1, "a", 1, P0), event(5, "a", kind)])
@@ -126,29 +116,6 @@ def test_a_frozen_member_overlaps_with_its_successor_by_callback_but_not_by_gene
     assert timeline.overlaps("callback") == (Overlap(partition=P0, members=("a", "b"), start=5, seconds=3),)
     assert timeline.overlaps("generation") == ()
     assert timeline.ownership("generation") == (owned(P0, "a", 1, 5, 1), owned(P0, "b", 5, None, 2))
-
-
-def test_a_killed_member_does_not_overlap_with_its_successor() -> None:
-    timeline = Timeline([*joined(1, "a", 1, P0), event(2, "a", "crashed"), *joined(5, "b", 2, P0)])
-    assert timeline.overlaps() == timeline.overlaps("generation") == ()
-    assert timeline.gaps() == (Gap(partition=P0, start=2, seconds=3),)
-
-
-def test_a_gap_lasts_from_the_last_owner_to_the_next_or_to_the_end() -> None:
-    timeline = lived(
-        event(1, "a", "assigned", P0),
-        event(2, "b", "assigned", P0),
-        event(3, "a", "revoked", P0),
-        event(4, "b", "revoked", P0),
-        event(6, "a", "assigned", P0),
-        event(7, "a", "revoked", P0),
-        end=10,
-    )
-    assert timeline.gaps() == (
-        Gap(partition=P0, start=4, seconds=2),
-        Gap(partition=P0, start=7, seconds=3),
-    )
-    assert timeline.overlaps() == (Overlap(partition=P0, members=("a", "b"), start=2, seconds=1),)
 
 
 # Ownership by generation
@@ -246,16 +213,7 @@ def test_consumed_offsets_are_merged_over_members_and_polls() -> None:
 def test_missing_are_the_holes_and_the_end() -> None:
     timeline = Timeline([records(1, "a", (P0, 1, 2), (P0, 5, 5), (P1, 0, 2))])
     assert timeline.missing({P0: 8, P1: 3, P2: 1}) == {P0: (0, 3, 4, 6, 7), P2: (0,)}
-
-
-def test_more_consumed_than_known_to_be_produced_is_nothing_missing() -> None:
-    timeline = Timeline([records(1, "a", (P0, 0, 9))])
-    assert timeline.missing({P0: 5}) == {}
-
-
-def test_missing_counts_only_what_was_produced() -> None:
-    timeline = Timeline([records(1, "a", (P0, 6, 9))])
-    assert timeline.missing({P0: 3}) == {P0: (0, 1, 2)}
+    assert timeline.missing({P0: 1, P1: 2}) == {P0: (0,)}
 
 
 def test_the_longest_silence_lies_between_two_reports() -> None:
