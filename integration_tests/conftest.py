@@ -7,6 +7,7 @@ cluster of another shape stops after the last test that takes it: idle brokers t
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import pytest
 
 from integration_tests.support.aio_members import Members
 from integration_tests.support.clusters import own_cluster
+from integration_tests.support.scene import Scene
 from kafka_assignors._cluster.admin import Admin
 from tests.lab.chaos import BROKER_SETTINGS
 from tests.support.kinds import SHAPES, fixtures_of
@@ -22,7 +24,7 @@ from tests.support.kinds import SHAPES, fixtures_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
-    from kafka_assignors.testing import Cluster
+    from kafka_assignors.testing import Cluster, ConsumerGroup
     from kafka_assignors.testing._plugin import TopicFactory
 
 LEFT: pytest.StashKey[Counter[str]] = pytest.StashKey()
@@ -84,6 +86,18 @@ def admin(kafka_cluster: Cluster) -> Iterator[Admin]:
     """A client of the cluster; modules about another shape have their own."""
     with Admin(kafka_cluster.bootstrap_servers) as admin:
         yield admin
+
+
+@pytest.fixture
+def scene(kafka_cluster: Cluster, topic: str, consumer_group: Callable[..., ConsumerGroup]) -> Scene:
+    """A topic of six partitions, and groups that read it."""
+    return Scene(kafka_cluster, topic, consumer_group)
+
+
+@pytest.fixture
+def group_id() -> str:
+    """What no other group is called, or begins with."""
+    return f"group-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture

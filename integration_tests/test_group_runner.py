@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
+from integration_tests.support.scene import Scene
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._timelines.events import AssignmentReceived, Failed, Happened, Led
-from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load
+from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
@@ -41,8 +42,8 @@ def kinds(events: tuple[Happened, ...]) -> list[str]:
     return [event.kind for event in events]
 
 
-def test_a_member_has_begun_once_its_consumer_has_subscribed(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor])
+def test_a_member_has_begun_once_its_consumer_has_subscribed(scene: Scene) -> None:
+    group = scene.group([RangePartitionAssignor])
     member = group.join("a", held=True)
     group.wait_for(lambda: member.last_event is not None, what="its process to run")
     assert not member.begun
@@ -51,14 +52,12 @@ def test_a_member_has_begun_once_its_consumer_has_subscribed(topic: str, consume
     assert kinds(group.timeline.events)[:3] == ["started", "configured", "subscribed"]
 
 
-def test_what_is_not_consumed_is_said_to_be_in_the_log(
-    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor])
+def test_what_is_not_consumed_is_said_to_be_in_the_log(scene: Scene) -> None:
+    group = scene.group([RangePartitionAssignor])
     member = group.join("a")
     group.wait_stable()
     member.pause_polling()
-    with Load(kafka_cluster.bootstrap_servers, topic, rate=200) as load:
+    with scene.load(200) as load:
         group.wait_for(lambda: len(load.produced) == 6, what="a record of each partition")
         produced = load.stop()
     with pytest.raises(GroupNotStableError) as refused:
@@ -76,10 +75,8 @@ def test_members_beyond_the_partitions_have_none(topic_factory: MakeTopic, consu
     assert sizes(group, expect={"static": 1, "idle": 0}) == {"static": 1, "idle": 0}
 
 
-def test_an_error_out_of_poll_is_reported_and_the_member_goes_on(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, [(Unreliable, {"failures": 2})])
+def test_an_error_out_of_poll_is_reported_and_the_member_goes_on(scene: Scene) -> None:
+    group = scene.group([(Unreliable, {"failures": 2})])
     group.join("a")
     assert sizes(group) == {"a": 6}
     timeline = group.timeline
@@ -90,8 +87,8 @@ def test_an_error_out_of_poll_is_reported_and_the_member_goes_on(
     ]
 
 
-def test_a_wait_in_vain_tells_who_holds_the_group_up(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor])
+def test_a_wait_in_vain_tells_who_holds_the_group_up(scene: Scene) -> None:
+    group = scene.group([RangePartitionAssignor])
     group.join("a")
     b = group.join("b")
     group.wait_stable()
@@ -103,7 +100,7 @@ def test_a_wait_in_vain_tells_who_holds_the_group_up(topic: str, consumer_group:
     assert "- the coordinator still lists b" in message
     (held,) = re.findall(r"^  b: frozen, generation \d+, topic-\w+:([\d,]+);", message, re.MULTILINE)
     for number in held.split(","):
-        assert f"- {topic}-{number} is owned by nobody" in message
+        assert f"- {scene.topic}-{number} is owned by nobody" in message
     assert re.search(r"coordinator: Stable range\n  a: topic-\w+:[\d,]+\n  b: topic-\w+:", message)
     assert re.search(r"\d+\.\d{3} b +frozen$", message, re.MULTILINE)
 
@@ -118,8 +115,8 @@ def test_a_group_of_a_topic_that_does_not_exist_is_stable_for_who_says_what_must
         group.wait_stable(timeout=0.5)
 
 
-def test_a_wait_ends_at_once_when_a_member_ends_by_itself(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor], settings={"no_such_setting": 1})
+def test_a_wait_ends_at_once_when_a_member_ends_by_itself(scene: Scene) -> None:
+    group = scene.group([RangePartitionAssignor], settings={"no_such_setting": 1})
     group.join("a")
     with pytest.raises(GroupNotStableError, match=r"a ended by itself(.|\n)*Unrecognized configs"):
         group.wait_stable()
