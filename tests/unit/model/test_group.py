@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from kafka_assignors._model.arrays import sums
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member, racks_matter
 from kafka_assignors.planners import plan_exact, plan_quickly
-from tests.support.rebalances import random_rebalance
+from tests.support.random_groups import random_case
 
 TOPICS = ("a", "b", "c")
 
@@ -303,8 +303,8 @@ class EnoughError(Exception):
 
 def test_a_group_can_be_given_up_at_any_tick_and_is_the_same_with_ticks() -> None:
     for seed in range(50):
-        case, ticks = random_rebalance(seed), list[None]()
-        group = Group.of(case.topics, case.members, case.racks, tick=lambda: ticks.append(None))  # noqa: B023
+        case, ticks = random_case(seed), list[None]()
+        group = Group.of(case.topics, case.members, case.replica_racks, tick=lambda: ticks.append(None))  # noqa: B023
         assert len(ticks) >= 5, seed
         assert group.owner.tolist() == case.group.owner.tolist(), seed
         for last in range(len(ticks)):
@@ -316,7 +316,7 @@ def test_a_group_can_be_given_up_at_any_tick_and_is_the_same_with_ticks() -> Non
                 left.pop()
 
             with pytest.raises(EnoughError):
-                Group.of(case.topics, case.members, case.racks, tick=tick)
+                Group.of(case.topics, case.members, case.replica_racks, tick=tick)
 
 
 @pytest.mark.parametrize("members", [10, 100])
@@ -341,7 +341,7 @@ def test_groups_and_plans_are_the_same_by_tables_and_by_sorting(
     density: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told(seed: int) -> list[Any]:
-        group = random_rebalance(seed).group
+        group = random_case(seed).group
         subscribed = group.subscribed.tuples(), group.subscription_of.tolist(), group.owner.tolist()
         plans = plan_exact(group), plan_exact(group, max_skew=1), plan_quickly(group)
         return [subscribed, *(plan.owner.tolist() for plan in plans)]
