@@ -24,7 +24,6 @@ WHOLE = ("--oracle-scale", "1", "--whole")
 NIGHT = ("--oracle-scale", "10")
 TRIED = ("0.13", "0.14")
 """The releases of aiokafka that are supported; a test compares them with those that the library takes."""
-REPORT = Path(".pytest_cache/times.xml")
 
 
 def run(session: nox.Session, *command: str) -> None:
@@ -190,15 +189,6 @@ def whole(session: nox.Session) -> None:
     finally:
         if not session.posargs:
             run(session, "benchmarks.whole", *map(str, reports))
-
-
-@nox.session
-def times(session: nox.Session) -> None:
-    """All tests, and a table of where the time went."""
-    try:
-        run(session, "pytest", *SPREAD, *GATE, "--durations=15", f"--junitxml={REPORT}", *session.posargs)
-    finally:
-        run(session, "tests.support.times", str(REPORT))
 
 
 @nox.session

@@ -14,8 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.support.times import folder_of, module_of
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -37,7 +35,8 @@ def kinds_of(case: ET.Element, report: Path) -> Iterator[str]:
     if report.stem == "containers":
         yield "containers"
         return
-    yield folder_of(module_of(case.attrib["classname"]))
+    parts = case.attrib["classname"].split(".")
+    yield "/".join(parts[: 2 if parts[0] == "tests" else 1])
     if case.find("properties/property[@name='slow']") is not None:
         yield "slow"
 

@@ -6,21 +6,25 @@ cluster of another shape stops after the last test that takes it: idle brokers t
 
 from __future__ import annotations
 
+import asyncio
+import uuid
 from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from integration_tests.support.aio_members import Members
 from integration_tests.support.clusters import own_cluster
+from integration_tests.support.scene import Scene
 from kafka_assignors._cluster.admin import Admin
 from tests.lab.chaos import BROKER_SETTINGS
 from tests.support.kinds import SHAPES, fixtures_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import AsyncIterator, Callable, Generator, Iterator
 
-    from kafka_assignors.testing import Cluster
+    from kafka_assignors.testing import Cluster, ConsumerGroup
     from kafka_assignors.testing._plugin import TopicFactory
 
 LEFT: pytest.StashKey[Counter[str]] = pytest.StashKey()
@@ -31,13 +35,7 @@ RUNNING: pytest.StashKey[dict[str, ExitStack]] = pytest.StashKey()
 
 
 def shape(name: str, nodes: int = 1, **more: Any) -> Callable[..., Iterator[Cluster]]:
-    """Make the fixture of a cluster that starts once and stops when no test is left that uses it.
-
-    Args:
-        name: What the fixture is called, one of `SHAPES`.
-        nodes: Number of brokers, 1 or 3.
-        **more: Further arguments of `kafka_cluster`: settings, security, proxied...
-    """
+    """Make the fixture of a cluster that starts once and stops when no test is left that uses it."""
 
     @pytest.fixture(scope="session", name=name)
     def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
@@ -88,6 +86,38 @@ def admin(kafka_cluster: Cluster) -> Iterator[Admin]:
     """A client of the cluster; modules about another shape have their own."""
     with Admin(kafka_cluster.bootstrap_servers) as admin:
         yield admin
+
+
+@pytest.fixture
+def scene(kafka_cluster: Cluster, topic: str, consumer_group: Callable[..., ConsumerGroup]) -> Scene:
+    """A topic of six partitions, and groups that read it."""
+    return Scene(kafka_cluster, topic, consumer_group)
+
+
+@pytest.fixture
+def group_id() -> str:
+    """What no other group is called, or begins with."""
+    return f"group-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def members(kafka_cluster: Cluster, topic: str) -> Members:
+    """Makes consumers of aiokafka in one group."""
+    return Members.on(kafka_cluster, topic)
+
+
+@pytest.fixture
+async def nothing_left() -> AsyncIterator[None]:
+    """A coroutine's test leaves nothing running, and no exception that nobody heard."""
+    unheard: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_debug(True)
+    loop.set_exception_handler(lambda _, context: unheard.append(context))
+    yield
+    await asyncio.sleep(0)
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not left, left
+    assert not unheard, unheard
 
 
 @pytest.fixture

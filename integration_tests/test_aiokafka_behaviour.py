@@ -21,7 +21,6 @@ from integration_tests.support.aio_members import (
     expelled,
     partition,
     reading,
-    run,
     until,
 )
 from kafka_assignors import RangeAssignor
@@ -30,6 +29,8 @@ from kafka_assignors.testing import create_topic
 
 if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 ALL = frozenset(range(6))
 
@@ -41,119 +42,93 @@ def own(members: Members, name: str, **settings: Any) -> Member:
     )
 
 
-def test_aiokafkas_consumer_joins_again_though_its_application_does_not_poll(
-    topic: str, kafka_cluster: Cluster
-) -> None:
+async def test_aiokafkas_consumer_joins_again_though_its_application_does_not_poll(members: Members) -> None:
     """`GroupCoordinator._coordination_routine`; `_on_join_prepare` revokes all, also what it gets again."""
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a, b = own(members, "a"), own(members, "b")
-        async with a, b:  # neither reads
-            await members.settled({"a": 3, "b": 3})
-        first, *others = a.told
-        assert first == Told("revoked", frozenset())  # before the first join
-        kinds = [told.kind for told in others]
-        assert kinds == ["assigned", "revoked"] * (len(kinds) // 2) + ["assigned"]
-        for given, taken in zip(others[::2], others[1::2], strict=False):
-            assert taken.partitions == given.partitions
-
-    run(scenario())
+    a, b = own(members, "a"), own(members, "b")
+    async with a, b:  # neither reads
+        await members.settled({"a": 3, "b": 3})
+    first, *others = a.told
+    assert first == Told("revoked", frozenset())  # before the first join
+    kinds = [told.kind for told in others]
+    assert kinds == ["assigned", "revoked"] * (len(kinds) // 2) + ["assigned"]
+    for given, taken in zip(others[::2], others[1::2], strict=False):
+        assert taken.partitions == given.partitions
 
 
-def test_aiokafkas_consumer_is_told_that_it_has_to_give_up_what_it_lost(
-    topic: str, kafka_cluster: Cluster
+async def test_aiokafkas_consumer_is_told_that_it_has_to_give_up_what_it_lost(
+    kafka_cluster: Cluster, members: Members
 ) -> None:
     """`GroupCoordinator._on_join_prepare`: there is no on_partitions_lost."""
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a = own(members, "a")
-        async with a:
-            await members.settled({"a": 6})
-            generation, mark = a.generation, len(a.told)
-            await asyncio.to_thread(expelled, kafka_cluster, members, a)
-            await until(lambda: a.generation > generation and len(a.told) == mark + 2, "a to be back")
-            assert a.told[mark:] == [Told("revoked", ALL), Told("assigned", ALL)]
-
-    run(scenario())
+    a = own(members, "a")
+    async with a:
+        await members.settled({"a": 6})
+        generation, mark = a.generation, len(a.told)
+        await asyncio.to_thread(expelled, kafka_cluster, members, a)
+        await until(lambda: a.generation > generation and len(a.told) == mark + 2, "a to be back")
+        assert a.told[mark:] == [Told("revoked", ALL), Told("assigned", ALL)]
 
 
-def test_a_refused_commit_throws_aiokafkas_consumer_out_of_its_group(
-    topic: str, kafka_cluster: Cluster
+async def test_a_refused_commit_throws_aiokafkas_consumer_out_of_its_group(
+    topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     """`GroupCoordinator._do_commit_offsets`: UNKNOWN_MEMBER_ID resets the generation."""
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a = own(members, "a", heartbeat_interval_ms=300_000, session_timeout_ms=600_000)
-        async with a:
-            await members.settled({"a": 6})
-            member_id, mark = a.consumer._coordinator.member_id, len(a.told)
-            await asyncio.to_thread(expelled, kafka_cluster, members, a)
-            with pytest.raises(CommitFailedError):
-                await a.consumer.commit({partition(topic, 0): 1})
-            await until(lambda: len(a.told) == mark + 2, "a to be back")
-            assert a.consumer._coordinator.member_id != member_id
-
-    run(scenario())
+    a = own(members, "a", heartbeat_interval_ms=300_000, session_timeout_ms=600_000)
+    async with a:
+        await members.settled({"a": 6})
+        member_id, mark = a.consumer._coordinator.member_id, len(a.told)
+        await asyncio.to_thread(expelled, kafka_cluster, members, a)
+        with pytest.raises(CommitFailedError):
+            await a.consumer.commit({partition(topic, 0): 1})
+        await until(lambda: len(a.told) == mark + 2, "a to be back")
+        assert a.consumer._coordinator.member_id != member_id
 
 
-def test_aiokafkas_consumer_sends_no_heartbeat_while_it_joins(proxied_broker: Cluster) -> None:
+async def test_aiokafkas_consumer_sends_no_heartbeat_while_it_joins(proxied_broker: Cluster) -> None:
     """`GroupCoordinator.ensure_active_group` ends the task; JoinGroup is answered when all have joined."""
     topic = create_topic(proxied_broker, 6)
-
-    async def scenario() -> None:
-        members = Members.on(proxied_broker, topic, proxied=True)
-        a = own(members, "a", rebalance_timeout_ms=60_000)
-        slow = own(members, "slow", rebalance_timeout_ms=60_000)
-        late = own(members, "late", rebalance_timeout_ms=60_000)
-        async with a, slow:
-            await members.settled({"a": 3, "slow": 3})
-            cut = proxied_broker.network.half_open(client="slow")
-            starting = asyncio.create_task(late.consumer.start())
-            await until(lambda: a.consumer._coordinator._heartbeat_task is None, "its heartbeats to end")
-            assert a.told[-1] == Told("revoked", a.told[-2].partitions)
-            assert len(a.told[-1].partitions) == 3
-            cut.heal()
-            await starting
-            try:
-                await members.settled({"a": 2, "slow": 2, "late": 2})
-                assert a.consumer._coordinator._heartbeat_task is not None
-            finally:
-                await late.__aexit__()
-
-    run(scenario())
+    members = Members.on(proxied_broker, topic, proxied=True)
+    a = own(members, "a", rebalance_timeout_ms=60_000)
+    slow = own(members, "slow", rebalance_timeout_ms=60_000)
+    late = own(members, "late", rebalance_timeout_ms=60_000)
+    async with a, slow:
+        await members.settled({"a": 3, "slow": 3})
+        cut = proxied_broker.network.half_open(client="slow")
+        starting = asyncio.create_task(late.consumer.start())
+        await until(lambda: a.consumer._coordinator._heartbeat_task is None, "its heartbeats to end")
+        assert a.told[-1] == Told("revoked", a.told[-2].partitions)
+        assert len(a.told[-1].partitions) == 3
+        cut.heal()
+        await starting
+        try:
+            await members.settled({"a": 2, "slow": 2, "late": 2})
+            assert a.consumer._coordinator._heartbeat_task is not None
+        finally:
+            await late.__aexit__()
 
 
 @pytest.mark.parametrize("kind", [AIOKafkaConsumer, CooperativeConsumer])
-def test_a_static_leader_that_comes_back_is_not_told_that_it_leads(
-    kind: Any, topic: str, kafka_cluster: Cluster
+async def test_a_static_leader_that_comes_back_is_not_told_that_it_leads(
+    kind: Any, topic: str, members: Members
 ) -> None:
     """`JoinGroupRequest` is version 5: KIP-814 came with version 9. It gets its assignment as a follower."""
 
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    def made(name: str) -> Member:
+        chosen: dict[str, Any] = {"partition_assignment_strategy": strategies(RangeAssignor)}
+        return members.member(
+            name, kind, group_instance_id="one", **(chosen if kind is AIOKafkaConsumer else {})
+        )
 
-        def made(name: str) -> Member:
-            chosen: dict[str, Any] = {"partition_assignment_strategy": strategies(RangeAssignor)}
-            return members.member(
-                name, kind, group_instance_id="one", **(chosen if kind is AIOKafkaConsumer else {})
-            )
-
-        async with made("a") as a:
-            await members.settled({"a": 6})
-            assert a.consumer._coordinator._group_subscription == {topic}  # what a leader watches
-            generation = a.generation
-        async with made("again") as again:
-            await members.settled({"again": 6})
-            assert again.generation == generation
-            assert again.consumer._coordinator._group_subscription is None
-
-    run(scenario())
+    async with made("a") as a:
+        await members.settled({"a": 6})
+        assert a.consumer._coordinator._group_subscription == {topic}  # what a leader watches
+        generation = a.generation
+    async with made("again") as again:
+        await members.settled({"again": 6})
+        assert again.generation == generation
+        assert again.consumer._coordinator._group_subscription is None
 
 
-def test_a_static_member_that_comes_back_with_other_topics_leaves_the_old_ones(
+async def test_a_static_member_that_comes_back_with_other_topics_leaves_the_old_ones(
     kafka_cluster: Cluster,
 ) -> None:
     """Without a rebalance it gets its old assignment (KIP-345), and nobody else would get that.
@@ -161,72 +136,60 @@ def test_a_static_member_that_comes_back_with_other_topics_leaves_the_old_ones(
     aiokafka's own consumer ends at it (`Subscription._assign`).
     """
     one, two = create_topic(kafka_cluster, 2), create_topic(kafka_cluster, 2)
+    members = Members.on(kafka_cluster, one)
+    both = members.member("both")
+    both.consumer.subscribe([one, two], listener=both)
+    first = members.member("first", group_instance_id="static")
+    async with both:
+        async with first:
+            await until(lambda: len(first.consumer.assignment()) == 2, "its only topic")
+        again = members.member("again", group_instance_id="static")
+        again.consumer.subscribe([two], listener=again)
+        async with again:
+            had = {tp for tp in again.consumer.assignment() if tp.topic == one}
+            assert had == set()
 
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, one)
-        both = members.member("both")
-        both.consumer.subscribe([one, two], listener=both)
-        first = members.member("first", group_instance_id="static")
-        async with both:
-            async with first:
-                await until(lambda: len(first.consumer.assignment()) == 2, "its only topic")
-            again = members.member("again", group_instance_id="static")
-            again.consumer.subscribe([two], listener=again)
-            async with again:
-                had = {tp for tp in again.consumer.assignment() if tp.topic == one}
-                assert had == set()
+            def shared() -> bool:
+                theirs, its = both.consumer.assignment(), again.consumer.assignment()
+                return {tp.topic for tp in its} == {two} and len(theirs | its) == 4 and not (theirs & its)
 
-                def shared() -> bool:
-                    theirs, its = both.consumer.assignment(), again.consumer.assignment()
-                    return {tp.topic for tp in its} == {two} and len(theirs | its) == 4 and not (theirs & its)
-
-                await until(shared, "all four to have an owner")
-
-    run(scenario())
+            await until(shared, "all four to have an owner")
 
 
-def test_an_assignment_of_other_topics_ends_aiokafkas_own_consumer(kafka_cluster: Cluster) -> None:
+async def test_an_assignment_of_other_topics_ends_aiokafkas_own_consumer(kafka_cluster: Cluster) -> None:
     """`Subscription._assign` asserts; a static member that comes back is given its old topics (KIP-345)."""
     one, two = create_topic(kafka_cluster, 1), create_topic(kafka_cluster, 1)
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, one)
-        async with own(members, "a", group_instance_id="static"):
-            await until(lambda: len(members.made["a"].has) == 1, "its partition")
-        again = own(members, "again", group_instance_id="static")
-        again.consumer.subscribe([two], listener=again)
-        with pytest.raises(KafkaError, match="Received an assignment for unsubscribed topic"):
-            await again.consumer.start()
-        await again.consumer.stop()
-
-    run(scenario())
+    members = Members.on(kafka_cluster, one)
+    async with own(members, "a", group_instance_id="static"):
+        await until(lambda: len(members.made["a"].has) == 1, "its partition")
+    again = own(members, "again", group_instance_id="static")
+    again.consumer.subscribe([two], listener=again)
+    with pytest.raises(KafkaError, match="Received an assignment for unsubscribed topic"):
+        await again.consumer.start()
+    await again.consumer.stop()
 
 
-def test_topics_that_go_while_a_listener_works_are_revoked(kafka_cluster: Cluster) -> None:
+async def test_topics_that_go_while_a_listener_works_are_revoked(kafka_cluster: Cluster) -> None:
     """They were taken from the consumer, and its listener did not hear of it."""
     one, two = create_topic(kafka_cluster, 1), create_topic(kafka_cluster, 1)
+    members = Members.on(kafka_cluster, one)
+    a, b = members.member("a"), members.member("b")
+    for member in (a, b):
+        member.consumer.subscribe([one, two], listener=member)
+    kept: list[str] = []
 
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, one)
-        a, b = members.member("a"), members.member("b")
-        for member in (a, b):
-            member.consumer.subscribe([one, two], listener=member)
-        kept: list[str] = []
+    async def leave_the_other() -> None:
+        del a.hooks["revoked"]
+        (staying,) = {tp.topic for tp in a.consumer.assignment()} - a.topics_told[-1]
+        kept.append(staying)
+        a.consumer.subscribe([topic for topic in (one, two) if topic != staying], listener=a)
 
-        async def leave_the_other() -> None:
-            del a.hooks["revoked"]
-            (staying,) = {tp.topic for tp in a.consumer.assignment()} - a.topics_told[-1]
-            kept.append(staying)
-            a.consumer.subscribe([topic for topic in (one, two) if topic != staying], listener=a)
-
-        async with reading(a):
-            await until(lambda: len(a.consumer.assignment()) == 2, "both")
-            a.hooks["revoked"] = leave_the_other
-            async with reading(b):
-                await until(
-                    lambda: {tp.topic for tp in b.consumer.assignment()} >= {*kept} > set(), "b to have it"
-                )
-                await until(lambda: len(a.consumer.assignment()) == 1, "a to have the other")
-                assert [{*topics} for topics in a.topics_told] == [{one, two} - {*kept}, {*kept}]
-
-    run(scenario())
+    async with reading(a):
+        await until(lambda: len(a.consumer.assignment()) == 2, "both")
+        a.hooks["revoked"] = leave_the_other
+        async with reading(b):
+            await until(
+                lambda: {tp.topic for tp in b.consumer.assignment()} >= {*kept} > set(), "b to have it"
+            )
+            await until(lambda: len(a.consumer.assignment()) == 1, "a to have the other")
+            assert [{*topics} for topics in a.topics_told] == [{one, two} - {*kept}, {*kept}]

@@ -11,7 +11,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import CommitFailedError, KafkaError
 
-from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, run, until
+from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, until
 from integration_tests.support.raw_member import RawMember
 from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RandomAssignor, StickyAssignor
 from kafka_assignors.aio import CooperativeConsumer, strategies
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     MakeGroup = Callable[..., ConsumerGroup]
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 KINDS = [
     pytest.param(AIOKafkaConsumer, StickyAssignor, id="aiokafka's own consumer"),
@@ -82,11 +84,10 @@ def test_sticky_keeps_partitions_among_aiokafka_java_and_kafka_python_whoever_le
 
 @pytest.mark.parametrize("assignor", [BroadcastAssignor, RandomAssignor])
 @pytest.mark.parametrize("kind", [AIOKafkaConsumer, CooperativeConsumer])
-def test_broadcast_gives_all_to_each_and_random_each_to_one(
-    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster
+async def test_broadcast_gives_all_to_each_and_random_each_to_one(
+    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    with Load(kafka_cluster, topic, rate=200):
         a, b = (
             members.member(name, kind, partition_assignment_strategy=strategies(assignor)) for name in "ab"
         )
@@ -104,16 +105,12 @@ def test_broadcast_gives_all_to_each_and_random_each_to_one(
                     await until(lambda: a.read.keys() | b.read.keys() == every, "all to be read")
         assert a.error is b.error is None
 
-    with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
-
 
 @pytest.mark.parametrize(("kind", "assignor"), KINDS)
-def test_a_second_consumer_with_the_same_strategy_object_is_refused(
-    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster
+async def test_a_second_consumer_with_the_same_strategy_object_is_refused(
+    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    with Load(kafka_cluster, topic, rate=200):
         shared = assignor()
         a, b = (members.member(name, kind, partition_assignment_strategy=strategies(shared)) for name in "ab")
         async with reading(a):
@@ -123,13 +120,10 @@ def test_a_second_consumer_with_the_same_strategy_object_is_refused(
             assert a.has == frozenset(range(6))
             await until(lambda: a.count > 0, "records")
 
-    with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
-
 
 @pytest.mark.parametrize(("kind", "assignor"), KINDS)
-def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_session(
-    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster
+async def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_session(
+    kind: Any, assignor: Any, members: Members
 ) -> None:
     gate = threading.Event()
     gate.set()
@@ -138,112 +132,97 @@ def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_session(
         gate.wait(60)
         return plan_exact(group)
 
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    def made(name: str, **options: Any) -> Member:
+        chosen = strategies(assignor(**options))
+        return members.member(
+            name,
+            kind,
+            partition_assignment_strategy=chosen,
+            session_timeout_ms=2000,
+            rebalance_timeout_ms=60_000,
+            heartbeat_interval_ms=300,
+        )
 
-        def made(name: str, **options: Any) -> Member:
-            chosen = strategies(assignor(**options))
-            return members.member(
-                name,
-                kind,
-                partition_assignment_strategy=chosen,
-                session_timeout_ms=2000,
-                rebalance_timeout_ms=60_000,
-                heartbeat_interval_ms=300,
-            )
-
-        a, b, c = made("a", planner=slow), made("b"), made("c")
-        async with reading(a, b):
-            await members.settled({"a": 3, "b": 3})
-            gate.clear()
-            generation = b.generation
-            async with asyncio.TaskGroup() as group:
-                starting = group.create_task(c.consumer.start())
-                await until(lambda: b.generation > generation, "the leader to plan")
-                began = b.generation
-                await asyncio.sleep(5)  # more than two sessions
-                assert not starting.done()
-                gate.set()
-            try:
-                c.starts_to_read()
-                await members.settled({"a": 2, "b": 2, "c": 2})
-                # The plan is of the generation that waited for it; cooperative members need one more.
-                assert b.generation - began == (1 if kind is CooperativeConsumer else 0)
-            finally:
-                await c.__aexit__()
-        assert [one.kinds("lost") for one in (a, b, c)] == [[], [], []]
-
-    run(scenario())
+    a, b, c = made("a", planner=slow), made("b"), made("c")
+    async with reading(a, b):
+        await members.settled({"a": 3, "b": 3})
+        gate.clear()
+        generation = b.generation
+        async with asyncio.TaskGroup() as group:
+            starting = group.create_task(c.consumer.start())
+            await until(lambda: b.generation > generation, "the leader to plan")
+            began = b.generation
+            await asyncio.sleep(5)  # more than two sessions
+            assert not starting.done()
+            gate.set()
+        try:
+            c.starts_to_read()
+            await members.settled({"a": 2, "b": 2, "c": 2})
+            # The plan is of the generation that waited for it; cooperative members need one more.
+            assert b.generation - began == (1 if kind is CooperativeConsumer else 0)
+        finally:
+            await c.__aexit__()
+    assert [one.kinds("lost") for one in (a, b, c)] == [[], [], []]
 
 
 @pytest.mark.parametrize(("kind", "assignor"), KINDS)
-def test_a_topic_that_does_not_exist_holds_up_nobody_and_is_assigned_when_it_does(
-    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster
+async def test_a_topic_that_does_not_exist_holds_up_nobody_and_is_assigned_when_it_does(
+    kind: Any, assignor: Any, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     later = f"{topic}-later"
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a = members.member(
-            "a", kind, partition_assignment_strategy=strategies(assignor), rebalance_timeout_ms=12_000
-        )
-        raw = RawMember(
-            kafka_cluster.bootstrap_servers[0],
-            members.group_id,
-            [assignor.name],
-            lambda _: subscription(3, [later]),
-            session_timeout=20,
-        )
-        async with reading(a):
+    a = members.member(
+        "a", kind, partition_assignment_strategy=strategies(assignor), rebalance_timeout_ms=12_000
+    )
+    raw = RawMember(
+        kafka_cluster.bootstrap_servers[0],
+        members.group_id,
+        [assignor.name],
+        lambda _: subscription(3, [later]),
+        session_timeout=20,
+    )
+    async with reading(a):
+        await members.settled({"a": 6})
+        with raw:
+            await asyncio.to_thread(raw.wait_for, lambda raw: bool(raw.assigned), 60)
+            assert set(raw.assigned.values()) == {frozenset()}
             await members.settled({"a": 6})
-            with raw:
-                await asyncio.to_thread(raw.wait_for, lambda raw: bool(raw.assigned), 60)
-                assert set(raw.assigned.values()) == {frozenset()}
-                await members.settled({"a": 6})
-                create_topic(kafka_cluster, 2, name=later)
-                await asyncio.to_thread(raw.wait_for, lambda raw: any(raw.assigned.values()), 60)
-            await members.settled({"a": 6})
-        assert {tp.topic for given in raw.assigned.values() for tp in given} == {later}
-        assert a.error is None
-
-    run(scenario())
+            create_topic(kafka_cluster, 2, name=later)
+            await asyncio.to_thread(raw.wait_for, lambda raw: any(raw.assigned.values()), 60)
+        await members.settled({"a": 6})
+    assert {tp.topic for given in raw.assigned.values() for tp in given} == {later}
+    assert a.error is None
 
 
 @pytest.mark.parametrize(("kind", "assignor"), KINDS)
-def test_members_get_what_has_a_replica_in_their_rack(
+async def test_members_get_what_has_a_replica_in_their_rack(
     kind: Any, assignor: Any, three_brokers: Cluster
 ) -> None:
     topic = create_topic(three_brokers, 9)
+    members = Members.on(three_brokers, topic)
+    made = [
+        members.member(name, kind, partition_assignment_strategy=strategies(assignor(rack=f"rack-{number}")))
+        for number, name in enumerate("abc", 1)  # as the brokers are
+    ]
+    async with reading(*made):
+        cluster = made[0].consumer._client.cluster
+        leads = Counter(cluster.leader_for_partition(partition(topic, number)) for number in range(9))
+        best = sum(min(3, leads[node]) for node in (1, 2, 3))
 
-    async def scenario() -> None:
-        members = Members.on(three_brokers, topic)
-        made = [
-            members.member(
-                name, kind, partition_assignment_strategy=strategies(assignor(rack=f"rack-{number}"))
+        def in_rack() -> int:
+            return sum(
+                cluster.leader_for_partition(one) == node
+                for node, member in enumerate(made, 1)
+                for one in member.consumer.assignment()
             )
-            for number, name in enumerate("abc", 1)  # as the brokers are
-        ]
-        async with reading(*made):
-            cluster = made[0].consumer._client.cluster
-            leads = Counter(cluster.leader_for_partition(partition(topic, number)) for number in range(9))
-            best = sum(min(3, leads[node]) for node in (1, 2, 3))
 
-            def in_rack() -> int:
-                return sum(
-                    cluster.leader_for_partition(one) == node
-                    for node, member in enumerate(made, 1)
-                    for one in member.consumer.assignment()
-                )
-
-            await members.settled({"a": 3, "b": 3, "c": 3})
-            await until(lambda: in_rack() == best, f"{best} in their racks, of {leads}")
-
-    run(scenario())
+        await members.settled({"a": 3, "b": 3, "c": 3})
+        await until(lambda: in_rack() == best, f"{best} in their racks, of {leads}")
 
 
-def test_nothing_of_what_stays_comes_twice_though_nobody_commits(topic: str, kafka_cluster: Cluster) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+async def test_nothing_of_what_stays_comes_twice_though_nobody_commits(
+    topic: str, kafka_cluster: Cluster, members: Members
+) -> None:
+    with Load(kafka_cluster, topic, rate=200):
         a, b, c = (members.member(name) for name in "abc")
         async with reading(a):
             await members.settled({"a": 6})
@@ -264,9 +243,6 @@ def test_nothing_of_what_stays_comes_twice_though_nobody_commits(topic: str, kaf
             assert a.read[number] == list(range(len(a.read[number])))
         assert a.kinds("lost") == []
 
-    with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
-
 
 # Falling out; test_cooperative_aiokafka has more ways
 
@@ -281,11 +257,10 @@ async def told_once(member: Member, lost: frozenset[int]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["revoked", "assigned"])
-def test_who_falls_out_within_a_listener_loses_what_is_left_and_comes_back(
-    kind: str, topic: str, kafka_cluster: Cluster
+async def test_who_falls_out_within_a_listener_loses_what_is_left_and_comes_back(
+    kind: str, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    with Load(kafka_cluster, topic, rate=200):
         a, b = members.member("a"), members.member("b")
         left: list[frozenset[int]] = []
 
@@ -303,14 +278,11 @@ def test_who_falls_out_within_a_listener_loses_what_is_left_and_comes_back(
                 await told_once(a, left[0])
             assert b.kinds("lost") == []
 
-    with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
 
-
-def test_who_falls_out_amid_a_join_loses_all_once_and_comes_back(proxied_broker: Cluster) -> None:
+async def test_who_falls_out_amid_a_join_loses_all_once_and_comes_back(proxied_broker: Cluster) -> None:
     topic = create_topic(proxied_broker, 6)
 
-    async def scenario() -> None:
+    with Load(proxied_broker, topic, rate=200):
         members = Members.on(proxied_broker, topic, proxied=True)
         a, slow, late = (members.member(name) for name in ("a", "slow", "late"))
         async with reading(a, slow):
@@ -331,15 +303,11 @@ def test_who_falls_out_amid_a_join_loses_all_once_and_comes_back(proxied_broker:
                 await late.__aexit__()
             assert slow.kinds("lost") == []
 
-    with Load(proxied_broker, topic, rate=200):
-        run(scenario())
 
-
-def test_who_hears_by_a_commit_that_it_fell_out_loses_all_once_and_comes_back(
-    topic: str, kafka_cluster: Cluster
+async def test_who_hears_by_a_commit_that_it_fell_out_loses_all_once_and_comes_back(
+    topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    with Load(kafka_cluster, topic, rate=200):
         a = members.member("a", heartbeat_interval_ms=300_000, session_timeout_ms=600_000)
         async with reading(a):
             await members.settled({"a": 6})
@@ -352,63 +320,54 @@ def test_who_hears_by_a_commit_that_it_fell_out_loses_all_once_and_comes_back(
             await members.settled({"a": 6})
             await told_once(a, frozenset(range(6)))
 
-    with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
-
 
 # Brokers
 
 
-def test_a_join_survives_the_death_of_the_coordinator(disturbed_brokers: Cluster) -> None:
+async def test_a_join_survives_the_death_of_the_coordinator(disturbed_brokers: Cluster) -> None:
     topic = create_topic(disturbed_brokers, 6, replication=3)
-
-    async def scenario() -> None:
-        members = Members.on(disturbed_brokers, topic, proxied=True)
-        a, slow, late = (members.member(name, rebalance_timeout_ms=60_000) for name in ("a", "slow", "late"))
-        async with reading(a, slow):
-            await members.settled({"a": 3, "slow": 3})
-            had = a.has
-            node = await asyncio.to_thread(disturbed_brokers.coordinator_of, members.group_id)
-            cut = disturbed_brokers.network.half_open(client="slow")
-            starting = asyncio.create_task(late.consumer.start())
-            await until(lambda: a.joining and late.joining, "both to join")
-            await asyncio.to_thread(disturbed_brokers.broker(node).kill)
-            cut.heal()
-            await starting
-            try:
-                late.starts_to_read()
-                await members.settled({"a": 2, "slow": 2, "late": 2})
-                had &= a.has
-                before = {number: len(a.read[number]) for number in had}
-                await until(lambda: all(len(a.read[one]) > before[one] for one in had), "records again")
-            finally:
-                await late.__aexit__()
-        assert a.error is slow.error is late.error is None
-        assert [one.kinds("lost") for one in (a, slow, late)] == [[], [], []]
-        assert had
-        for number in had:
-            assert a.read[number] == list(range(len(a.read[number])))
 
     try:
         with Load(disturbed_brokers, topic, rate=200):
-            run(scenario())
+            members = Members.on(disturbed_brokers, topic, proxied=True)
+            a, slow, late = (
+                members.member(name, rebalance_timeout_ms=60_000) for name in ("a", "slow", "late")
+            )
+            async with reading(a, slow):
+                await members.settled({"a": 3, "slow": 3})
+                had = a.has
+                node = await asyncio.to_thread(disturbed_brokers.coordinator_of, members.group_id)
+                cut = disturbed_brokers.network.half_open(client="slow")
+                starting = asyncio.create_task(late.consumer.start())
+                await until(lambda: a.joining and late.joining, "both to join")
+                await asyncio.to_thread(disturbed_brokers.broker(node).kill)
+                cut.heal()
+                await starting
+                try:
+                    late.starts_to_read()
+                    await members.settled({"a": 2, "slow": 2, "late": 2})
+                    had &= a.has
+                    before = {number: len(a.read[number]) for number in had}
+                    await until(lambda: all(len(a.read[one]) > before[one] for one in had), "records again")
+                finally:
+                    await late.__aexit__()
+            assert a.error is slow.error is late.error is None
+            assert [one.kinds("lost") for one in (a, slow, late)] == [[], [], []]
+            assert had
+            for number in had:
+                assert a.read[number] == list(range(len(a.read[number])))
     finally:
         disturbed_brokers.mend()
         disturbed_brokers.wait_complete()
 
 
 @pytest.mark.slow
-def test_a_hundred_consumers_of_one_process_leave_nothing_behind(kafka_cluster: Cluster) -> None:
-    topic = create_topic(kafka_cluster, 100)
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        many = [members.member(f"m{number}", heartbeat_interval_ms=3000) for number in range(100)]
-        await asyncio.gather(*(member.consumer.start() for member in many))
-        for member in many:
-            member.starts_to_read()
-        await members.settled(dict.fromkeys(members.made, 1))
-        await asyncio.gather(*(member.__aexit__() for member in many))
-        assert {member.error for member in many} == {None}
-
-    run(scenario())  # finds tasks that are left, in asyncio's debug mode
+async def test_a_hundred_consumers_of_one_process_leave_nothing_behind(kafka_cluster: Cluster) -> None:
+    members = Members.on(kafka_cluster, create_topic(kafka_cluster, 100))
+    many = [members.member(f"m{number}", heartbeat_interval_ms=3000) for number in range(100)]
+    await asyncio.gather(*(member.consumer.start() for member in many))
+    for member in many:
+        member.starts_to_read()
+    await members.settled(dict.fromkeys(members.made, 1))
+    await asyncio.gather(*(member.__aexit__() for member in many))
+    assert {member.error for member in many} == {None}

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer
 from prometheus_client.parser import text_string_to_metric_families
 
 from integration_tests.support.clusters import own_cluster
 from integration_tests.support.commands import COMMAND
+from integration_tests.support.records import commit, produce
 from integration_tests.support.screens import Screen, picture, run_on_terminal
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
@@ -61,16 +62,7 @@ FAR_BEHIND: Final = 1000
 
 
 class Night:
-    """A cluster that wants a user and a password, and who is on call.
-
-    Attributes:
-        cluster: The cluster.
-        folder: Where the night's files are.
-        lead: The broker that coordinates all groups.
-        other: One that lives, too.
-        dead: The one that will die.
-        begun: When it all began, in milliseconds since 1970.
-    """
+    """A cluster that wants a user and a password, and who is on call."""
 
     def __init__(self, cluster: Cluster, folder: Path, screens: Path | None) -> None:
         self.cluster = cluster
@@ -177,20 +169,6 @@ def problems(found: Mapping[str, Any], worst: str = "note") -> list[str]:
     return [one["kind"] for one in found["problems"] if one["severity"] != worst]
 
 
-def produce(cluster: Cluster, counts: Mapping[tuple[str, int], int], value: bytes = b"x") -> None:
-    producer: Any = Producer({**cluster.access.librdkafka(), "message.max.bytes": BATCH + 1000})
-    for (topic, partition), count in counts.items():
-        for _ in range(count):
-            producer.produce(topic, value, partition=partition)
-    assert producer.flush(PATIENCE) == 0
-
-
-def commit(cluster: Cluster, group_id: str, topic: str, offset: int) -> None:
-    consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    consumer.close()
-
-
 def placed(night: Night) -> dict[str, dict[int, list[int]]]:
     """Where the topics' replicas are, the preferred leaders first."""
     lead, other, dead = night.lead, night.other, night.dead
@@ -240,8 +218,8 @@ def test_each_question_of_a_bad_night_is_answered_with_what_happened(night: Nigh
             made.wait_stable()
             return made
 
-        produce(cluster, {("invoices", 0): BATCHES}, os.urandom(BATCH))
-        produce(cluster, {("orders", 0): FAR_BEHIND})
+        produce(cluster, "invoices", {0: BATCHES}, os.urandom(BATCH))
+        produce(cluster, "orders", {0: FAR_BEHIND})
         commit(cluster, "reports", "orders", FAR_BEHIND)
         billing = group("orders", "billing", 3, assignors=[RangeAssignor], settings=BILLING)
         mail = group("letters", "mail", 1, client="confluent-kafka", assignors=["range"], settings=PATIENT)

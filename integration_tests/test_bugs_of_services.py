@@ -14,7 +14,7 @@ from kafka import TopicPartition
 from integration_tests.support import services
 from integration_tests.support.says import SAYS, says
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors.testing import GroupNotStableError, Load
+from kafka_assignors.testing import GroupNotStableError
 from kafka_assignors.testing._topics import admin_client
 from kafka_assignors.testing.events import (
     Assigned,
@@ -32,7 +32,8 @@ from kafka_assignors.testing.events import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kafka_assignors.testing import Cluster, ConsumerGroup, Seat, Timeline
+    from integration_tests.support.scene import Scene
+    from kafka_assignors.testing import ConsumerGroup, Seat, Timeline
 
     MakeGroup = Callable[..., ConsumerGroup]
     Service = Callable[[Seat], Any]
@@ -84,15 +85,13 @@ def message(assertion: Callable[..., None], *arguments: Any) -> str:
 
 def crashed(
     service: Service,
-    kafka: Cluster,
-    topic: str,
-    consumer_group: MakeGroup,
+    scene: Scene,
     *,
     when: Callable[[Timeline], bool] = is_amid_a_batch,
 ) -> tuple[Timeline, Mapping[TopicPartition, int]]:
     """What came of a member that crashed at such a moment, and of another in its place."""
-    group = consumer_group(topic, client=service, members=1, settings=QUICK)
-    with Load(kafka, topic, rate=200) as load:
+    group = scene.group(client=service, members=1, settings=QUICK)
+    with scene.load(200) as load:
         group.wait_for(lambda: when(group.timeline), what="the moment to crash")
         group.members["m1"].crash()
         produced = load.stop()
@@ -101,12 +100,8 @@ def crashed(
     return group.timeline, produced
 
 
-def test_what_is_committed_before_it_is_processed_is_lost(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    timeline, produced = crashed(
-        services.commits_first, kafka_cluster, topic, consumer_group, when=has_committed_ahead
-    )
+def test_what_is_committed_before_it_is_processed_is_lost(scene: Scene) -> None:
+    timeline, produced = crashed(services.commits_first, scene, when=has_committed_ahead)
     said = message(timeline.assert_all_consumed, produced)
     assert re.match(
         r"\d+ of \d+ records were not processed \(what counts is what applications say\):\n", said
@@ -119,10 +114,10 @@ def test_what_is_committed_before_it_is_processed_is_lost(
 
 
 def test_a_wait_for_records_that_are_lost_ends_when_nobody_is_at_work_and_says_who_committed_them(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+    scene: Scene,
 ) -> None:
-    group = consumer_group(topic, client=services.commits_first, members=1, settings=QUICK)
-    with Load(kafka_cluster, topic, rate=200) as load:
+    group = scene.group(client=services.commits_first, members=1, settings=QUICK)
+    with scene.load(200) as load:
         group.wait_for(lambda: has_committed_ahead(group.timeline), what="the moment to crash")
         group.members["m1"].crash()
         load.stop()
@@ -136,41 +131,29 @@ def test_a_wait_for_records_that_are_lost_ends_when_nobody_is_at_work_and_says_w
     )
 
 
-def test_what_is_committed_when_it_is_processed_is_not_lost(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    timeline, produced = crashed(services.commits_last, kafka_cluster, topic, consumer_group)
+def test_what_is_committed_when_it_is_processed_is_not_lost(scene: Scene) -> None:
+    timeline, produced = crashed(services.commits_last, scene)
     timeline.assert_all_consumed(produced)
 
 
-def test_what_the_client_commits_by_its_timer_is_lost(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    timeline, produced = crashed(
-        services.commits_by_timer, kafka_cluster, topic, consumer_group, when=has_committed_ahead
-    )
+def test_what_the_client_commits_by_its_timer_is_lost(scene: Scene) -> None:
+    timeline, produced = crashed(services.commits_by_timer, scene, when=has_committed_ahead)
     said = message(timeline.assert_all_consumed, produced)
     assert says("commits_by_timer", said)
 
 
-def test_what_is_committed_behind_each_batch_is_not_lost(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    timeline, produced = crashed(services.commits_by_itself, kafka_cluster, topic, consumer_group)
+def test_what_is_committed_behind_each_batch_is_not_lost(scene: Scene) -> None:
+    timeline, produced = crashed(services.commits_by_itself, scene)
     timeline.assert_all_consumed(produced)
 
 
-def began_late(
-    service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup
-) -> tuple[Timeline, Mapping[TopicPartition, int]]:
+def began_late(service: Service, scene: Scene) -> tuple[Timeline, Mapping[TopicPartition, int]]:
     """What came of a group whose topic had records before its first member came."""
-    group = consumer_group(topic, client=service)
-    with Load(kafka, topic, rate=50) as load:
-        group.wait_for(lambda: sum(load.produced.values()) > 50, what="records")
-        before = load.stop()
+    group = scene.group(client=service)
+    before = scene.records(group, 50).produced
     group.join("m1")
     group.wait_stable()
-    with Load(kafka, topic, rate=50) as more:
+    with scene.load(50) as more:
         group.wait_for(lambda: len(group.timeline.handled) == len(before), what="records of each partition")
         after = more.stop()
     produced = {one: before[one] + after[one] for one in before}
@@ -178,100 +161,85 @@ def began_late(
     return group.timeline, produced
 
 
-def test_what_was_there_before_a_consumer_that_begins_at_the_end_is_lost(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    timeline, produced = began_late(services.begins_at_the_end, kafka_cluster, topic, consumer_group)
+def test_what_was_there_before_a_consumer_that_begins_at_the_end_is_lost(scene: Scene) -> None:
+    timeline, produced = began_late(services.begins_at_the_end, scene)
     said = message(timeline.assert_all_consumed, produced)
     assert says("begins_at_the_end", said)
 
 
-def test_what_was_there_before_a_consumer_that_begins_at_the_start_is_not(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    timeline, produced = began_late(services.commits_last, kafka_cluster, topic, consumer_group)
+def test_what_was_there_before_a_consumer_that_begins_at_the_start_is_not(scene: Scene) -> None:
+    timeline, produced = began_late(services.commits_last, scene)
     timeline.assert_all_consumed(produced)
 
 
-def put_poison(kafka: Cluster, topic: str) -> int:
+def put_poison(scene: Scene) -> int:
     """Append a record that no service can read, to partition 0; its offset."""
-    producer = confluent_kafka.Producer(kafka.access.librdkafka())
+    producer = confluent_kafka.Producer(scene.cluster.access.librdkafka())
     offsets: list[Any] = []
     producer.produce(
-        topic, services.POISON, partition=0, on_delivery=lambda _, record: offsets.append(record.offset())
+        scene.topic,
+        services.POISON,
+        partition=0,
+        on_delivery=lambda _, record: offsets.append(record.offset()),
     )
     assert producer.flush(60) == 0
     return int(offsets[0])
 
 
-def ended_by_poison(kafka: Cluster, topic: str, consumer_group: MakeGroup, members: int) -> tuple[str, int]:
+def ended_by_poison(scene: Scene, members: int) -> tuple[str, int]:
     """What is said when a group waits for a record that its members cannot read; and the record's offset."""
-    group = consumer_group(topic, client=services.trusts_each_record, members=members, settings=QUICK)
-    some_records(group, kafka, topic)
-    offset = put_poison(kafka, topic)
+    group = scene.group(client=services.trusts_each_record, members=members, settings=QUICK)
+    some_records(group, scene)
+    offset = put_poison(scene)
     with pytest.raises(GroupNotStableError) as caught:
-        group.wait_for(lambda: ends(group.timeline.handled)[TopicPartition(topic, 0)] > offset)
+        group.wait_for(lambda: ends(group.timeline.handled)[TopicPartition(scene.topic, 0)] > offset)
     said = str(caught.value)
     assert said.count("first exception:") == members
     return said, offset
 
 
-def test_a_record_that_ends_one_member_after_the_other_is_named_with_all_of_them(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    said, offset = ended_by_poison(kafka_cluster, topic, consumer_group, 3)
+def test_a_record_that_ends_one_member_after_the_other_is_named_with_all_of_them(scene: Scene) -> None:
+    said, offset = ended_by_poison(scene, 3)
     assert says("trusts_each_record", said)
     # What one of them left undone and another processed is no poison, and is not named.
-    assert re.findall(r"(\S+) offset (\d+) ended m", said) == [(f"{topic}-0", f"{offset}")]
+    assert re.findall(r"(\S+) offset (\d+) ended m", said) == [(f"{scene.topic}-0", f"{offset}")]
     assert said.count("ValueError: invalid literal for int() with base 10: b'not a number'") >= 3
 
 
-def test_a_record_that_ends_the_only_member_is_named(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    said, offset = ended_by_poison(kafka_cluster, topic, consumer_group, 1)
+def test_a_record_that_ends_the_only_member_is_named(scene: Scene) -> None:
+    said, offset = ended_by_poison(scene, 1)
     assert (
-        f"m1 ended by itself; the first that it had polled and not processed: {topic}-0 offset {offset}"
+        f"m1 ended by itself; the first that it had polled and not processed: {scene.topic}-0 offset {offset}"
         in said
     )
 
 
-def test_a_record_that_is_put_aside_ends_nobody(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, client=services.puts_aside_what_it_cannot_read, members=1)
-    put_poison(kafka_cluster, topic)
-    some_records(group, kafka_cluster, topic)
-    assert [one.value for one in group.timeline.of(Noted)] == [[topic, 0, 0]]
+def test_a_record_that_is_put_aside_ends_nobody(scene: Scene) -> None:
+    group = scene.group(client=services.puts_aside_what_it_cannot_read, members=1)
+    put_poison(scene)
+    some_records(group, scene)
+    assert [one.value for one in group.timeline.of(Noted)] == [[scene.topic, 0, 0]]
 
 
-def some_records(group: ConsumerGroup, kafka: Cluster, topic: str) -> None:
+def some_records(group: ConsumerGroup, scene: Scene) -> None:
     """Produce some, and wait until they are processed."""
-    with Load(kafka, topic, rate=50) as load:
-        group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
-        load.stop()
+    load = scene.records(group, 20)
     group.wait_consumed(load)
 
 
-def test_a_wait_for_records_says_what_it_counts(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, members=1)
+def test_a_wait_for_records_says_what_it_counts(scene: Scene) -> None:
+    group = scene.group(members=1)
     group.members["m1"].pause_polling()
-    with Load(kafka_cluster, topic, rate=50) as load:
-        group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
-        load.stop()
+    load = scene.records(group, 20)
     with pytest.raises(GroupNotStableError) as caught:
         group.wait_consumed(load, timeout=1)
     assert "waiting for all records to be consumed (what counts is what polls returned):" in str(caught.value)
 
 
-def handed_over(
-    service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup
-) -> tuple[ConsumerGroup, Mapping[TopicPartition, int]]:
+def handed_over(service: Service, scene: Scene) -> tuple[ConsumerGroup, Mapping[TopicPartition, int]]:
     """A service of one member that had processed all when a second one came, and how much there was."""
-    group = consumer_group(topic, client=service, members=1)
-    with Load(kafka, topic, rate=50) as load:
+    group = scene.group(client=service, members=1)
+    with scene.load(50) as load:
         group.wait_for(lambda: len(group.timeline.of(Processed)) > 20, what="records to be processed")
         produced = load.stop()
     group.wait_consumed(load)
@@ -280,63 +248,51 @@ def handed_over(
     return group, produced
 
 
-def test_a_cache_that_is_kept_beyond_its_partition_is_named(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group, _ = handed_over(services.keeps_its_cache, kafka_cluster, topic, consumer_group)
+def test_a_cache_that_is_kept_beyond_its_partition_is_named(scene: Scene) -> None:
+    group, _ = handed_over(services.keeps_its_cache, scene)
     said = message(group.timeline.assert_released_on_revoke)
     assert said.startswith("members held on to what they had for partitions that were taken from them:\n")
     assert len(re.findall(SAYS["keeps_its_cache"], said)) >= 3
 
 
-def test_a_cache_that_goes_with_its_partition_is_not(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group, _ = handed_over(services.forgets_its_cache, kafka_cluster, topic, consumer_group)
+def test_a_cache_that_goes_with_its_partition_is_not(scene: Scene) -> None:
+    group, _ = handed_over(services.forgets_its_cache, scene)
     group.timeline.assert_released_on_revoke()
 
 
-def again(service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup) -> Timeline:
+def again(service: Service, scene: Scene) -> Timeline:
     """What came of it when the second member has read all that it reads."""
-    group, before = handed_over(service, kafka, topic, consumer_group)
+    group, before = handed_over(service, scene)
     # Behind these, wherever it began, the newcomer has read all that was there.
-    with Load(kafka, topic, rate=50) as more:
-        group.wait_for(lambda: sum(more.produced.values()) > 20, what="more records")
-        after = more.stop()
+    after = scene.records(group, 20).produced
     total = {one: before[one] + after[one] for one in before}
     group.wait_for(lambda: ends(group.timeline.handled) == total, what="the end of the log")
     return group.timeline
 
 
-def test_who_hands_over_without_a_commit_is_named(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    timeline = again(services.hands_over_uncommitted, kafka_cluster, topic, consumer_group)
+def test_who_hands_over_without_a_commit_is_named(scene: Scene) -> None:
+    timeline = again(services.hands_over_uncommitted, scene)
     said = message(timeline.assert_no_duplicates)
     assert re.match(r"\d+ records were processed more than once", said)
     assert says("hands_over_uncommitted", said)
 
 
-def test_a_commit_in_a_listener_that_the_client_cannot_do_is_told(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    timeline = again(services.commits_where_it_cannot, kafka_cluster, topic, consumer_group)
+def test_a_commit_in_a_listener_that_the_client_cannot_do_is_told(scene: Scene) -> None:
+    timeline = again(services.commits_where_it_cannot, scene)
     said = message(timeline.assert_no_duplicates)
     assert says("commits_where_it_cannot", said)
     assert {one.member for one in timeline.of(CommitFailed)} >= {"m1"}
 
 
-def test_a_commit_in_a_listener_that_can_do_it_leaves_nothing_to_come_again(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    again(services.commits_at_hand_over, kafka_cluster, topic, consumer_group).assert_no_duplicates()
+def test_a_commit_in_a_listener_that_can_do_it_leaves_nothing_to_come_again(scene: Scene) -> None:
+    again(services.commits_at_hand_over, scene).assert_no_duplicates()
 
 
 # Members ----------------------------------------------------------------------------------------------
 
 
-def test_a_listener_that_raises_is_named(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, client=services.loads_what_is_not_there, members=1)
+def test_a_listener_that_raises_is_named(scene: Scene) -> None:
+    group = scene.group(client=services.loads_what_is_not_there, members=1)
     # aiokafka logs what the listener raised, and goes on.
     group.wait_stable()
     said = message(group.timeline.assert_no_errors)
@@ -354,9 +310,9 @@ def test_a_listener_that_raises_is_named(topic: str, consumer_group: MakeGroup) 
     ],
 )
 def test_partitions_whose_listener_raises_belong_to_who_gets_them_next_alone(
-    service: Service, assignor: Any, topic: str, consumer_group: MakeGroup
+    service: Service, assignor: Any, scene: Scene
 ) -> None:
-    group = consumer_group(topic, [assignor], client=service, members=1)
+    group = scene.group([assignor], client=service, members=1)
     group.wait_stable()
     group.join("m2")
     group.wait_stable(expect={"m1": 3, "m2": 3})
@@ -365,14 +321,14 @@ def test_partitions_whose_listener_raises_belong_to_who_gets_them_next_alone(
     timeline.assert_never_owned_twice("callback")
 
 
-def test_a_listener_that_returns_is_not(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, client=services.loads_what_is_there, members=1)
+def test_a_listener_that_returns_is_not(scene: Scene) -> None:
+    group = scene.group(client=services.loads_what_is_there, members=1)
     group.wait_stable()
     group.timeline.assert_no_errors()
 
 
-def test_who_ends_with_its_listener_is_shown_with_the_cause(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, client=services.ends_with_its_listener)
+def test_who_ends_with_its_listener_is_shown_with_the_cause(scene: Scene) -> None:
+    group = scene.group(client=services.ends_with_its_listener)
     group.join("m1")
     with pytest.raises(GroupNotStableError) as caught:
         group.wait_for(lambda: False, what="m1 to end")
@@ -383,8 +339,8 @@ def test_who_ends_with_its_listener_is_shown_with_the_cause(topic: str, consumer
     assert said.endswith("KafkaError: User rebalance callback throws an error")
 
 
-def test_who_keeps_a_group_rebalancing_is_named(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, client=services.commits_last, members=1)
+def test_who_keeps_a_group_rebalancing_is_named(scene: Scene) -> None:
+    group = scene.group(client=services.commits_last, members=1)
     first = group.wait_stable()
     group.join("stormy", client=services.makes_a_consumer_for_each_batch)
     group.wait_for(
@@ -394,23 +350,21 @@ def test_who_keeps_a_group_rebalancing_is_named(topic: str, consumer_group: Make
     assert says("makes_a_consumer_for_each_batch", said)
 
 
-def test_who_keeps_its_consumer_keeps_a_group_as_it_is(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, client=services.commits_last, members=2)
+def test_who_keeps_its_consumer_keeps_a_group_as_it_is(scene: Scene) -> None:
+    group = scene.group(client=services.commits_last, members=2)
     stable = group.wait_stable()
 
     def batches(member: str) -> int:
         return len(group.timeline.of(Committed, member=member))
 
-    with Load(kafka_cluster, topic, rate=50) as load:
+    with scene.load(50) as load:
         group.wait_for(lambda: all(batches(member) > 2 for member in group.members), what="batches of each")
         load.stop()
     group.timeline.assert_no_rebalance(after=stable.generation)
 
 
-def test_two_members_of_one_instance_id_are_named(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, client=services.has_its_instance_id_from_a_file, members=1)
+def test_two_members_of_one_instance_id_are_named(scene: Scene) -> None:
+    group = scene.group(client=services.has_its_instance_id_from_a_file, members=1)
     group.wait_stable()
     group.join("m2")
     with pytest.raises(GroupNotStableError) as caught:
@@ -418,8 +372,8 @@ def test_two_members_of_one_instance_id_are_named(topic: str, consumer_group: Ma
     assert says("has_its_instance_id_from_a_file", str(caught.value))
 
 
-def test_members_of_an_instance_id_each_share_the_partitions(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, client=services.has_an_instance_id_of_its_own, members=2)
+def test_members_of_an_instance_id_each_share_the_partitions(scene: Scene) -> None:
+    group = scene.group(client=services.has_an_instance_id_of_its_own, members=2)
     assert sorted(map(len, group.wait_stable().assignments.values())) == [3, 3]
 
 
@@ -428,25 +382,21 @@ def test_members_of_an_instance_id_each_share_the_partitions(topic: str, consume
 ALLOWED_MS = 1000 * services.LONG - 500
 
 
-def test_who_works_for_longer_than_it_may_is_named_with_the_setting(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
+def test_who_works_for_longer_than_it_may_is_named_with_the_setting(scene: Scene) -> None:
     settings = {"max_poll_interval_ms": 2000}
-    group = consumer_group(topic, client=services.works_too_long, members=2, settings=settings)
-    with Load(kafka_cluster, topic, rate=50):
+    group = scene.group(client=services.works_too_long, members=2, settings=settings)
+    with scene.load(50):
         group.wait_for(lambda: group.timeline.of(PolledLate, member="m1"), what="m1 to poll late")
     # Others get its partitions when the 2 s are over, so the pause may be shorter than its work.
     said = message(partial(group.timeline.assert_paused_at_most, 1500, by="records"))
     assert says("works_too_long", said)
 
 
-def test_who_polls_while_it_works_stays_in_its_group(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
+def test_who_polls_while_it_works_stays_in_its_group(scene: Scene) -> None:
     settings = {"max_poll_interval_ms": 2000}
-    group = consumer_group(topic, client=services.polls_while_it_works, members=2, settings=settings)
+    group = scene.group(client=services.polls_while_it_works, members=2, settings=settings)
     stable = group.wait_stable()
-    with Load(kafka_cluster, topic, rate=50) as load:
+    with scene.load(50) as load:
         group.wait_for(lambda: group.timeline.of(Processed, member="m1"), what="the end of m1's long work")
         load.stop()
     group.wait_consumed(load)
@@ -454,13 +404,11 @@ def test_who_polls_while_it_works_stays_in_its_group(
     group.timeline.assert_no_rebalance(after=stable.generation)
 
 
-def test_a_frozen_member_is_named_with_its_session_timeout(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, ["range"], members=2, settings=QUICK)
+def test_a_frozen_member_is_named_with_its_session_timeout(scene: Scene) -> None:
+    group = scene.group(["range"], members=2, settings=QUICK)
     before = group.wait_stable()
     began = time.monotonic()
-    with Load(kafka_cluster, topic, rate=50) as load:
+    with scene.load(50) as load:
         group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
         group.members["m1"].freeze()
         group.wait_stable(members=[group.members["m2"]])
@@ -474,12 +422,10 @@ def test_a_frozen_member_is_named_with_its_session_timeout(
     )
 
 
-def joined_under_load(
-    service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup
-) -> ConsumerGroup:
+def joined_under_load(service: Service, scene: Scene) -> ConsumerGroup:
     """A group of one that another has joined while records came."""
-    group = consumer_group(topic, client=service, members=1)
-    with Load(kafka, topic, rate=50) as load:
+    group = scene.group(client=service, members=1)
+    with scene.load(50) as load:
         group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
         group.join("m2")
         group.wait_stable()
@@ -488,34 +434,28 @@ def joined_under_load(
     return group
 
 
-def test_a_listener_that_takes_long_is_named(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = joined_under_load(services.listens_too_long, kafka_cluster, topic, consumer_group)
+def test_a_listener_that_takes_long_is_named(scene: Scene) -> None:
+    group = joined_under_load(services.listens_too_long, scene)
     said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS, by="records"))
     assert says("listens_too_long", said)
 
 
-def test_a_listener_that_leaves_it_to_a_thread_stops_nobody(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = joined_under_load(services.tidies_up_behind, kafka_cluster, topic, consumer_group)
+def test_a_listener_that_leaves_it_to_a_thread_stops_nobody(scene: Scene) -> None:
+    group = joined_under_load(services.tidies_up_behind, scene)
     group.timeline.assert_paused_at_most(ALLOWED_MS, by="records")
 
 
-def test_a_leader_that_plans_for_long_is_named(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [services.SlowAssignor], members=1)
+def test_a_leader_that_plans_for_long_is_named(scene: Scene) -> None:
+    group = scene.group([services.SlowAssignor], members=1)
     group.join("m2")
     group.wait_stable()
     said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS))
     assert re.search(r" m\d planned generation \d+ for 5\.\d s, as its leader", said)
 
 
-def test_a_wait_in_vain_says_what_took_the_time(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, client=services.works_too_long, members=1)
-    with Load(kafka_cluster, topic, rate=50):
+def test_a_wait_in_vain_says_what_took_the_time(scene: Scene) -> None:
+    group = scene.group(client=services.works_too_long, members=1)
+    with scene.load(50):
         group.wait_for(lambda: group.timeline.of(Consumed, member="m1"), what="records")
         group.join("m2")
         with pytest.raises(GroupNotStableError) as caught:
@@ -540,10 +480,10 @@ def test_a_wait_in_vain_says_what_took_the_time(
     ids=["kafka-python", "librdkafka", "aiokafka", "our aiokafka"],
 )
 def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
-    service: Service, kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+    service: Service, scene: Scene
 ) -> None:
-    group = consumer_group(topic, client=service, members=1, settings=QUICK)
-    with Load(kafka_cluster, topic, rate=200) as load:
+    group = scene.group(client=service, members=1, settings=QUICK)
+    with scene.load(200) as load:
         group.wait_for(lambda: is_amid_a_batch(group.timeline), what="m1 amid a batch")
         group.members["m1"].freeze()
         # Not always the first: a client whose metadata came late joins twice.
@@ -574,11 +514,11 @@ def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
     ids=["aiokafka", "our aiokafka"],
 )
 def test_a_commit_of_an_old_generation_is_an_event_with_the_brokers_error(
-    service: Service, kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+    service: Service, scene: Scene
 ) -> None:
-    group = consumer_group(topic, client=service)
+    group = scene.group(client=service)
     m1 = group.join("m1", instance_id="one")
-    with Load(kafka_cluster, topic, rate=200) as load:
+    with scene.load(200) as load:
         group.wait_for(lambda: is_amid_a_batch(group.timeline), what="m1 amid a batch")
         m1.freeze()
         before = group.timeline.of(Assigned, member="m1")[-1]
@@ -600,28 +540,20 @@ def test_a_commit_of_an_old_generation_is_an_event_with_the_brokers_error(
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka", "aiokafka", "java"])
-def test_the_commits_of_each_client_are_those_that_the_coordinator_has(
-    client: str, kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, ["range"], client=client, members=2)
-    with Load(kafka_cluster, topic, rate=200) as load:
-        group.wait_for(lambda: sum(load.produced.values()) > 50, what="records")
-        produced = load.stop()
+def test_the_commits_of_each_client_are_those_that_the_coordinator_has(client: str, scene: Scene) -> None:
+    group = scene.group(["range"], client=client, members=2)
+    load = scene.records(group, 50, rate=200)
     group.wait_consumed(load)
     for member in group.members.values():
         member.commit()
-    assert committed(group.timeline) == produced == committed_of(group)
+    assert committed(group.timeline) == load.produced == committed_of(group)
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka", "aiokafka"])
-def test_commits_by_a_client_s_timer_are_seen(
-    client: str, kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
+def test_commits_by_a_client_s_timer_are_seen(client: str, scene: Scene) -> None:
     timer = {"auto_commit_interval_ms": 200}
-    group = consumer_group(topic, ["range"], client=client, members=1, settings=timer, commit="auto")
-    with Load(kafka_cluster, topic, rate=200) as load:
-        group.wait_for(lambda: sum(load.produced.values()) > 50, what="records")
-        produced = load.stop()
+    group = scene.group(["range"], client=client, members=1, settings=timer, commit="auto")
+    produced = scene.records(group, 50, rate=200).produced
 
     group.wait_for(lambda: committed(group.timeline) == produced, what="the timer's commits")
     assert committed_of(group) == produced

@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,9 +15,8 @@ from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 
-from integration_tests.support.driven_consumer import SECONDS, Hesitant, bring_in, driven_group, settle
 from integration_tests.support.patience import QUICK, QUICK_POLLS
-from integration_tests.support.waiting import wait_for
+from integration_tests.support.scene import Scene
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._timelines.events import Closed, CommitFailed, Consumed, Lost
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, Seat, grow_topic
@@ -41,11 +39,9 @@ def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_members_of_each_client_join_crash_freeze_leave_and_come_back(
-    client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, ["range"], client=client)
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+def test_members_of_each_client_join_crash_freeze_leave_and_come_back(client: str, scene: Scene) -> None:
+    group = scene.group(["range"], client=client)
+    with scene.load() as load:
         for name in "abc":
             group.join(name, settings=None if name == "c" else QUICK)
         assert sizes(group) == {"a": 2, "b": 2, "c": 2}
@@ -66,40 +62,6 @@ def test_members_of_each_client_join_crash_freeze_leave_and_come_back(
     assert timeline.overlaps("generation") == ()
     # Only while it was frozen did two applications have a partition.
     assert {overlap.members for overlap in timeline.overlaps()} <= {("a", "c")}
-
-
-def test_what_a_member_commits_while_its_group_rebalances_is_not_refused(
-    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, [CooperativeStickyAssignor], place="thread")
-    with (
-        driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive,
-        Load(kafka_cluster, topic),
-    ):
-        leader = drive("leader")
-        settle(leader)
-        group.join("other")
-
-        def shared() -> bool:
-            leader.poll(50)
-            return leader.is_at_rest and len(leader.held) == len(group.members["other"].assignment) == 3
-
-        wait_for("both to have half of the partitions", shared, SECONDS)
-        leader.assignor.gate.clear()
-        leader.assignor.asked.clear()
-        newcomer = drive("newcomer")
-        bring_in(newcomer, leader)
-        begins = threading.Thread(target=leader.begin_join)  # a leader that plans blocks its poll
-        begins.start()
-        wait_for("the leader to be asked for a plan", leader.assignor.asked.is_set, SECONDS)
-        mark = group.event_count
-        group.wait_for(
-            lambda: any(isinstance(event, Consumed) for event in group.events_since(mark)), what="records"
-        )
-        leader.assignor.gate.set()
-        begins.join()
-        settle(leader, newcomer)
-    assert group.timeline.of(CommitFailed, Lost) == ()
 
 
 def has_produced(load: Load, records: int) -> bool:
@@ -137,32 +99,30 @@ def held_up(group: ConsumerGroup, load: Load) -> tuple[float, float]:
     ],
 )
 def test_records_flow_or_not_while_a_cooperative_group_waits_for_a_member(
-    members: tuple[str, Any],
-    flows: bool,
-    topic: str,
-    consumer_group: MakeGroup,
-    kafka_cluster: Cluster,
+    members: tuple[str, Any], flows: bool, scene: Scene
 ) -> None:
     client, strategy = members
-    group = consumer_group(topic, [strategy], client=client, settings={"session_timeout_ms": 45_000})
-    with Load(kafka_cluster, topic, rate=200) as load:
+    group = scene.group([strategy], client=client, settings={"session_timeout_ms": 45_000})
+    with scene.load(200) as load:
         began, ended = held_up(group, load)
         group.members["slow"].thaw()
         group.wait_stable()
     read = [event for event in group.timeline.of(Consumed, member="a") if began < event.time < ended]
     assert bool(read) is flows
+    if strategy is CooperativeStickyAssignor:
+        assert group.timeline.of(CommitFailed, Lost) == ()
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_slow_member_of_each_client_gets_its_share_and_works_between_polls(
-    client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+    client: str, scene: Scene
 ) -> None:
-    group = consumer_group(topic, ["range"], client=client)
+    group = scene.group(["range"], client=client)
     group.join("quick")
     group.wait_stable()
     slow = group.join("slow", poll_ms=100, work_ms=700)
     assert sizes(group) == {"quick": 3, "slow": 3}
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+    with scene.load() as load:
         # A poll is reported twice at the most.
         group.wait_for(lambda: len(group.timeline.of(Consumed, member=slow.name)) >= 6, what="polls")
         load.stop()
@@ -175,10 +135,8 @@ def test_a_slow_member_of_each_client_gets_its_share_and_works_between_polls(
 @pytest.mark.parametrize(
     ("client", "strategy"), [(client, name) for client in CLIENTS for name in OF_CLIENT[client]]
 )
-def test_every_strategy_that_a_client_brings_can_be_named(
-    client: str, strategy: str, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, [strategy], client=client)
+def test_every_strategy_that_a_client_brings_can_be_named(client: str, strategy: str, scene: Scene) -> None:
+    group = scene.group([strategy], client=client)
     group.join("a")
     group.wait_stable()
     group.join("b")
@@ -199,12 +157,10 @@ def test_a_strategy_that_a_client_does_not_have_is_refused_with_those_it_has(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_static_member_of_each_client_restarts_without_a_rebalance(
-    client: str, topic: str, consumer_group: MakeGroup
-) -> None:
+def test_a_static_member_of_each_client_restarts_without_a_rebalance(client: str, scene: Scene) -> None:
     # Longer than Java takes to start on a laden machine.
     settings = {"session_timeout_ms": 120_000}
-    group = consumer_group(topic, ["range"], client=client, settings=settings, timeout=120)
+    group = scene.group(["range"], client=client, settings=settings, timeout=120)
     a, b = group.join("a", instance_id="one"), group.join("b", instance_id="two")
     before = group.wait_stable()
     restarted = [b.restart(crash=True)]
@@ -219,9 +175,9 @@ def test_a_static_member_of_each_client_restarts_without_a_rebalance(
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_member_of_each_client_that_does_not_poll_is_replaced_until_it_polls_again(
-    client: str, topic: str, consumer_group: MakeGroup
+    client: str, scene: Scene
 ) -> None:
-    group = consumer_group(topic, ["range"], client=client, settings=QUICK_POLLS)
+    group = scene.group(["range"], client=client, settings=QUICK_POLLS)
     group.join("a")
     b = group.join("b")
     group.wait_stable()
@@ -260,8 +216,8 @@ def test_a_pattern_finds_topics_and_new_partitions_with_each_client(
     assert sizes(group) == {"a": 3}
 
 
-def test_threads_start_at_once_and_neither_crash_nor_freeze(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [CooperativeStickyAssignor], place="thread")
+def test_threads_start_at_once_and_neither_crash_nor_freeze(scene: Scene) -> None:
+    group = scene.group([CooperativeStickyAssignor], place="thread")
     a, b = group.join("a"), group.join("b")
     group.wait_stable()
     for verb in (a.crash, a.freeze):
@@ -348,17 +304,17 @@ def returns_no_consumer(seat: Seat) -> str:
         asynchronous_consumer,
     ],
 )
-def test_a_function_of_the_users_is_a_member(
-    function: Any, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, ["range"], client=function, settings=QUICK, commit="auto")
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+def test_a_function_of_the_users_is_a_member(function: Any, scene: Scene) -> None:
+    group = scene.group(["range"], client=function, settings=QUICK, commit="auto")
+    with scene.load() as load:
         for name in "ab":
             group.join(name)
         assert sizes(group) == {"a": 3, "b": 3}
         group.members["b"].crash()
         assert sizes(group) == {"a": 6}
-        assert group.members["a"].state().assignment == {TopicPartition(topic, number) for number in range(6)}
+        assert group.members["a"].state().assignment == {
+            TopicPartition(scene.topic, number) for number in range(6)
+        }
         load.stop()
         group.wait_consumed(load)
         group.members["a"].leave()
@@ -368,8 +324,8 @@ def test_a_function_of_the_users_is_a_member(
 
 
 @pytest.mark.parametrize("function", [application, confluent_application])
-def test_an_applications_own_listener_is_called(function: Any, topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, ["range"], client=function)
+def test_an_applications_own_listener_is_called(function: Any, scene: Scene) -> None:
+    group = scene.group(["range"], client=function)
     member = group.join("a")
     group.wait_stable()
     group.wait_for(lambda: "assigned 6" in member.log(), what="the listener's note")
@@ -377,9 +333,9 @@ def test_an_applications_own_listener_is_called(function: Any, topic: str, consu
 
 @pytest.mark.parametrize("function", [application, asynchronous_application])
 def test_an_application_can_be_made_to_hang_and_decides_its_topics_itself(
-    function: Any, topic: str, consumer_group: MakeGroup
+    function: Any, scene: Scene
 ) -> None:
-    group = consumer_group(topic, ["range"], client=function, settings=QUICK_POLLS)
+    group = scene.group(["range"], client=function, settings=QUICK_POLLS)
     group.join("a")
     b = group.join("b")
     group.wait_stable()
@@ -391,14 +347,12 @@ def test_an_application_can_be_made_to_hang_and_decides_its_topics_itself(
         b.subscribe("other")
 
 
-def test_a_function_that_returns_early_or_no_consumer_is_told_of(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, None, client=returns_nothing_at_once)
+def test_a_function_that_returns_early_or_no_consumer_is_told_of(scene: Scene) -> None:
+    group = scene.group(None, client=returns_nothing_at_once)
     group.join("a")
     with pytest.raises(TimeoutError, match="a ended by itself"):
         group.wait_stable()
-    other = consumer_group(topic, None, client=returns_no_consumer)
+    other = scene.group(None, client=returns_no_consumer)
     other.join("b")
     with pytest.raises(TimeoutError, match="'b' is no consumer of kafka-python, confluent-kafka or aiokafka"):
         other.wait_stable()
@@ -412,10 +366,10 @@ def billing(seat):
 """
 
 
-def test_a_function_is_found_by_its_file(tmp_path: Path, topic: str, consumer_group: MakeGroup) -> None:
+def test_a_function_is_found_by_its_file(tmp_path: Path, scene: Scene) -> None:
     file = tmp_path / "users.py"
     file.write_text(USERS, encoding="utf-8")
-    group = consumer_group(topic, ["range"], client=f"{file}:billing")
+    group = scene.group(["range"], client=f"{file}:billing")
     group.join("a")
     assert sizes(group) == {"a": 6}
     with pytest.raises(ValueError, match="another process cannot import"):

@@ -50,13 +50,7 @@ LIFE: Sequence[tuple[str, str]] = (
 
 @dataclass(frozen=True)
 class Stable:
-    """A group that is stable.
-
-    Attributes:
-        epoch: Its epoch, which is that of all members.
-        assigned: By member: its partitions and the epochs in which it got them.
-        targets: By member: the partitions of its target in the coordinator's order.
-    """
+    """A group that is stable."""
 
     epoch: int
     assigned: Mapping[str, Mapping[TopicIdPartition, int]]

@@ -14,7 +14,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import CommitFailedError, IllegalStateError
 
-from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, run, until
+from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, until
 from integration_tests.support.patience import QUICK
 from kafka_assignors import (
     CooperativeStickyAssignor,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     MakeGroup = Callable[..., ConsumerGroup]
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 def revoked_in_vain(group: ConsumerGroup) -> dict[str, list[str]]:
@@ -103,10 +105,10 @@ def test_staying_partitions_are_never_revoked_as_members_come_crash_freeze_and_l
 # On the test's event loop
 
 
-def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_broker: Cluster) -> None:
+async def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_broker: Cluster) -> None:
     topic = create_topic(proxied_broker, 6)
 
-    async def scenario() -> None:
+    with Load(proxied_broker, topic, rate=200):
         members = Members.on(proxied_broker, topic, proxied=True)
         a = members.member("a", commits=True)
         slow = members.member("slow", rebalance_timeout_ms=35_000)
@@ -139,57 +141,48 @@ def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_broker:
         assert a.kinds("lost") == slow.kinds("lost") == []
         assert [len(one) for one in a.kinds("revoked")] == [3, 1]
 
-    with Load(proxied_broker, topic, rate=200):
-        run(scenario())
-
 
 @pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
-def test_consumers_stop_at_once_while_others_are_slow_to_join(
+async def test_consumers_stop_at_once_while_others_are_slow_to_join(
     listed: list[Any], proxied_broker: Cluster
 ) -> None:
     topic = create_topic(proxied_broker, 6)
+    members = Members.on(proxied_broker, topic, proxied=True)
 
-    async def scenario() -> None:
-        members = Members.on(proxied_broker, topic, proxied=True)
+    def made(name: str) -> Member:
+        return members.member(name, partition_assignment_strategy=listed, rebalance_timeout_ms=60_000)
 
-        def made(name: str) -> Member:
-            return members.member(name, partition_assignment_strategy=listed, rebalance_timeout_ms=60_000)
-
-        a, slow, late = made("a"), made("slow"), made("late")
-        async with reading(a, slow):
-            await members.settled({"a": 3, "slow": 3})
-            cut = proxied_broker.network.half_open(client="slow")
-            starting = asyncio.create_task(late.consumer.start())
-            await until(lambda: a.joining and late.joining, "both to join")
-            starting.cancel()
-            for member in (a, late):
-                await asyncio.wait_for(member.__aexit__(), 20)
-            cut.heal()
-            # They have left: nobody waits for their sessions to end, of 30 s.
-            await asyncio.wait_for(members.settled({"slow": 6}), 20)
-
-    run(scenario())
+    a, slow, late = made("a"), made("slow"), made("late")
+    async with reading(a, slow):
+        await members.settled({"a": 3, "slow": 3})
+        cut = proxied_broker.network.half_open(client="slow")
+        starting = asyncio.create_task(late.consumer.start())
+        await until(lambda: a.joining and late.joining, "both to join")
+        starting.cancel()
+        for member in (a, late):
+            await asyncio.wait_for(member.__aexit__(), 20)
+        cut.heal()
+        # They have left: nobody waits for their sessions to end, of 30 s.
+        await asyncio.wait_for(members.settled({"slow": 6}), 20)
 
 
-def test_a_consumer_that_is_cancelled_while_it_starts_leaves_nothing_behind(proxied_broker: Cluster) -> None:
+async def test_a_consumer_that_is_cancelled_while_it_starts_leaves_nothing_behind(
+    proxied_broker: Cluster,
+) -> None:
     topic = create_topic(proxied_broker, 2)
-
-    async def scenario() -> None:
-        members = Members.on(proxied_broker, topic, proxied=True)
-        a, late = members.member("a"), members.member("late")
-        async with reading(a):
-            await members.settled({"a": 2})
-            cut = proxied_broker.network.half_open(client="a")
-            entering = asyncio.create_task(late.consumer.__aenter__())
-            await until(lambda: late.joining, "it to join")
-            entering.cancel()
-            await asyncio.wait([entering])
-            assert entering.cancelled()
-            assert late.consumer._closed
-            cut.heal()
-            await members.settled({"a": 2})
-
-    run(scenario())  # finds tasks that are left
+    members = Members.on(proxied_broker, topic, proxied=True)
+    a, late = members.member("a"), members.member("late")
+    async with reading(a):
+        await members.settled({"a": 2})
+        cut = proxied_broker.network.half_open(client="a")
+        entering = asyncio.create_task(late.consumer.__aenter__())
+        await until(lambda: late.joining, "it to join")
+        entering.cancel()
+        await asyncio.wait([entering])
+        assert entering.cancelled()
+        assert late.consumer._closed
+        cut.heal()
+        await members.settled({"a": 2})
 
 
 def slow_planner(gate: threading.Event) -> Any:
@@ -201,14 +194,13 @@ def slow_planner(gate: threading.Event) -> Any:
 
 
 @pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
-def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
-    leads: bool, topic: str, kafka_cluster: Cluster
+async def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
+    leads: bool, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     gate = threading.Event()
     gate.set()
 
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    with Load(kafka_cluster, topic, rate=200):
         slow = [CooperativeStickyAssignor(planner=slow_planner(gate))]
         a = members.member("a", partition_assignment_strategy=slow)
         b, c = members.member("b"), members.member("c")
@@ -239,60 +231,51 @@ def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
             assert a.generation == generation + 2
         assert a.kinds("lost") == b.kinds("lost") == []
 
-    with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
-
 
 @pytest.mark.parametrize("second", [[RangeAssignor], []], ids=["eager", "cooperative"])
-def test_a_leader_that_stops_while_it_plans_takes_nothing_from_the_others(
-    second: list[Any], topic: str, kafka_cluster: Cluster
+async def test_a_leader_that_stops_while_it_plans_takes_nothing_from_the_others(
+    second: list[Any], topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     gate = threading.Event()
     gate.set()
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-
-        def made(name: str, planner: Any = plan_exact) -> Member:
-            listed = [CooperativeStickyAssignor(planner=planner), *second]
-            return members.member(name, partition_assignment_strategy=listed)
-
-        leader, other = made("leader", slow_planner(gate)), made("other")
-        async with leader:
-            leader.starts_to_read()
-            await members.settled({"leader": 6})
-            async with reading(other):
-                await members.settled({"leader": 3, "other": 3})
-                told = len(other.told)
-                gate.clear()
-                generation = leader.generation
-                late = made("late")
-                starting = asyncio.create_task(late.consumer.start())
-                await until(lambda: leader.generation > generation, "the leader to be asked for a plan")
-                await leader.stops_to_read()
-                await leader.consumer.stop()
-                await starting
-                await late.consumer.stop()
-                await members.settled({"other": 6})
-                gate.set()
-        heard = other.told[told:]
-        if second:  # eager: it gives up all before each join, and gets something by each
-            assert all(one.partitions for one in heard)
-        else:
-            assert {one.kind for one in heard} == {"assigned"}
-
     with Load(kafka_cluster, topic):
         try:
-            run(scenario())
+
+            def made(name: str, planner: Any = plan_exact) -> Member:
+                listed = [CooperativeStickyAssignor(planner=planner), *second]
+                return members.member(name, partition_assignment_strategy=listed)
+
+            leader, other = made("leader", slow_planner(gate)), made("other")
+            async with leader:
+                leader.starts_to_read()
+                await members.settled({"leader": 6})
+                async with reading(other):
+                    await members.settled({"leader": 3, "other": 3})
+                    told = len(other.told)
+                    gate.clear()
+                    generation = leader.generation
+                    late = made("late")
+                    starting = asyncio.create_task(late.consumer.start())
+                    await until(lambda: leader.generation > generation, "the leader to be asked for a plan")
+                    await leader.stops_to_read()
+                    await leader.consumer.stop()
+                    await starting
+                    await late.consumer.stop()
+                    await members.settled({"other": 6})
+                    gate.set()
+            heard = other.told[told:]
+            if second:  # eager: it gives up all before each join, and gets something by each
+                assert all(one.partitions for one in heard)
+            else:
+                assert {one.kind for one in heard} == {"assigned"}
         finally:
             gate.set()
 
 
-def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_listener_is_done(
-    topic: str, kafka_cluster: Cluster
+async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_listener_is_done(
+    topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    with Load(kafka_cluster, topic, rate=200):
         a, b = members.member("a"), members.member("b")
         committed: list[int] = []
         seen: list[int] = []
@@ -322,31 +305,21 @@ def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_li
         for number in b.read.keys() & a.read.keys():
             assert b.read[number][0] > a.read[number][-1]
 
+
+async def test_the_second_round_begins_soon_though_a_listener_takes_its_time(members: Members) -> None:
+    a = members.member("a")
+    b = members.member("b", heartbeat_interval_ms=60_000, session_timeout_ms=120_000)
+    a.hooks["revoked"] = partial(asyncio.sleep, 1.5)
+    async with reading(a):
+        await members.settled({"a": 6})
+        async with reading(b):
+            await asyncio.wait_for(members.settled({"a": 3, "b": 3}), 20)
+
+
+async def test_nothing_of_a_staying_partition_comes_twice_and_pauses_and_seeks_stay(
+    topic: str, kafka_cluster: Cluster, members: Members
+) -> None:
     with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
-
-
-def test_the_second_round_begins_soon_though_a_listener_takes_its_time(
-    topic: str, kafka_cluster: Cluster
-) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a = members.member("a")
-        b = members.member("b", heartbeat_interval_ms=60_000, session_timeout_ms=120_000)
-        a.hooks["revoked"] = partial(asyncio.sleep, 1.5)
-        async with reading(a):
-            await members.settled({"a": 6})
-            async with reading(b):
-                await asyncio.wait_for(members.settled({"a": 3, "b": 3}), 20)
-
-    run(scenario())
-
-
-def test_nothing_of_a_staying_partition_comes_twice_and_pauses_and_seeks_stay(
-    topic: str, kafka_cluster: Cluster
-) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
         a, b = members.member("a"), members.member("b")
         async with reading(a):
             await members.settled({"a": 6})
@@ -381,134 +354,110 @@ def test_nothing_of_a_staying_partition_comes_twice_and_pauses_and_seeks_stay(
                     first = positions[number]
                     assert offsets[before[number] :] == [first + one for one in expected]
 
-    with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
 
-
-def test_a_batch_of_which_a_partition_has_gone_is_committed_but_for_that(
-    topic: str, kafka_cluster: Cluster
+async def test_a_batch_of_which_a_partition_has_gone_is_committed_but_for_that(
+    topic: str, members: Members
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a, b = members.member("a"), members.member("b")
-        async with reading(a):
-            await members.settled({"a": 6})
-            async with b:
-                b.starts_to_read()
-                await members.settled({"a": 3, "b": 3})
-                generation = a.generation
-                offsets = {partition(topic, number): 7 for number in range(6)}
-                with pytest.raises(
-                    CommitFailedError, match="revoked meanwhile, so not committed: "
-                ) as caught:
-                    await a.consumer.commit(offsets)
-                assert str(caught.value).count(topic) == 3
-                for number in range(6):
-                    committed = await a.consumer.committed(partition(topic, number))
-                    assert committed == (7 if number in a.has else None)
-                assert a.generation == generation
-                with pytest.raises(IllegalStateError, match="is not assigned"):
-                    await a.consumer.commit({partition(topic, 17): 1})
-
-    run(scenario())
+    a, b = members.member("a"), members.member("b")
+    async with reading(a):
+        await members.settled({"a": 6})
+        async with b:
+            b.starts_to_read()
+            await members.settled({"a": 3, "b": 3})
+            generation = a.generation
+            offsets = {partition(topic, number): 7 for number in range(6)}
+            with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: ") as caught:
+                await a.consumer.commit(offsets)
+            assert str(caught.value).count(topic) == 3
+            for number in range(6):
+                committed = await a.consumer.committed(partition(topic, number))
+                assert committed == (7 if number in a.has else None)
+            assert a.generation == generation
+            with pytest.raises(IllegalStateError, match="is not assigned"):
+                await a.consumer.commit({partition(topic, 17): 1})
 
 
 @pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
-def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
-    listed: list[Any], topic: str, kafka_cluster: Cluster
+async def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
+    listed: list[Any], topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     doomed = create_topic(kafka_cluster, 3)
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a, b = (
-            members.member(name, partition_assignment_strategy=listed, enable_auto_commit=True)
-            for name in "ab"
-        )
-        a.consumer.subscribe([topic, doomed], listener=a)
-        async with a:
-            a.starts_to_read()
-            await until(lambda: len(a.consumer.assignment()) == 9, "both topics")
-            for number in range(3):
-                assert await a.consumer.position(partition(doomed, number)) == 0  # so it is committed
-            await asyncio.to_thread(delete_topic, kafka_cluster, doomed)
-            async with b:
-                b.starts_to_read()
-                await members.settled({"a": 3, "b": 3})
-                assert {one.topic for one in a.consumer.assignment()} == {topic}
-                await b.stops_to_read()
-                await asyncio.wait_for(b.consumer.stop(), 10)
-            await asyncio.to_thread(create_topic, kafka_cluster, 3, name=doomed)
-            await until(lambda: len(a.consumer.assignment()) == 9, "the topic again")
-            for number in range(3):
-                assert await a.consumer.position(partition(doomed, number)) == 0
-            await a.stops_to_read()
-            await asyncio.to_thread(delete_topic, kafka_cluster, doomed)
-            await asyncio.wait_for(a.consumer.stop(), 10)
-        assert (a.error, b.error) == (None, None)
-
-    run(scenario())
+    a, b = (
+        members.member(name, partition_assignment_strategy=listed, enable_auto_commit=True) for name in "ab"
+    )
+    a.consumer.subscribe([topic, doomed], listener=a)
+    async with a:
+        a.starts_to_read()
+        await until(lambda: len(a.consumer.assignment()) == 9, "both topics")
+        for number in range(3):
+            assert await a.consumer.position(partition(doomed, number)) == 0  # so it is committed
+        await asyncio.to_thread(delete_topic, kafka_cluster, doomed)
+        async with b:
+            b.starts_to_read()
+            await members.settled({"a": 3, "b": 3})
+            assert {one.topic for one in a.consumer.assignment()} == {topic}
+            await b.stops_to_read()
+            await asyncio.wait_for(b.consumer.stop(), 10)
+        await asyncio.to_thread(create_topic, kafka_cluster, 3, name=doomed)
+        await until(lambda: len(a.consumer.assignment()) == 9, "the topic again")
+        for number in range(3):
+            assert await a.consumer.position(partition(doomed, number)) == 0
+        await a.stops_to_read()
+        await asyncio.to_thread(delete_topic, kafka_cluster, doomed)
+        await asyncio.wait_for(a.consumer.stop(), 10)
+    assert (a.error, b.error) == (None, None)
 
 
 @pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
-def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
-    listed: list[Any], topic: str, kafka_cluster: Cluster
+async def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
+    listed: list[Any], topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a, b = (members.member(name, partition_assignment_strategy=listed) for name in "ab")
-        async with a:
-            await members.settled({"a": 6})
-            partitions = [partition(topic, number) for number in range(6)]
-            waiting = {one: asyncio.create_task(a.consumer.getone(one)) for one in partitions}
-            async with b:
-                b.starts_to_read()
-                await members.settled({"a": 3, "b": 3})
-                gone = set(partitions) - a.consumer.assignment()
-                await until(lambda: all(waiting[one].done() for one in gone), "who waits to hear")
-                for one in gone:
-                    with pytest.raises(IllegalStateError, match=r"Partitions \[.* are not assigned"):
-                        waiting[one].result()
-                    with pytest.raises(IllegalStateError):
-                        await a.consumer.getone(one)
-                    assert await a.consumer.getmany(one, timeout_ms=10) == {}
-                with Load(kafka_cluster, topic, rate=200):
-                    for one in a.consumer.assignment():
-                        assert (await waiting[one]).partition == one.partition
-
-    run(scenario())
+    a, b = (members.member(name, partition_assignment_strategy=listed) for name in "ab")
+    async with a:
+        await members.settled({"a": 6})
+        partitions = [partition(topic, number) for number in range(6)]
+        waiting = {one: asyncio.create_task(a.consumer.getone(one)) for one in partitions}
+        async with b:
+            b.starts_to_read()
+            await members.settled({"a": 3, "b": 3})
+            gone = set(partitions) - a.consumer.assignment()
+            await until(lambda: all(waiting[one].done() for one in gone), "who waits to hear")
+            for one in gone:
+                with pytest.raises(IllegalStateError, match=r"Partitions \[.* are not assigned"):
+                    waiting[one].result()
+                with pytest.raises(IllegalStateError):
+                    await a.consumer.getone(one)
+                assert await a.consumer.getmany(one, timeout_ms=10) == {}
+            with Load(kafka_cluster, topic, rate=200):
+                for one in a.consumer.assignment():
+                    assert (await waiting[one]).partition == one.partition
 
 
-def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_listener_hears_of_them(
-    topic: str, kafka_cluster: Cluster
+async def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_listener_hears_of_them(
+    topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     seeks = defined_by_the_page()["FromTheEnd"]
 
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a, b = members.member("a"), members.member("b")
-        b.hooks["assigned"] = lambda: seeks(b.consumer).on_partitions_assigned(b.consumer.assignment())
-        async with reading(a):
-            await members.settled({"a": 6})
-            async with b:
-                assert b.has == set()
-                with pytest.raises(IllegalStateError, match="No partitions are assigned: wait for"):
-                    await b.consumer.seek_to_end()
-                await members.settled({"a": 3, "b": 3})
-                ends = await b.consumer.end_offsets(b.consumer.assignment())
-                assert min(ends.values()) > 0
-                assert {one: await b.consumer.position(one) for one in ends} == ends
-
     with Load(kafka_cluster, topic, rate=200) as load:
         wait_until(lambda: ["not in all"] if len(load.produced) < 6 else [], 60, "records in each partition")
-    run(scenario())
+    a, b = members.member("a"), members.member("b")
+    b.hooks["assigned"] = lambda: seeks(b.consumer).on_partitions_assigned(b.consumer.assignment())
+    async with reading(a):
+        await members.settled({"a": 6})
+        async with b:
+            assert b.has == set()
+            with pytest.raises(IllegalStateError, match="No partitions are assigned: wait for"):
+                await b.consumer.seek_to_end()
+            await members.settled({"a": 3, "b": 3})
+            ends = await b.consumer.end_offsets(b.consumer.assignment())
+            assert min(ends.values()) > 0
+            assert {one: await b.consumer.position(one) for one in ends} == ends
 
 
-def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
-    topic: str, kafka_cluster: Cluster
+async def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
+    topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    with Load(kafka_cluster, topic, rate=200):
         a, b = members.member("a"), members.member("b")
         async with reading(a, b):
             await members.settled({"a": 3, "b": 3})
@@ -529,15 +478,11 @@ def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
             await until(lambda: b.count > read, "records again")
         assert a.kinds("lost") == []
 
-    with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
 
-
-def test_a_member_that_does_not_poll_leaves_and_hears_that_it_lost_when_it_polls_again(
-    topic: str, kafka_cluster: Cluster
+async def test_a_member_that_does_not_poll_leaves_and_hears_that_it_lost_when_it_polls_again(
+    topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    with Load(kafka_cluster, topic, rate=200):
         a = members.member("a")
         b = members.member("b", max_poll_interval_ms=3000)
         async with reading(a, b):
@@ -552,84 +497,69 @@ def test_a_member_that_does_not_poll_leaves_and_hears_that_it_lost_when_it_polls
             read = b.count
             await until(lambda: b.count > read, "records again")
 
-    with Load(kafka_cluster, topic, rate=200):
-        run(scenario())
 
-
-def test_a_static_member_comes_back_without_a_rebalance_and_a_second_one_ends_the_first(
-    topic: str, kafka_cluster: Cluster
+async def test_a_static_member_comes_back_without_a_rebalance_and_a_second_one_ends_the_first(
+    members: Members,
 ) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        a = members.member("a", group_instance_id="one")
-        b = members.member("b", group_instance_id="two")
-        async with reading(a):
-            async with reading(b):
-                await members.settled({"a": 3, "b": 3})
-                generation, had = a.generation, b.has
-            again = members.member("again", group_instance_id="two")
-            async with reading(again):
-                await members.settled({"a": 3, "again": 3})
-                assert (a.generation, again.has) == (generation, had)
-                assert len(a.kinds("revoked")) == 1
-                usurper = members.member("usurper", group_instance_id="two")
-                async with reading(usurper):
-                    await until(lambda: again.error is not None, "the first holder's error")
-                    assert isinstance(again.error, FencedInstanceIdError)
-                    assert "another consumer has joined" in str(again.error)
-                    assert "as 'two': give each consumer a group_instance_id of its own" in str(again.error)
-                    assert again.kinds("lost") == [had]
-                    assert usurper.has == had
-
-    run(scenario())
+    a = members.member("a", group_instance_id="one")
+    b = members.member("b", group_instance_id="two")
+    async with reading(a):
+        async with reading(b):
+            await members.settled({"a": 3, "b": 3})
+            generation, had = a.generation, b.has
+        again = members.member("again", group_instance_id="two")
+        async with reading(again):
+            await members.settled({"a": 3, "again": 3})
+            assert (a.generation, again.has) == (generation, had)
+            assert len(a.kinds("revoked")) == 1
+            usurper = members.member("usurper", group_instance_id="two")
+            async with reading(usurper):
+                await until(lambda: again.error is not None, "the first holder's error")
+                assert isinstance(again.error, FencedInstanceIdError)
+                assert "another consumer has joined" in str(again.error)
+                assert "as 'two': give each consumer a group_instance_id of its own" in str(again.error)
+                assert again.kinds("lost") == [had]
+                assert usurper.has == had
 
 
-def test_lists_and_patterns_change_without_revoking_what_stays(kafka_cluster: Cluster) -> None:
+async def test_lists_and_patterns_change_without_revoking_what_stays(kafka_cluster: Cluster) -> None:
     one = create_topic(kafka_cluster, 2)
     two = create_topic(kafka_cluster, 2, name=f"{one}-two")
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, one)
-        a = members.member("a")
-        async with reading(a):
-            await members.settled({"a": 2})
-            a.consumer.subscribe([one, two], listener=a)
-            await until(lambda: len(a.consumer.assignment()) == 4, "both topics")
-            assert a.kinds("revoked") == []
-            a.consumer.subscribe([two], listener=a)
-            await until(lambda: len(a.consumer.assignment()) == 2, "one topic")
-            assert [len(told) for told in a.kinds("revoked")] == [2]
-            assert {tp.topic for tp in a.consumer.assignment()} == {two}
-            a.consumer.unsubscribe()
-            await until(lambda: not a.consumer.assignment(), "nothing")
-            a.consumer.subscribe(pattern=f"^{one}.*", listener=a)
-            await until(lambda: len(a.consumer.assignment()) == 4, "all that match")
-            create_topic(kafka_cluster, 1, name=f"{one}-three")
-            await until(lambda: len(a.consumer.assignment()) == 5, "a new topic")
-            assert [len(told) for told in a.kinds("revoked")] == [2]
-            assert a.kinds("lost") == []
-
-    run(scenario())
+    members = Members.on(kafka_cluster, one)
+    a = members.member("a")
+    async with reading(a):
+        await members.settled({"a": 2})
+        a.consumer.subscribe([one, two], listener=a)
+        await until(lambda: len(a.consumer.assignment()) == 4, "both topics")
+        assert a.kinds("revoked") == []
+        a.consumer.subscribe([two], listener=a)
+        await until(lambda: len(a.consumer.assignment()) == 2, "one topic")
+        assert [len(told) for told in a.kinds("revoked")] == [2]
+        assert {tp.topic for tp in a.consumer.assignment()} == {two}
+        a.consumer.unsubscribe()
+        await until(lambda: not a.consumer.assignment(), "nothing")
+        a.consumer.subscribe(pattern=f"^{one}.*", listener=a)
+        await until(lambda: len(a.consumer.assignment()) == 4, "all that match")
+        create_topic(kafka_cluster, 1, name=f"{one}-three")
+        await until(lambda: len(a.consumer.assignment()) == 5, "a new topic")
+        assert [len(told) for told in a.kinds("revoked")] == [2]
+        assert a.kinds("lost") == []
 
 
-def test_many_consumers_of_one_process_share_a_topic(kafka_cluster: Cluster) -> None:
-    topic = create_topic(kafka_cluster, 40)
-
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
-        many = [members.member(f"m{number}") for number in range(20)]
-        await asyncio.gather(*(member.consumer.start() for member in many))
-        for member in many:
-            member.starts_to_read()
-        await members.settled(dict.fromkeys(members.made, 2))
-        await asyncio.gather(*(member.__aexit__() for member in many))
-
-    run(scenario())
+async def test_many_consumers_of_one_process_share_a_topic(kafka_cluster: Cluster) -> None:
+    members = Members.on(kafka_cluster, create_topic(kafka_cluster, 40))
+    many = [members.member(f"m{number}") for number in range(20)]
+    await asyncio.gather(*(member.consumer.start() for member in many))
+    for member in many:
+        member.starts_to_read()
+    await members.settled(dict.fromkeys(members.made, 2))
+    await asyncio.gather(*(member.__aexit__() for member in many))
 
 
-def test_two_rolling_restarts_lead_from_range_to_cooperative(topic: str, kafka_cluster: Cluster) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+async def test_two_rolling_restarts_lead_from_range_to_cooperative(
+    topic: str, kafka_cluster: Cluster, members: Members
+) -> None:
+    with Load(kafka_cluster, topic, rate=100):
         both = [CooperativeStickyAssignor, RangeAssignor]
 
         async def restarted(name: str, listed: list[Any]) -> None:
@@ -656,9 +586,6 @@ def test_two_rolling_restarts_lead_from_range_to_cooperative(topic: str, kafka_c
             assert member.error is None
             await member.__aexit__()
 
-    with Load(kafka_cluster, topic, rate=100):
-        run(scenario())
-
 
 # aiokafka's own consumer
 
@@ -666,72 +593,58 @@ def test_two_rolling_restarts_lead_from_range_to_cooperative(topic: str, kafka_c
 @pytest.mark.parametrize(
     "assignor", [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor, RandomAssignor]
 )
-def test_aiokafkas_consumer_takes_every_exclusive_strategy(
-    assignor: Any, topic: str, kafka_cluster: Cluster
-) -> None:
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+async def test_aiokafkas_consumer_takes_every_exclusive_strategy(assignor: Any, members: Members) -> None:
 
-        def made(name: str) -> Member:
-            return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=strategies(assignor))
+    def made(name: str) -> Member:
+        return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=strategies(assignor))
 
-        a, b = made("a"), made("b")
-        async with a:
-            assert a.has == frozenset(range(6))
-            async with b:
-                await until(lambda: a.has | b.has == frozenset(range(6)) and not a.has & b.has, "all owned")
-                if assignor is not RandomAssignor:
-                    assert (len(a.has), len(b.has)) == (3, 3)
-            await until(lambda: a.has == frozenset(range(6)), "all owned by a")
-
-    run(scenario())
+    a, b = made("a"), made("b")
+    async with a:
+        assert a.has == frozenset(range(6))
+        async with b:
+            await until(lambda: a.has | b.has == frozenset(range(6)) and not a.has & b.has, "all owned")
+            if assignor is not RandomAssignor:
+                assert (len(a.has), len(b.has)) == (3, 3)
+        await until(lambda: a.has == frozenset(range(6)), "all owned by a")
 
 
-def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_plans(
-    topic: str, kafka_cluster: Cluster
+async def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_plans(
+    members: Members,
 ) -> None:
     gate = threading.Event()
     gate.set()
 
-    async def scenario() -> None:
-        members = Members.on(kafka_cluster, topic)
+    def made(name: str, **options: Any) -> Member:
+        chosen = strategies(StickyAssignor(**options))
+        return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=chosen)
 
-        def made(name: str, **options: Any) -> Member:
-            chosen = strategies(StickyAssignor(**options))
-            return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=chosen)
-
-        a, b, c = made("a", planner=slow_planner(gate)), made("b"), made("c")
-        async with a, b:
-            await until(lambda: len(a.has) == len(b.has) == 3, "three each")
-            before = a.has, b.has
-            gate.clear()
-            generation, ticks = a.generation, 0
-            starting = asyncio.create_task(c.consumer.start())
-            await until(lambda: a.generation > generation, "a to lead")
-            for ticks in range(20):  # noqa: B007 - that it is reached is what counts
-                await asyncio.sleep(0.01)
-            assert ticks == 19
-            assert a.consumer._coordinator._heartbeat_task is not None
-            gate.set()
-            await starting
-            await until(lambda: [len(one.has) for one in (a, b, c)] == [2, 2, 2], "two each")
-            assert len(a.has & before[0]) == len(b.has & before[1]) == 2
-            await c.__aexit__()
-
-    run(scenario())
+    a, b, c = made("a", planner=slow_planner(gate)), made("b"), made("c")
+    async with a, b:
+        await until(lambda: len(a.has) == len(b.has) == 3, "three each")
+        before = a.has, b.has
+        gate.clear()
+        generation, ticks = a.generation, 0
+        starting = asyncio.create_task(c.consumer.start())
+        await until(lambda: a.generation > generation, "a to lead")
+        for ticks in range(20):  # noqa: B007 - that it is reached is what counts
+            await asyncio.sleep(0.01)
+        assert ticks == 19
+        assert a.consumer._coordinator._heartbeat_task is not None
+        gate.set()
+        await starting
+        await until(lambda: [len(one.has) for one in (a, b, c)] == [2, 2, 2], "two each")
+        assert len(a.has & before[0]) == len(b.has & before[1]) == 2
+        await c.__aexit__()
 
 
-def test_cooperative_consumers_need_no_more_than_a_topic(topic: str, kafka_cluster: Cluster) -> None:
-    async def scenario() -> None:
-        servers = ",".join(kafka_cluster.bootstrap_servers)
-        async with CooperativeConsumer(topic, bootstrap_servers=servers, group_id=topic) as consumer:
-            assert len(consumer.assignment()) == 6
-            with Load(kafka_cluster, topic, rate=100):
-                async for record in consumer:
-                    assert record.topic == topic
-                    break
-
-    run(scenario())
+async def test_cooperative_consumers_need_no_more_than_a_topic(topic: str, kafka_cluster: Cluster) -> None:
+    servers = ",".join(kafka_cluster.bootstrap_servers)
+    async with CooperativeConsumer(topic, bootstrap_servers=servers, group_id=topic) as consumer:
+        assert len(consumer.assignment()) == 6
+        with Load(kafka_cluster, topic, rate=100):
+            async for record in consumer:
+                assert record.topic == topic
+                break
 
 
 def without(admin: Any, group_id: str) -> list[str]:
@@ -739,14 +652,14 @@ def without(admin: Any, group_id: str) -> list[str]:
     return [] if any(describe(admin, group_id).assignments.values()) else [group_id]
 
 
-def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
+async def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
     admin = admin_client(kafka_cluster)
     if "orders" not in existing_partitions(admin):
         create_topic(kafka_cluster, 6, name="orders")
     names = defined_by_the_page()
     servers = ",".join(kafka_cluster.bootstrap_servers)
 
-    async def scenario() -> None:
+    with Load(kafka_cluster, "orders", rate=50):
         services = [names["service"](servers), names["cooperative_service"](servers)]
         tasks = [asyncio.create_task(service) for service in services]
         try:
@@ -758,6 +671,3 @@ def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    with Load(kafka_cluster, "orders", rate=50):
-        run(scenario())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,12 +37,6 @@ SETTINGS = {"session_timeout_ms": 9000, "metadata_max_age_ms": 500}
 @pytest.fixture(name="kafka")
 def _kafka(three_brokers: Cluster) -> Cluster:
     return three_brokers
-
-
-@pytest.fixture
-def group_id() -> str:
-    """A name."""
-    return f"explained-{uuid.uuid4().hex[:8]}"
 
 
 def run(cluster: Cluster, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -7,14 +7,13 @@ import re
 import signal
 import subprocess
 import urllib.request
-import uuid
 from typing import TYPE_CHECKING, Any
 
-import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer
 from prometheus_client.parser import text_string_to_metric_families
 
 from integration_tests.support.commands import COMMAND, run_command
+from integration_tests.support.records import commit, produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors.testing import create_topic
 
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
 PATIENCE = 60.0  # seconds
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
-
-
-@pytest.fixture
-def group_id() -> str:
-    """A name."""
-    return f"exported-{uuid.uuid4().hex[:8]}"
 
 
 def samples(text: str) -> Samples:
@@ -63,13 +56,8 @@ def expected(group: str, topic: str, *, kind: str, members: int, state: str) -> 
 def make(cluster: Cluster, group_id: str) -> str:
     """A group that has read four records of ten; its topic."""
     topic = create_topic(cluster, 1)
-    producer: Any = Producer(cluster.access.librdkafka())
-    for number in range(10):
-        producer.produce(topic, str(number).encode(), partition=0)
-    assert producer.flush(PATIENCE) == 0
-    consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
-    consumer.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
-    consumer.close()
+    produce(cluster, topic, {0: 10})
+    commit(cluster, group_id, topic, 4)
     return topic
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer
 
 from integration_tests.support.commands import run_command
+from integration_tests.support.records import commit, produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.groups import describe_classic
@@ -24,27 +24,11 @@ PATIENCE = 60.0  # seconds
 
 
 @pytest.fixture
-def prefix() -> str:
-    """What the ids of a test's groups begin with."""
-    return f"listed-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
 def topic(kafka_cluster: Cluster) -> str:
     """A topic of two partitions, with ten records in the first."""
     topic = create_topic(kafka_cluster, 2)
-    producer: Any = Producer(kafka_cluster.access.librdkafka())
-    for number in range(10):
-        producer.produce(topic, str(number).encode(), partition=0)
-    assert producer.flush(PATIENCE) == 0
+    produce(kafka_cluster, topic, {0: 10})
     return topic
-
-
-def commit(cluster: Cluster, group_id: str, topic: str, offset: int) -> None:
-    """Make a group that has nothing but a committed offset."""
-    consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    consumer.close()
 
 
 def listed(cluster: Cluster, *arguments: str) -> Any:
@@ -54,12 +38,12 @@ def listed(cluster: Cluster, *arguments: str) -> Any:
 
 
 def test_the_worst_groups_come_first_and_fail_a_check(
-    kafka_cluster: Cluster, admin: Admin, prefix: str, topic: str
+    kafka_cluster: Cluster, admin: Admin, group_id: str, topic: str
 ) -> None:
-    commit(kafka_cluster, f"{prefix}-ahead", topic, 99)
-    commit(kafka_cluster, f"{prefix}-far", topic, 1)
-    commit(kafka_cluster, f"{prefix}-near", topic, 8)
-    stuck = f"{prefix}-stuck"
+    commit(kafka_cluster, f"{group_id}-ahead", topic, 99)
+    commit(kafka_cluster, f"{group_id}-far", topic, 1)
+    commit(kafka_cluster, f"{group_id}-near", topic, 8)
+    stuck = f"{group_id}-stuck"
     settings = {"session_timeout_ms": 120_000}
     with ConsumerGroup(kafka_cluster, topic, [RangeAssignor], group_id=stuck, timeout=240) as group:
         a = group.join("a", settings=settings)
@@ -71,11 +55,11 @@ def test_the_worst_groups_come_first_and_fail_a_check(
             lambda: getattr(describe_classic(admin, [stuck])[stuck], "state", "") == "PreparingRebalance",
             PATIENCE,
         )
-        found = listed(kafka_cluster, f"{prefix}-*", "--observe", "1")
-        text = run_command(kafka_cluster, "group", "list", f"{prefix}-*", "--observe", "1", "--check")
+        found = listed(kafka_cluster, f"{group_id}-*", "--observe", "1")
+        text = run_command(kafka_cluster, "group", "list", f"{group_id}-*", "--observe", "1", "--check")
         a.thaw()
         group.wait_stable()
-    assert [(one["group"].removeprefix(f"{prefix}-"), one["state"], one["members"]) for one in found] == [
+    assert [(one["group"].removeprefix(f"{group_id}-"), one["state"], one["members"]) for one in found] == [
         ("stuck", "PreparingRebalance", 2),
         ("ahead", "Empty", 0),
         ("far", "Empty", 0),
@@ -85,7 +69,7 @@ def test_the_worst_groups_come_first_and_fail_a_check(
     assert [one["lag"]["total"] for one in found] == [0, 0, 9, 2]
     lines = text.stdout.splitlines()
     assert lines[0] == "4 groups, 1 with errors, 1 with warnings; lag: 11 records"
-    assert [line.split()[0].removeprefix(f"{prefix}-") for line in lines[3:]] == [
+    assert [line.split()[0].removeprefix(f"{group_id}-") for line in lines[3:]] == [
         "stuck",
         "ahead",
         "far",
@@ -96,26 +80,28 @@ def test_the_worst_groups_come_first_and_fail_a_check(
 
 
 def test_groups_at_rest_pass_a_check_unless_they_lag_too_far(
-    kafka_cluster: Cluster, prefix: str, topic: str
+    kafka_cluster: Cluster, group_id: str, topic: str
 ) -> None:
-    with ConsumerGroup(kafka_cluster, topic, [RangeAssignor], group_id=prefix, timeout=240) as group:
+    with ConsumerGroup(kafka_cluster, topic, [RangeAssignor], group_id=group_id, timeout=240) as group:
         group.join("a", settings={"session_timeout_ms": 120_000})
         group.wait_stable()
-        (found,) = listed(kafka_cluster, prefix, "--check")
-        passed = run_command(kafka_cluster, "group", "list", prefix, "--check")
+        (found,) = listed(kafka_cluster, group_id, "--check")
+        passed = run_command(kafka_cluster, "group", "list", group_id, "--check")
     assert (found["type"], found["strategy"], found["members"]) == ("classic", "range", 1)
     assert [problem["severity"] for problem in found["problems"]] in ([], ["note"])
     assert passed.returncode == 0
-    commit(kafka_cluster, f"{prefix}-far", topic, 1)
-    lagging = run_command(kafka_cluster, "group", "list", f"{prefix}-far", "--check", "--max-lag", "8")
+    commit(kafka_cluster, f"{group_id}-far", topic, 1)
+    lagging = run_command(kafka_cluster, "group", "list", f"{group_id}-far", "--check", "--max-lag", "8")
     assert lagging.returncode == 1
     assert "  error: it is 9" in lagging.stdout
-    enough = run_command(kafka_cluster, "group", "list", f"{prefix}-far", "--check", "--max-lag", "9")
+    enough = run_command(kafka_cluster, "group", "list", f"{group_id}-far", "--check", "--max-lag", "9")
     assert enough.returncode == 0
 
 
-def test_a_group_of_kip_848_is_listed_with_its_epoch(kafka_cluster: Cluster, prefix: str, topic: str) -> None:
-    settings = {**kafka_cluster.access.librdkafka(), "group.id": prefix, "group.protocol": "consumer"}
+def test_a_group_of_kip_848_is_listed_with_its_epoch(
+    kafka_cluster: Cluster, group_id: str, topic: str
+) -> None:
+    settings = {**kafka_cluster.access.librdkafka(), "group.id": group_id, "group.protocol": "consumer"}
     consumer: Any = Consumer(settings)
     try:
         consumer.subscribe([topic])
@@ -125,7 +111,7 @@ def test_a_group_of_kip_848_is_listed_with_its_epoch(kafka_cluster: Cluster, pre
             return len(consumer.assignment()) == 2
 
         wait_for("an assignment", assigned, PATIENCE)
-        (found,) = listed(kafka_cluster, prefix)
+        (found,) = listed(kafka_cluster, group_id)
     finally:
         consumer.close()
     assert (found["type"], found["strategy"], found["members"]) == ("consumer", "uniform", 1)
@@ -133,7 +119,7 @@ def test_a_group_of_kip_848_is_listed_with_its_epoch(kafka_cluster: Cluster, pre
 
 
 def test_many_groups_take_as_many_requests_as_few(
-    kafka_cluster: Cluster, admin: Admin, prefix: str, topic: str
+    kafka_cluster: Cluster, admin: Admin, group_id: str, topic: str
 ) -> None:
     manager = admin.once(lambda client: client)._manager
     send, sent = manager.send, list[str]()
@@ -147,9 +133,9 @@ def test_many_groups_take_as_many_requests_as_few(
         counts = []
         for many in (2, 60):
             for number in range(many):
-                commit(kafka_cluster, f"{prefix}-{many}-{number}", topic, number % 10)
+                commit(kafka_cluster, f"{group_id}-{many}-{number}", topic, number % 10)
             sent.clear()
-            found = read_groups(admin, [f"{prefix}-{many}-*"])
+            found = read_groups(admin, [f"{group_id}-{many}-*"])
             assert sum(one.lag.total for one in found if one.lag) == sum(10 - n % 10 for n in range(many))
             counts.append(len(sent))
     finally:

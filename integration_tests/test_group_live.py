@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import threading
 import time
-import uuid
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from integration_tests.support.commands import run_command
+from integration_tests.support.records import commit, produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer
@@ -31,12 +31,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "coordinator.md"
 JSON_FIELDS = PAGE.read_text(encoding="utf-8").split("### As JSON\n")[1].split("\n### ")[0]
 UNSAID = {"claims", "claimed_generation", "layout", "leads", "unreadable", "version"}
 """Fields of members of classic groups that are as in `MemberAccount`."""
-
-
-@pytest.fixture
-def group_id() -> str:
-    """A name."""
-    return f"live-{uuid.uuid4().hex[:8]}"
 
 
 def explained(cluster: Cluster, group_id: str, *arguments: str) -> Any:
@@ -246,14 +240,6 @@ def test_of_a_group_of_kip_848_on_its_way_it_is_said_who_holds_it_up(
     assert "2 partitions are to move:\n" in checked.stdout
 
 
-def produce(cluster: Cluster, topic: str, counts: Mapping[int, int]) -> None:
-    producer: Any = Producer(cluster.access.librdkafka())
-    for partition, count in counts.items():
-        for number in range(count):
-            producer.produce(topic, str(number).encode(), partition=partition)
-    assert producer.flush(PATIENCE) == 0
-
-
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: str, protocol: str) -> None:
     topic = create_topic(kafka_cluster, 4)
@@ -308,9 +294,7 @@ def test_partitions_that_nobody_has_are_said(kafka_cluster: Cluster, group_id: s
 def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id: str) -> None:
     topic = create_topic(kafka_cluster, 1)
     produce(kafka_cluster, topic, {0: 10})
-    consumer: Any = Consumer({**kafka_cluster.access.librdkafka(), "group.id": group_id})
-    consumer.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
-    consumer.close()
+    commit(kafka_cluster, group_id, topic, 4)
     found = explained(kafka_cluster, group_id)
     assert (found["state"], found["members"], found["rebalances"]) == ("Empty", [], [])
     assert found["lag"]["total"] == 6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,9 +30,8 @@ def explained(cluster: Cluster, group_id: str, *arguments: str) -> Any:
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
 @pytest.mark.parametrize("client", LEADERS)
 def test_nothing_is_said_to_move_that_its_leader_would_not_move(
-    kafka_cluster: Cluster, client: str, strategy: str
+    kafka_cluster: Cluster, group_id: str, client: str, strategy: str
 ) -> None:
-    group_id = f"predicted-{uuid.uuid4().hex[:8]}"
     topic = create_topic(kafka_cluster, 10)
     place: Any = "process" if client == "java" else "thread"
     with ConsumerGroup(

@@ -8,29 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import TopicPartition
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from integration_tests.support.patience import QUICK, QUICK_POLLS
+from integration_tests.support.scene import Scene
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._timelines.events import AssignmentReceived, Failed, Happened, Led, Lost
-from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load, grow_topic
+from kafka_assignors._timelines.events import AssignmentReceived, Failed, Happened, Led
+from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
-
-
-class Broadcast(RangePartitionAssignor):
-    """Gives everything to everybody."""
-
-    name = "broadcast"
-
-    def assign(self, cluster: Any, members: list[Any]) -> dict[str, Any]:
-        plan = [(topic, sorted(cluster.partitions_for_topic(topic))) for topic in members[0].metadata.topics]
-        return {member.member_id: ConsumerProtocolAssignment(0, plan, b"") for member in members}
 
 
 class Unreliable(RangePartitionAssignor):
@@ -56,8 +42,8 @@ def kinds(events: tuple[Happened, ...]) -> list[str]:
     return [event.kind for event in events]
 
 
-def test_a_member_has_begun_once_its_consumer_has_subscribed(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor])
+def test_a_member_has_begun_once_its_consumer_has_subscribed(scene: Scene) -> None:
+    group = scene.group([RangePartitionAssignor])
     member = group.join("a", held=True)
     group.wait_for(lambda: member.last_event is not None, what="its process to run")
     assert not member.begun
@@ -66,14 +52,12 @@ def test_a_member_has_begun_once_its_consumer_has_subscribed(topic: str, consume
     assert kinds(group.timeline.events)[:3] == ["started", "configured", "subscribed"]
 
 
-def test_what_is_not_consumed_is_said_to_be_in_the_log(
-    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor])
+def test_what_is_not_consumed_is_said_to_be_in_the_log(scene: Scene) -> None:
+    group = scene.group([RangePartitionAssignor])
     member = group.join("a")
     group.wait_stable()
     member.pause_polling()
-    with Load(kafka_cluster.bootstrap_servers, topic, rate=200) as load:
+    with scene.load(200) as load:
         group.wait_for(lambda: len(load.produced) == 6, what="a record of each partition")
         produced = load.stop()
     with pytest.raises(GroupNotStableError) as refused:
@@ -84,140 +68,6 @@ def test_what_is_not_consumed_is_said_to_be_in_the_log(
         assert f"\n  - the log of {name} ends at {count}\n" in said
 
 
-@pytest.mark.parametrize(
-    "assignor", [RangePartitionAssignor, StickyPartitionAssignor, CooperativeStickyAssignor]
-)
-def test_nothing_is_lost_while_members_join_crash_and_leave(
-    assignor: type[Any], topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, [assignor])
-    with Load(kafka_cluster.bootstrap_servers, topic, rate=200) as load:
-        for name in "abc":
-            group.join(name, settings=QUICK if name == "b" else None)
-        assert sizes(group) == {"a": 2, "b": 2, "c": 2}
-        group.members["b"].crash()
-        assert sizes(group) == {"a": 3, "c": 3}
-        group.members["c"].leave()
-        assert sizes(group) == {"a": 6}
-    group.wait_consumed(load)
-
-    timeline = group.timeline
-    assert timeline.missing(load.produced) == {}
-    assert sum(load.produced.values()) > 200
-    assert timeline.double_assigned() == {}
-    assert timeline.overlaps("generation") == ()
-    assert timeline.overlaps("callback") == ()
-
-
-def test_a_frozen_member_is_replaced_and_learns_of_it_when_thawed(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, [StickyPartitionAssignor])
-    a, b = group.join("a"), group.join("b", settings=QUICK)
-    before = group.wait_stable().assignments
-    b.freeze()
-    assert sizes(group) == {"a": 6}
-    b.thaw()
-    assert sizes(group) == {"a": 3, "b": 3}
-
-    timeline = group.timeline
-    (lost,) = timeline.of(Lost)
-    assert (lost.member, lost.partitions) == ("b", before["b"])
-    # Its application did not know all the while; the group did.
-    assert {overlap.partition for overlap in timeline.overlaps("callback")} == before["b"]
-    assert {overlap.members for overlap in timeline.overlaps("callback")} == {("b", "a")}
-    assert timeline.overlaps("generation") == ()
-    assert {gap.partition for gap in timeline.gaps("generation")} <= before["a"] | before["b"]
-    assert a.running
-
-
-def test_a_member_that_does_not_poll_is_replaced_until_it_polls_again(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor], settings=QUICK_POLLS)
-    _, b = group.join("a"), group.join("b")
-    group.wait_stable()
-    b.pause_polling()
-    assert sizes(group) == {"a": 6}
-    b.resume_polling()
-    assert sizes(group) == {"a": 3, "b": 3}
-    assert [event.member for event in group.timeline.of(Lost)] == ["b"]
-
-
-@pytest.mark.parametrize("crash", [False, True])
-def test_a_static_member_restarts_without_a_rebalance(
-    crash: bool, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor])
-    a, b = group.join("a", instance_id="one"), group.join("b", instance_id="two")
-    before = group.wait_stable()
-    plans = len(group.timeline.of(Led))
-    leader = group.timeline.of(Led)[-1].member
-    restarted = (b if leader == "a" else a).restart(crash=crash)
-    after = group.wait_stable()
-
-    assert restarted.name == ("b.2" if leader == "a" else "a.2")
-    assert after.generation == before.generation
-    assert after.assignments[restarted.name] == before.assignments[restarted.name[0]]
-    assert after.assignments[leader] == before.assignments[leader]
-    assert len(group.timeline.of(Led)) == plans
-    assert group.timeline.double_assigned() == {}
-
-
-def test_new_partitions_are_handed_out_and_consumed(
-    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor], recalls_joins=True)
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
-        group.join("a")
-        group.join("b")
-        assert sizes(group) == {"a": 3, "b": 3}
-        grow_topic(kafka_cluster.bootstrap_servers, topic, 8)
-        assert sizes(group) == {"a": 4, "b": 4}
-        group.wait_for(lambda: len(load.produced) == 8, what="records in the new partitions")
-    group.wait_consumed(load)
-    assert group.timeline.missing(load.produced) == {}
-
-
-def test_a_pattern_finds_a_new_topic(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
-    first = topic_factory(2)
-    group = consumer_group(re.compile(first), [RangePartitionAssignor], recalls_joins=True)
-    group.join("a")
-    assert sizes(group) == {"a": 2}
-    topic_factory(3, name=f"{first}-more")
-    assert sizes(group) == {"a": 5}
-
-
-def test_members_change_their_topics(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
-    one, two = topic_factory(4), topic_factory(2)
-    group = consumer_group(one, [RangePartitionAssignor], recalls_joins=True)
-    a, b = group.join("a"), group.join("b")
-    assert sizes(group) == {"a": 2, "b": 2}
-    b.unsubscribe()
-    assert sizes(group) == {"a": 4}
-    b.subscribe(two)
-    assert sizes(group) == {"a": 4, "b": 2}
-    b.subscribe([one, two])
-    assert sizes(group) == {"a": 2, "b": 4}
-    a.commit()
-    group.wait_stable()
-    assert a.state().assignment == a.assignment
-    assert b.state().subscription == {one, two}
-    assert b.state().coordinator == "stable"
-
-
-def test_every_subscriber_owns_everything_in_a_broadcast(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [Broadcast])
-    group.join("a")
-    group.join("b")
-    assert sizes(group, ownership="broadcast") == {"a": 6, "b": 6}
-    timeline = group.timeline
-    everything = {TopicPartition(topic, number) for number in range(6)}
-    newest = timeline.rebalances[-1].generation
-    assert timeline.double_assigned()[newest] == everything
-    assert {overlap.partition for overlap in timeline.overlaps("generation")} == everything
-
-
 def test_members_beyond_the_partitions_have_none(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
     group = consumer_group(topic_factory(1), [RangePartitionAssignor])
     group.join("static", instance_id="first by name")
@@ -225,10 +75,8 @@ def test_members_beyond_the_partitions_have_none(topic_factory: MakeTopic, consu
     assert sizes(group, expect={"static": 1, "idle": 0}) == {"static": 1, "idle": 0}
 
 
-def test_an_error_out_of_poll_is_reported_and_the_member_goes_on(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, [(Unreliable, {"failures": 2})])
+def test_an_error_out_of_poll_is_reported_and_the_member_goes_on(scene: Scene) -> None:
+    group = scene.group([(Unreliable, {"failures": 2})])
     group.join("a")
     assert sizes(group) == {"a": 6}
     timeline = group.timeline
@@ -239,8 +87,8 @@ def test_an_error_out_of_poll_is_reported_and_the_member_goes_on(
     ]
 
 
-def test_a_wait_in_vain_tells_who_holds_the_group_up(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor])
+def test_a_wait_in_vain_tells_who_holds_the_group_up(scene: Scene) -> None:
+    group = scene.group([RangePartitionAssignor])
     group.join("a")
     b = group.join("b")
     group.wait_stable()
@@ -252,7 +100,7 @@ def test_a_wait_in_vain_tells_who_holds_the_group_up(topic: str, consumer_group:
     assert "- the coordinator still lists b" in message
     (held,) = re.findall(r"^  b: frozen, generation \d+, topic-\w+:([\d,]+);", message, re.MULTILINE)
     for number in held.split(","):
-        assert f"- {topic}-{number} is owned by nobody" in message
+        assert f"- {scene.topic}-{number} is owned by nobody" in message
     assert re.search(r"coordinator: Stable range\n  a: topic-\w+:[\d,]+\n  b: topic-\w+:", message)
     assert re.search(r"\d+\.\d{3} b +frozen$", message, re.MULTILINE)
 
@@ -267,8 +115,8 @@ def test_a_group_of_a_topic_that_does_not_exist_is_stable_for_who_says_what_must
         group.wait_stable(timeout=0.5)
 
 
-def test_a_wait_ends_at_once_when_a_member_ends_by_itself(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor], settings={"no_such_setting": 1})
+def test_a_wait_ends_at_once_when_a_member_ends_by_itself(scene: Scene) -> None:
+    group = scene.group([RangePartitionAssignor], settings={"no_such_setting": 1})
     group.join("a")
     with pytest.raises(GroupNotStableError, match=r"a ended by itself(.|\n)*Unrecognized configs"):
         group.wait_stable()
@@ -311,6 +159,8 @@ def test_a_member_with_short_polls_that_recalls_its_joins_comes_back_with_other_
     b.subscribe([two], wait=False)
     stable = group.wait_stable()
     assert {partition.topic for partition in stable.assignments["b"]} == {two}
+    assert b.state().subscription == {two}
+    assert b.state().coordinator == "stable"
     assert sum(map(len, stable.assignments.values())) == 4
 
 

@@ -10,13 +10,14 @@ import pytest
 from confluent_kafka import Consumer
 
 from integration_tests.support.commands import run_command
-from kafka_assignors.testing import ConsumerGroup, GroupNotStableError, Load, grow_topic
+from kafka_assignors.testing import ConsumerGroup, GroupNotStableError, grow_topic
 from kafka_assignors.testing._groups.clients import java
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafka_assignors.testing import Cluster, Seat
+    from integration_tests.support.scene import Scene
+    from kafka_assignors.testing import Seat
 
     MakeGroup = Callable[..., ConsumerGroup]
 
@@ -29,11 +30,9 @@ def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_members_join_crash_freeze_leave_and_come_back(
-    client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, client=client, settings=BY_EPOCHS)
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+def test_members_join_crash_freeze_leave_and_come_back(client: str, scene: Scene) -> None:
+    group = scene.group(client=client, settings=BY_EPOCHS)
+    with scene.load() as load:
         for name in "abc":
             group.join(name)
         assert sizes(group) == {"a": 2, "b": 2, "c": 2}
@@ -64,10 +63,8 @@ def test_members_join_crash_freeze_leave_and_come_back(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_epoch_is_a_generation_that_all_members_come_to(
-    client: str, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, client=client, settings=BY_EPOCHS, members=1)
+def test_an_epoch_is_a_generation_that_all_members_come_to(client: str, scene: Scene) -> None:
+    group = scene.group(client=client, settings=BY_EPOCHS, members=1)
     before = group.wait_stable()
     group.join("b")
     after = group.wait_stable(expect={"m1": 3, "b": 3})
@@ -82,27 +79,25 @@ def test_an_epoch_is_a_generation_that_all_members_come_to(
     group.timeline.assert_no_rebalance(after=after.generation)
 
 
-def test_new_partitions_are_an_epoch_of_their_own(
-    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, client="confluent-kafka", settings=BY_EPOCHS, members=2)
+def test_new_partitions_are_an_epoch_of_their_own(scene: Scene) -> None:
+    group = scene.group(client="confluent-kafka", settings=BY_EPOCHS, members=2)
     before = group.wait_stable()
-    grow_topic(kafka_cluster, topic, 8)
+    grow_topic(scene.cluster, scene.topic, 8)
     assert sorted(sizes(group).values()) == [4, 4]
     with pytest.raises(AssertionError, match=rf"rebalanced after generation {before.generation}"):
         group.timeline.assert_no_rebalance(after=before.generation)
 
 
-def test_the_broker_s_assignor_is_chosen_by_name(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, ["range"], client="confluent-kafka", settings=BY_EPOCHS, members=2)
+def test_the_broker_s_assignor_is_chosen_by_name(scene: Scene) -> None:
+    group = scene.group(["range"], client="confluent-kafka", settings=BY_EPOCHS, members=2)
     stable = group.wait_stable()
     assert stable.protocol == "range"
     ranges = sorted(sorted(one.partition for one in owned) for owned in stable.assignments.values())
     assert ranges == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_a_static_member_comes_back_to_its_partitions(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, client="confluent-kafka", settings=BY_EPOCHS, members=1)
+def test_a_static_member_comes_back_to_its_partitions(scene: Scene) -> None:
+    group = scene.group(client="confluent-kafka", settings=BY_EPOCHS, members=1)
     b = group.join("b", instance_id="b")
     before = group.wait_stable()
     b.leave()
@@ -111,12 +106,10 @@ def test_a_static_member_comes_back_to_its_partitions(topic: str, consumer_group
     assert after.assignments == {"m1": before.assignments["m1"], "b.2": before.assignments["b"]}
 
 
-def test_a_classic_group_comes_over_by_a_rolling_restart(
-    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, ["range"], client="confluent-kafka", members=2)
+def test_a_classic_group_comes_over_by_a_rolling_restart(scene: Scene) -> None:
+    group = scene.group(["range"], client="confluent-kafka", members=2)
     assert group.wait_stable().protocol == "range"
-    with Load(kafka_cluster, topic, rate=50) as load:
+    with scene.load(50) as load:
         for name in ("m1", "m2"):
             group.members[name].leave()
             group.join(f"{name}-new", assignors=["uniform"], settings=BY_EPOCHS)
@@ -135,16 +128,14 @@ def reads_by_epochs(seat: Seat) -> None:
     consumer.close()
 
 
-def test_an_application_s_own_consumer_is_followed_by_epochs(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, client=reads_by_epochs, settings=BY_EPOCHS, members=1)
+def test_an_application_s_own_consumer_is_followed_by_epochs(scene: Scene) -> None:
+    group = scene.group(client=reads_by_epochs, settings=BY_EPOCHS, members=1)
     group.join("b")
     assert sizes(group) == {"m1": 3, "b": 3}
 
 
-def test_clients_that_know_only_the_classic_protocol_are_refused(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, settings=BY_EPOCHS)
+def test_clients_that_know_only_the_classic_protocol_are_refused(scene: Scene) -> None:
+    group = scene.group(settings=BY_EPOCHS)
     with pytest.raises(
         ValueError,
         match=r"group_protocol=consumer: kafka-python knows only the classic group protocol; the clients"
@@ -173,18 +164,18 @@ def takes_shares(seat: Seat) -> None:
     consumer.close()
 
 
-def test_a_share_group_is_told_apart(kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup) -> None:
-    sharing = consumer_group(topic, client=takes_shares, group_id="shared")
+def test_a_share_group_is_told_apart(scene: Scene) -> None:
+    sharing = scene.group(client=takes_shares, group_id="shared")
     sharing.join()
     no_group = "shared is no consumer group, but one of another kind, as a share group"
     sharing.wait_for(lambda: sharing.describe().error == no_group, what="the share group")
-    explained = run_command(kafka_cluster, "group", "explain", "shared")
+    explained = run_command(scene.cluster, "group", "explain", "shared")
     assert (explained.returncode, explained.stdout) == (2, "")
     assert "group 'shared' is a share group: its members are not read" in explained.stderr
-    (listed,) = json.loads(run_command(kafka_cluster, "group", "list", "shared", "--json").stdout)
+    (listed,) = json.loads(run_command(scene.cluster, "group", "list", "shared", "--json").stdout)
     assert [listed[name] for name in ("type", "state", "members", "lag")] == ["share", "Stable", None, None]
     assert [(one["kind"], one["severity"]) for one in listed["problems"]] == [("not described", "note")]
-    group = consumer_group(topic, client="confluent-kafka", group_id="shared")
+    group = scene.group(client="confluent-kafka", group_id="shared")
     group.join()
     with pytest.raises(GroupNotStableError) as caught:
         group.wait_stable(timeout=5)

@@ -117,14 +117,7 @@ def named(parts: Sequence[TopicPartitions], names: Mapping[UUID, str]) -> Partit
 
 
 class NewGroup:
-    """Members of confluent-kafka in a group of KIP-848, which live in the test's own thread.
-
-    Args:
-        cluster: Where.
-        topic: What they read; it has six partitions.
-        consumers: The members.
-        group_id: Their group.
-    """
+    """Members of confluent-kafka in a group of KIP-848, which live in the test's own thread."""
 
     def __init__(self, cluster: Cluster, topic: str, consumers: list[Consumer], group_id: str) -> None:
         self.cluster = cluster

@@ -85,13 +85,7 @@ def both_halted(group: Application, **settings: Any) -> list[ReadingConsumer]:
 
 
 class Held:
-    """Holds back a consumer's requests of some kinds, or their answers, until they are released.
-
-    Args:
-        one: The consumer.
-        *kinds: The kinds of requests.
-        answers: Whether the requests are sent, and their answers held back.
-    """
+    """Holds back a consumer's requests of some kinds, or their answers, until they are released."""
 
     def __init__(self, one: ReadingConsumer, *kinds: type, answers: bool = True) -> None:
         self._coordinator = one.coordinator

@@ -39,18 +39,7 @@ class Told(NamedTuple):
 
 @dataclass
 class Member(ConsumerRebalanceListener):
-    """A consumer, what it was told, and what it has read.
-
-    Attributes:
-        told: What its listener was told, in order.
-        topics_told: Of which topics it was told that they are revoked, in order.
-        read: The offsets that it has read by partition, in order.
-        hooks: What its listener does besides, by method.
-        commits: Whether it commits each batch.
-        refused: The commits that failed.
-        error: What ended its reading.
-        assigned_in: The generation in which its listener last heard what is assigned.
-    """
+    """A consumer, what it was told, and what it has read."""
 
     name: str
     consumer: Any
@@ -139,14 +128,7 @@ class Member(ConsumerRebalanceListener):
 
 @dataclass
 class Members:
-    """Makes members of one group.
-
-    Attributes:
-        kafka: How to reach the cluster.
-        topic: What they subscribe to.
-        group_id: The group.
-        made: The members by name.
-    """
+    """Makes members of one group."""
 
     kafka: Access
     topic: str
@@ -194,21 +176,6 @@ async def until(condition: Callable[[], bool], what: str) -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"waited {PATIENCE:g} s in vain for {what}")
         await asyncio.sleep(0.02)
-
-
-def run(scenario: Coroutine[Any, Any, None]) -> None:
-    """Run a scenario; nothing is left running, and no exception was heard by nobody."""
-    unheard: list[dict[str, Any]] = []
-
-    async def watched() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-        await scenario
-        await asyncio.sleep(0)
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, left
-
-    asyncio.run(watched(), debug=True)
-    assert not unheard, unheard
 
 
 @contextlib.asynccontextmanager

@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def own_cluster(config: pytest.Config, nodes: int = 1, **more: Any) -> Iterator[Cluster]:
-    """Start a cluster in the configured way, or skip where pytest was given a running one.
-
-    Args:
-        config: Pytest's.
-        nodes: Number of brokers, 1 or 3.
-        **more: Further arguments of `kafka_cluster`: settings, security, proxied...
-    """
+    """Start a cluster in the configured way, or skip where pytest was given a running one."""
     configured = options(config)
     if configured.bootstrap is not None:
         pytest.skip(f"the cluster at {configured.bootstrap} is given: not ours to fill, break or lock")

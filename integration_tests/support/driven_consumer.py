@@ -72,23 +72,7 @@ class Hesitant(CooperativeStickyAssignor):
 
 
 class DrivenConsumer:
-    """A consumer, and what happened to it.
-
-    Args:
-        access: The cluster.
-        group_id: Its group.
-        name: Its client id.
-        topics: What it subscribes to.
-        assignor: Its cooperative assignor.
-        settings: On top of `SETTINGS`.
-
-    Attributes:
-        access: The cluster.
-        consumer: The consumer.
-        assignor: Its assignor.
-        coordinator: kafka-python's side of the membership.
-        events: What its client does, as a member of the test kit reports it.
-    """
+    """A consumer, and what happened to it."""
 
     def __init__(
         self, access: Access, group_id: str, name: str, topics: Sequence[str], assignor: Any, **settings: Any

@@ -35,16 +35,7 @@ class Said(NamedTuple):
 
 
 class Round(NamedTuple):
-    """A rebalance: the generations from one in which all was owned to the next.
-
-    Attributes:
-        reasons: Why.
-        first: The first generation.
-        last: The last.
-        before: Partition -> its owner, before.
-        after: The same in the last generation.
-        members: How many there were then.
-    """
+    """A rebalance: the generations from one in which all was owned to the next."""
 
     reasons: frozenset[Reason]
     first: int

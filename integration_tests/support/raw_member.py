@@ -90,16 +90,7 @@ class RawMember:
             raise self._failure
 
     def wait_for(self, predicate: Callable[[Self], bool], timeout: float = _TIMEOUT) -> None:
-        """Wait until something holds of this member.
-
-        Args:
-            predicate: What is to hold.
-            timeout: In seconds.
-
-        Raises:
-            TimeoutError: It did not come to hold.
-            Exception: What ended the member's thread.
-        """
+        """Wait until something holds of this member."""
         with self._changed:
             held = self._changed.wait_for(lambda: self._failure or predicate(self), timeout)
         if self._failure is not None:

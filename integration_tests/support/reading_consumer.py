@@ -60,23 +60,7 @@ class Gate:
 
 
 class ReadingConsumer(ConsumerRebalanceListener):
-    """A consumer whose thread polls while it is told to, and the test does while it is not.
-
-    Args:
-        access: The cluster.
-        group_id: Its group.
-        name: Its client id.
-        topics: What it subscribes to.
-        pattern: Or what topics it subscribes to match.
-        assignor: Its one assignor.
-        **settings: On top of `SETTINGS`.
-
-    Attributes:
-        read: The offsets of the records that it has read, by partition, in order.
-        calls: The calls of its listener, in order.
-        errors: What polls and commits of its thread have raised.
-        looks_at_positions: Whether its listener looks at the positions of what is revoked.
-    """
+    """A consumer whose thread polls while it is told to, and the test does while it is not."""
 
     looks_at_positions = False
 
@@ -206,13 +190,7 @@ class ReadingConsumer(ConsumerRebalanceListener):
 
 
 class Application:
-    """The consumers of one group.
-
-    Args:
-        cluster: The cluster.
-        topics: What they subscribe to.
-        **settings: Of each consumer, on top of `SETTINGS`.
-    """
+    """The consumers of one group."""
 
     def __init__(self, cluster: Kafka, *topics: str, **settings: Any) -> None:
         self.group_id = f"reading-{uuid.uuid4().hex[:8]}"

@@ -57,13 +57,7 @@ _STYLE: Final = (
 
 
 class Screen(NamedTuple):
-    """What a command has shown.
-
-    Attributes:
-        status: Its exit status.
-        shown: Standard output and error as the terminal got them, colours included.
-        columns: How wide the terminal was.
-    """
+    """What a command has shown."""
 
     status: int
     shown: str

@@ -52,12 +52,7 @@ class Step(NamedTuple):
 
 
 class Script:
-    """A group that is put through something, step by step.
-
-    Args:
-        group: It.
-        strategy: What it is to assign by.
-    """
+    """A group that is put through something, step by step."""
 
     def __init__(self, group: ConsumerGroup, strategy: str) -> None:
         self.group = group
@@ -211,12 +206,7 @@ def named(partitions: Any) -> Partitions:
 
 
 class ModernGroup:
-    """A group of KIP-848's, whose members live in the test's own thread.
-
-    Args:
-        cluster: Where.
-        topic: What they read.
-    """
+    """A group of KIP-848's, whose members live in the test's own thread."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self.topic = topic

@@ -63,15 +63,7 @@ def can_hide() -> bool:
 
 
 class SparkCluster(NamedTuple):
-    """A cluster that runs.
-
-    Attributes:
-        url: Its master's, for `--master`.
-        folder: Where its logs are.
-        workers: The names of its workers.
-        environment: What a driver needs in its environment.
-        processes: The process groups, by the name of the worker, or "master".
-    """
+    """A cluster that runs."""
 
     url: str
     folder: Path

@@ -39,11 +39,7 @@ MOST_BYTES: Final = 4_096
 
 
 def main() -> int:
-    """Run until the time is up or something fails.
-
-    Returns:
-        The exit status; 0 if nothing failed. libFuzzer ends the process by itself.
-    """
+    """Run until the time is up or something fails."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0])
     parser.add_argument("target", choices=NAMES)
     parser.add_argument("--seconds", type=int, default=60, help="how long (60)")

@@ -38,17 +38,7 @@ _FEW: Final = (
 
 
 def run(name: str, seconds: int, corpus: Path, reproduce: bytes | None) -> int:
-    """Build the extensions, run a target on them in a child, and say on which input that died, if it did.
-
-    Args:
-        name: The target.
-        seconds: How long.
-        corpus: Inputs to begin with, beside the target's seeds.
-        reproduce: An input to run instead of all that.
-
-    Returns:
-        The child's exit status.
-    """
+    """Build the extensions, run a target on them in a child, and say on which input that died, if it did."""
     with tempfile.TemporaryDirectory() as folder:
         last = Path(folder) / "last"
         for module, sources in FOLDERS.items():

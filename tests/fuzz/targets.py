@@ -64,12 +64,7 @@ RACKS: Final = {("t", 0): frozenset({"r"}), ("t", 1): frozenset({"r", "s"}), ("u
 
 
 class Target(NamedTuple):
-    """A property of bytes.
-
-    Attributes:
-        check: Raises where it does not hold.
-        seeds: Bytes that go deep, for a fuzzer to begin with.
-    """
+    """A property of bytes."""
 
     check: Callable[[bytes], None]
     seeds: Callable[[], list[bytes]]

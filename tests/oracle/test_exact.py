@@ -87,14 +87,7 @@ def test_every_plan_proves_itself() -> None:
 
 @dataclass
 class Life:
-    """A group that goes through rebalances: what members were given comes back as their claims.
-
-    Attributes:
-        topics: Topics and how many partitions they have.
-        members: The members that are in.
-        away: Members that missed the last rebalances and still remember what they had.
-        generation: The group's generation.
-    """
+    """A group that goes through rebalances: what members were given comes back as their claims."""
 
     topics: dict[str, int]
     members: list[Member]

@@ -16,7 +16,7 @@ from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._exact import flow
 from kafka_assignors.planners._exact.flow import UNLIMITED, FlowNetwork, SentFlow, send
 from tests.support.networks import array, check_network, copied, told, wide_network
-from tests.support.rebalances import random_rebalance
+from tests.support.random_groups import random_case
 from tests.support.scale import examples, few, scaled
 
 IN_PYTHON = None
@@ -273,7 +273,7 @@ def test_a_plan_can_be_given_up_at_any_step(way: Any, options: Any) -> None:
     class EnoughError(Exception):
         """It takes too long."""
 
-    group = random_rebalance(10).group
+    group = random_case(10).group
     with using(way):
         steps: list[None] = []
         expected = plan_exact(group, tick=lambda: steps.append(None), **options)
@@ -471,7 +471,7 @@ def test_a_long_search_calls_tick_within_its_steps(way: Any, monkeypatch: pytest
 @pytest.mark.parametrize("options", [{}, {"max_skew": 0}, {"max_skew": 2}, {"max_moves": 1}])
 def test_plans_are_the_same_with_and_without_the_compiled_module(options: Any) -> None:
     for seed in range(scaled(1_000)):
-        group = random_rebalance(seed).group
+        group = random_case(seed).group
         plans = []
         for way in (flow._compiled, IN_PYTHON):
             with using(way):

@@ -16,6 +16,7 @@ from tests.lab.schedules import (
     BrokenError,
     Schedule,
     Step,
+    Told,
     broken,
     draw,
     every,
@@ -48,6 +49,11 @@ STORED = json.loads(RESULT.with_suffix(".json").read_text())
 
 MIXED = ("ours", "waits", "unaided", "kafka-python", "java", "librdkafka")
 EVERY_CLIENT = tuple(CLIENTS)
+
+
+def live(*steps: Step, strategy: str = "cooperative-sticky", **fields: Any) -> Told:
+    """What a schedule of these steps makes of a group."""
+    return run(Schedule(strategy=strategy, steps=steps, **fields))
 
 
 def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
@@ -87,21 +93,16 @@ def test_no_schedule_breaks_an_eager_group_of_several_clients(strategy: str) -> 
 
 def test_what_a_leader_of_another_client_gives_away_is_counted_and_breaks_nothing() -> None:
     """kafka-python's own class claims what its consumer lost, and believes such claims."""
-    told = run(
-        Schedule(
-            strategy="cooperative-sticky",
-            topics={"t": 1, "u": 3},
-            seed=109,
-            steps=(
-                Step(kind="join", target="m1", topics=("t", "u"), client="kafka-python"),
-                Step(after_ms=7, kind="freeze", target="m1"),
-                Step(kind="join", target="m2", topics=("u",), client="kafka-python"),
-                Step(kind="join", target="m3", topics=("t", "u")),
-                Step(kind="lose answer", target="m3"),
-                Step(kind="join", target="m4", topics=("t", "u"), client="kafka-python", latency_ms=5),
-                Step(after_ms=9600, kind="thaw", target="m1"),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m1", topics=("t", "u"), client="kafka-python"),
+        Step(after_ms=7, kind="freeze", target="m1"),
+        Step(kind="join", target="m2", topics=("u",), client="kafka-python"),
+        Step(kind="join", target="m3", topics=("t", "u")),
+        Step(kind="lose answer", target="m3"),
+        Step(kind="join", target="m4", topics=("t", "u"), client="kafka-python", latency_ms=5),
+        Step(after_ms=9600, kind="thaw", target="m1"),
+        topics={"t": 1, "u": 3},
+        seed=109,
     )
     assert told.by_others > 0
 
@@ -127,38 +128,34 @@ def test_a_leader_of_another_client_that_raises_at_its_plans_is_counted_and_brea
 
 def test_an_old_assignment_that_librdkafka_kept_for_the_next_poll_is_no_second_owner() -> None:
     """Found by search: the poll takes it back at once, and a generation had begun without the member."""
-    told = run(
-        Schedule(
-            strategy="roundrobin",
-            topics={"t": 2, "u": 2},
-            seed=1018843,
-            delay_ms=0,
-            steps=(
-                Step(kind="join", target="m1", topics=("t", "u"), client="kafka-python", work_ms=1000),
-                Step(
-                    after_ms=4300,
-                    kind="join",
-                    target="m3",
-                    topics=("t",),
-                    client="unaided",
-                    work_ms=1000,
-                    static=True,
-                ),
-                Step(kind="join", target="m4", topics=("t", "u"), client="librdkafka", static=True),
-                Step(kind="lose answer", target="m4"),
-                Step(kind="pause", target="m4"),
-                Step(
-                    after_ms=38_600,
-                    kind="join",
-                    target="m8",
-                    topics=("t", "u"),
-                    client="unaided",
-                    latency_ms=40,
-                    static=True,
-                ),
-                Step(after_ms=4000, kind="cut", target="m8"),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m1", topics=("t", "u"), client="kafka-python", work_ms=1000),
+        Step(
+            after_ms=4300,
+            kind="join",
+            target="m3",
+            topics=("t",),
+            client="unaided",
+            work_ms=1000,
+            static=True,
+        ),
+        Step(kind="join", target="m4", topics=("t", "u"), client="librdkafka", static=True),
+        Step(kind="lose answer", target="m4"),
+        Step(kind="pause", target="m4"),
+        Step(
+            after_ms=38_600,
+            kind="join",
+            target="m8",
+            topics=("t", "u"),
+            client="unaided",
+            latency_ms=40,
+            static=True,
+        ),
+        Step(after_ms=4000, kind="cut", target="m8"),
+        strategy="roundrobin",
+        topics={"t": 2, "u": 2},
+        seed=1018843,
+        delay_ms=0,
     )
     assert sorted(told.owners) == ["t-0", "t-1", "u-0", "u-1"]
 
@@ -272,71 +269,51 @@ def test_a_consumer_whose_instance_id_another_takes_ends(
 
 def test_a_process_that_thaws_delivers_nothing_before_the_coordinator_confirms_it() -> None:
     """Found by search: between two rebalances nobody looked at how old the last answer was."""
-    told = run(
-        Schedule(
-            strategy="cooperative-sticky",
-            topics={"v": 1},
-            seed=168,
-            steps=(
-                Step(kind="join", target="m1", topics=("v",)),
-                Step(after_ms=1000, kind="freeze", target="m1"),
-                Step(after_ms=8000, kind="join", target="m2", topics=("v",)),
-                Step(after_ms=1, kind="thaw", target="m1"),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m1", topics=("v",)),
+        Step(after_ms=1000, kind="freeze", target="m1"),
+        Step(after_ms=8000, kind="join", target="m2", topics=("v",)),
+        Step(after_ms=1, kind="thaw", target="m1"),
+        topics={"v": 1},
+        seed=168,
     )
     assert sorted(told.owners) == ["v-0"]
 
 
 def test_a_member_whose_join_is_lost_delivers_no_longer_than_its_rebalance_timeout() -> None:
     """Found by search: the coordinator waited for it, and it thought that it was waiting for others."""
-    told = run(
-        Schedule(
-            strategy="cooperative-sticky",
-            topics={"u": 1},
-            seed=157,
-            steps=(
-                Step(kind="join", target="m4", topics=("u",)),
-                Step(after_ms=6, kind="join", target="m5", topics=("u",)),
-                Step(kind="lose answer", target="m4"),
-                Step(after_ms=100, kind="move coordinator"),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m4", topics=("u",)),
+        Step(after_ms=6, kind="join", target="m5", topics=("u",)),
+        Step(kind="lose answer", target="m4"),
+        Step(after_ms=100, kind="move coordinator"),
+        topics={"u": 1},
+        seed=157,
     )
     assert sorted(told.owners) == ["u-0"]
 
 
 def test_a_member_that_leaves_as_it_polled_too_late_delivers_nothing_meanwhile() -> None:
     """Found by search: kafka-python is in its generation until LeaveGroup is answered."""
-    told = run(
-        Schedule(
-            strategy="cooperative-sticky",
-            topics={"v": 1},
-            seed=253,
-            steps=(
-                Step(kind="join", target="m2", topics=("v",), latency_ms=5),
-                Step(after_ms=1, kind="pause", target="m2"),
-                Step(after_ms=1000, kind="join", target="m4", topics=("v",)),
-                Step(after_ms=12_000, kind="join", target="m7", topics=("v",)),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m2", topics=("v",), latency_ms=5),
+        Step(after_ms=1, kind="pause", target="m2"),
+        Step(after_ms=1000, kind="join", target="m4", topics=("v",)),
+        Step(after_ms=12_000, kind="join", target="m7", topics=("v",)),
+        topics={"v": 1},
+        seed=253,
     )
     assert sorted(told.owners) == ["v-0"]
 
 
 def test_a_slow_static_leader_that_restarts_between_two_rounds_loses_nothing() -> None:
     """Found by search: its successor gets the assignment back, and has to know that a round is to follow."""
-    told = run(
-        Schedule(
-            strategy="cooperative-sticky",
-            topics={"t": 2},
-            seed=372,
-            steps=(
-                Step(kind="join", target="m1", topics=("t",), static=True),
-                Step(after_ms=120, kind="join", target="m2", topics=("t",)),
-                Step(after_ms=1000, kind="restart", target="m1"),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m1", topics=("t",), static=True),
+        Step(after_ms=120, kind="join", target="m2", topics=("t",)),
+        Step(after_ms=1000, kind="restart", target="m1"),
+        topics={"t": 2},
+        seed=372,
     )
     assert sorted(told.owners) == ["t-0", "t-1"]
     assert {*told.owners.values()} == {"m1.2", "m2"}
@@ -345,17 +322,13 @@ def test_a_slow_static_leader_that_restarts_between_two_rounds_loses_nothing() -
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_a_static_member_that_restarts_with_fewer_topics_gets_its_partitions_of_them(strategy: str) -> None:
     """Found by chaos: it refuses its old assignment, and would be given it again and again (KIP-345)."""
-    told = run(
-        Schedule(
-            strategy=strategy,
-            topics={"t": 2, "u": 2},
-            steps=(
-                Step(kind="join", target="m1", topics=("t", "u"), static=True),
-                Step(kind="join", target="m2", topics=("t", "u"), static=True),
-                Step(after_ms=4000, kind="restart", target="m1", topics=("t",)),
-                Step(after_ms=12_000, kind="restart", target="m2", topics=("t",)),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m1", topics=("t", "u"), static=True),
+        Step(kind="join", target="m2", topics=("t", "u"), static=True),
+        Step(after_ms=4000, kind="restart", target="m1", topics=("t",)),
+        Step(after_ms=12_000, kind="restart", target="m2", topics=("t",)),
+        strategy=strategy,
+        topics={"t": 2, "u": 2},
     )
     assert sorted(told.owners) == ["t-0", "t-1"]
 
@@ -365,17 +338,13 @@ def test_a_static_member_on_asyncio_that_restarts_with_other_topics_leaves_the_o
     strategy: str,
 ) -> None:
     """Found by search: it left out what it had had, and nobody else was given it (KIP-345)."""
-    told = run(
-        Schedule(
-            strategy=strategy,
-            topics={"t": 1, "v": 1},
-            seed=237,
-            steps=(
-                Step(kind="join", target="m7", topics=("t", "v"), client="aio"),
-                Step(kind="join", target="m8", topics=("t",), client="aio", static=True),
-                Step(after_ms=4000, kind="restart", target="m8", topics=("v",)),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m7", topics=("t", "v"), client="aio"),
+        Step(kind="join", target="m8", topics=("t",), client="aio", static=True),
+        Step(after_ms=4000, kind="restart", target="m8", topics=("v",)),
+        strategy=strategy,
+        topics={"t": 1, "v": 1},
+        seed=237,
     )
     assert told.owners.keys() == {"t-0", "v-0"}
     assert told.owners["t-0"] == "m7"
@@ -383,17 +352,12 @@ def test_a_static_member_on_asyncio_that_restarts_with_other_topics_leaves_the_o
 
 def test_topics_that_go_while_a_listener_on_asyncio_works_are_revoked() -> None:
     """Found by search: they were taken from the consumer, and its listener did not hear of it."""
-    told = run(
-        Schedule(
-            strategy="cooperative-sticky",
-            topics={"t": 1, "v": 1},
-            seed=313,
-            steps=(
-                Step(kind="join", target="m3", topics=("t", "v"), client="aio", work_ms=500),
-                Step(after_ms=1000, kind="join", target="m4", topics=("t", "v"), client="aio"),
-                Step(after_ms=20, kind="subscribe", target="m3", topics=("v",)),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m3", topics=("t", "v"), client="aio", work_ms=500),
+        Step(after_ms=1000, kind="join", target="m4", topics=("t", "v"), client="aio"),
+        Step(after_ms=20, kind="subscribe", target="m3", topics=("v",)),
+        topics={"t": 1, "v": 1},
+        seed=313,
     )
     assert told.owners == {"t-0": "m4", "v-0": "m3"}
 
@@ -416,20 +380,15 @@ def test_a_static_member_of_another_client_may_refuse_its_old_topics_for_ever(cl
 
 def test_what_another_leader_gave_to_a_static_member_that_hangs_is_not_given_away() -> None:
     """Found by chaos, then by search: the coordinator keeps what it sent before that plan."""
-    told = run(
-        Schedule(
-            strategy="cooperative-sticky",
-            topics={"t": 2},
-            seed=1_000_278,
-            steps=(
-                Step(kind="join", target="m1", topics=("t",), static=True),
-                Step(kind="join", target="m2", topics=("t",)),
-                Step(after_ms=3, kind="cut", target="m2"),
-                Step(after_ms=8000, kind="pause", target="m1"),
-                Step(kind="join", target="m3", topics=("t",)),
-                Step(after_ms=10_100, kind="resume", target="m1"),
-            ),
-        )
+    told = live(
+        Step(kind="join", target="m1", topics=("t",), static=True),
+        Step(kind="join", target="m2", topics=("t",)),
+        Step(after_ms=3, kind="cut", target="m2"),
+        Step(after_ms=8000, kind="pause", target="m1"),
+        Step(kind="join", target="m3", topics=("t",)),
+        Step(after_ms=10_100, kind="resume", target="m1"),
+        topics={"t": 2},
+        seed=1_000_278,
     )
     assert sorted(told.owners) == ["t-0", "t-1"]
 

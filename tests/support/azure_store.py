@@ -45,11 +45,7 @@ class AzureMissingError(RuntimeError):
 
 
 class AzureStore:
-    """An emulator that runs.
-
-    Args:
-        port: Where, on 127.0.0.1.
-    """
+    """An emulator that runs."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -91,11 +87,7 @@ class AzureStore:
 
 @contextmanager
 def running_azure_store() -> Iterator[AzureStore]:
-    """An emulator, empty; stopped afterwards.
-
-    Raises:
-        AzureMissingError: There is no node, or npm does not bring the emulator.
-    """
+    """An emulator, empty; stopped afterwards."""
     if shutil.which("node") is None:
         raise AzureMissingError("there is no node, which azurite runs on")
     with serving("tests.support.azure_store", str(_installed() / "dist/src/blob/main.js")) as port:

@@ -22,13 +22,7 @@ def cluster_of(
     racks: Mapping[int, str] | None = None,
     replicas: Mapping[tuple[str, int], list[int]] | None = None,
 ) -> ClusterMetadata:
-    """kafka-python's metadata of a cluster.
-
-    Args:
-        topics: Partition ids by topic.
-        racks: The rack of each broker; one broker 1 without a rack if None.
-        replicas: The brokers of each (topic, partition); broker 1 where not given.
-    """
+    """kafka-python's metadata of a cluster."""
     topic_type = MetadataResponse.MetadataResponseTopic
     brokers: Mapping[int, str | None] = racks or {1: None}
     response = MetadataResponse(
@@ -86,14 +80,7 @@ def partitions_in(assignment: Any) -> dict[str, list[int]]:
 
 @dataclass
 class HandGroup:
-    """A group whose members are assignors; the first member leads.
-
-    Attributes:
-        topics: Partition ids by topic.
-        assignors: The assignor of each member.
-        subscriptions: The topics of each member.
-        instances: The instance ids of static members.
-    """
+    """A group whose members are assignors; the first member leads."""
 
     topics: dict[str, Iterable[int]]
     assignors: dict[str, Any] = field(default_factory=dict)

@@ -28,13 +28,7 @@ def versions_of(table: Path | str) -> list[list[Path]]:
 def rows_of(
     table: Path | str, schema: pa.Schema, options: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """The rows of the newest version, whose log and files all have the columns of a schema.
-
-    Args:
-        table: Its folder, or its URI in an object store.
-        schema: The columns.
-        options: Of the store.
-    """
+    """The rows of the newest version, whose log and files all have the columns of a schema."""
     delta = DeltaTable(str(table), storage_options=dict(options or {}))
     assert [field.name for field in delta.schema().fields] == schema.names
     files = locate(table, options).files()

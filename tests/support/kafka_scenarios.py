@@ -207,14 +207,7 @@ class Story:
         del self.members[member]
 
     def rebalance(self, *, small: bool = True) -> dict[str, set[Partition]]:
-        """Rebalance, judge all that can be judged without knowing the scenario, and let members remember.
-
-        Args:
-            small: Whether there is time for what takes as long as the rebalance again, or longer.
-
-        Returns:
-            The partitions of each member.
-        """
+        """Rebalance, judge all that can be judged without knowing the scenario, and let members remember."""
         self.rounds = 0
         while True:
             group = self._group()

@@ -40,6 +40,11 @@ class Log:
         """Type 6, with the time."""
         self._write(6, [], None if epoch is None else _int32(epoch) + b"\0")
 
+    def reached(self, epoch: int) -> None:
+        """An epoch, and its assignment."""
+        self.epoch(epoch)
+        self.assigned(epoch)
+
     def joined(
         self,
         member: str,
@@ -93,13 +98,11 @@ class Log:
 def two_come(log: Log) -> None:
     """A member has four partitions; at 10 s a second one comes, to get two of them. The rest is to follow."""
     log.joined("a")
-    log.epoch(1)
-    log.assigned(1)
+    log.reached(1)
     log.has("a", 1, "t0 t1 t2 t3")
     log.at(10)
     log.joined("b")
-    log.epoch(2)
-    log.assigned(2)
+    log.reached(2)
     log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
     log.has("b", 2, "", state=2)
 
@@ -108,13 +111,11 @@ def a_third_passes(log: Log) -> None:
     """After `two_come`, a third member is there only while the group is on its way, which ends at 13 s."""
     log.at(11)
     log.joined("c")
-    log.epoch(3)
-    log.assigned(3)
+    log.reached(3)
     log.has("c", 3, "", state=2)
     log.at(12)
     log.gone("c")
-    log.epoch(4)
-    log.assigned(4)
+    log.reached(4)
     log.at(13)
     log.has("a", 4, "t0 t1")
     log.has("b", 4, "t2 t3")

@@ -49,14 +49,7 @@ def kip848() -> list[ArchivedRecord]:
 def rows_of(
     records: Sequence[ArchivedRecord], partition: int, group: str = "", *, later_us: int = 0
 ) -> list[dict[str, Any]]:
-    """Records as rows of an archive, in a partition of their own.
-
-    Args:
-        records: The records.
-        partition: The partition.
-        group: Another name of a classic group.
-        later_us: By how much they are later.
-    """
+    """Records as rows of an archive, in a partition of their own."""
     return [
         row(key, one.value, partition=partition, offset=one.offset)
         | {"timestamp": moment(one.time_us + later_us), "leader_epoch": one.leader_epoch}

@@ -80,11 +80,7 @@ def full(**which: Any) -> Fault:
 
 
 class ObjectStore:
-    """A store that runs.
-
-    Args:
-        port: Where, on 127.0.0.1.
-    """
+    """A store that runs."""
 
     def __init__(self, port: int) -> None:
         self.endpoint = f"http://127.0.0.1:{port}"
@@ -135,11 +131,7 @@ class Struck:
         return self._ask(0)
 
     def wait(self, least: int = 1) -> None:
-        """Wait until there are so many.
-
-        Raises:
-            TimeoutError: There were not, for minutes.
-        """
+        """Wait until there are so many."""
         if self._ask(least) < least:
             raise TimeoutError(f"the fault did not strike {least} requests in {_LONGEST:.0f} s")
 

@@ -37,12 +37,7 @@ class Reached:
 
 
 class Oracle:
-    """The problem of one group.
-
-    Args:
-        group: The group.
-        goal: What to reach.
-    """
+    """The problem of one group."""
 
     def __init__(self, group: Group, goal: Goal = _BEST) -> None:
         self.group = group

@@ -26,22 +26,13 @@ _UNIT: Final = Path(__file__).parents[1] / "unit"
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The functions of one library.
-
-    Attributes:
-        recorded: The file with what is recorded: release -> function -> hash.
-        functions: By module, `Class.method`.
-    """
+    """The functions of one library."""
 
     recorded: Path
     functions: Mapping[str, Sequence[str]]
 
     def hashes(self, packages: Path) -> dict[str, str]:
-        """The functions' hashes: of their syntax, without docstrings, comments and layout.
-
-        Args:
-            packages: The folder that has the library.
-        """
+        """The functions' hashes: of their syntax, without docstrings, comments and layout."""
         found = {}
         for module, names in self.functions.items():
             tree = ast.parse((packages / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))

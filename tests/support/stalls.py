@@ -34,11 +34,7 @@ def slowness() -> int:
 
 
 class Watch:
-    """Looks on, in a thread, how long the machine stands still while a test runs.
-
-    Attributes:
-        longest: The longest time since `begin`, in seconds.
-    """
+    """Looks on, in a thread, how long the machine stands still while a test runs."""
 
     def __init__(self) -> None:
         self.longest = 0.0

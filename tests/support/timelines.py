@@ -16,6 +16,10 @@ def event(time: float, member: str, kind: str, *partitions: TopicPartition, **re
     return read_event(member, {"event": kind, "time": time, **about, **rest})
 
 
+def lived(*events: Event, end: float | None = None) -> Timeline:
+    return Timeline(events, end=end)
+
+
 def joined(time: float, member: str, generation: int, *partitions: TopicPartition) -> list[Event]:
     """What an eager member reports of a rebalance that gives it these partitions."""
     return [

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_archive(folder: Path, parts: Iterable[Sequence[Mapping[str, Any]]]) -> str:
-    """An archive with a batch of each part.
-
-    Returns:
-        The folder.
-    """
+    """An archive with a batch of each part."""
     archive = Archive.create(folder)
     for part in parts:
         add_batch(archive, batch_of(part))
@@ -28,12 +24,7 @@ def write_archive(folder: Path, parts: Iterable[Sequence[Mapping[str, Any]]]) ->
 
 
 def add_batch(archive: Archive, *units: Any) -> None:
-    """Commit a batch as one task of a capture writes it: a file for each day.
-
-    Args:
-        archive: The archive.
-        units: Record batches of schema ARCHIVE.
-    """
+    """Commit a batch as one task of a capture writes it: a file for each day."""
     records, _ = archive.logs
     records.commit(add=write_batch(archive, *units))
 

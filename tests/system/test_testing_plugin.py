@@ -138,41 +138,47 @@ def usage_error(pytester: pytest.Pytester, *arguments: str) -> str:
 # Options ----------------------------------------------------------------------------------------------
 
 
-def test_without_options_one_node_is_had_in_any_way(pytester: pytest.Pytester) -> None:
-    assert asked(pytester) == "(1, None, None, None)"
-
-
-def test_options_say_what_is_had(pytester: pytest.Pytester) -> None:
-    assert asked(pytester, "--kafka=docker", "--kafka-nodes=3") == "(3, 'docker', None, None)"
-
-
-def test_ini_values_say_what_is_had(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nkafka = embedded\nkafka_nodes = 3\n")
-    assert asked(pytester) == "(3, 'embedded', None, None)"
-
-
-def test_an_option_goes_before_its_ini_value(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nkafka_nodes = 3\nkafka_bootstrap = a:1\n")
-    given = asked(pytester, "--kafka-nodes=1", "--kafka-bootstrap=b:1,c:1")
-    assert given == "(1, None, 'b:1,c:1', None)"
-
-
-def test_servers_in_the_environment_are_the_last_choice(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("ini", "environment", "options", "expected"),
+    [
+        ("", "", "", "(1, None, None, None)"),
+        ("", "", "--kafka=docker --kafka-nodes=3", "(3, 'docker', None, None)"),
+        ("kafka = embedded\nkafka_nodes = 3", "", "", "(3, 'embedded', None, None)"),
+        (
+            "kafka_nodes = 3\nkafka_bootstrap = a:1",
+            "",
+            "--kafka-nodes=1 --kafka-bootstrap=b:1,c:1",
+            "(1, None, 'b:1,c:1', None)",
+        ),
+        ("", "env:1", "", "(1, None, 'env:1', None)"),
+        ("", "env:1", "--kafka-bootstrap=b:1", "(1, None, 'b:1', None)"),
+        ("", "env:1", "--kafka=docker", "(1, 'docker', None, None)"),
+        ("", "env:1", "--kafka-image=apache/kafka:4.0.0", "(1, 'docker', None, None)"),
+    ],
+)
+def test_options_go_before_ini_values_and_these_before_servers_in_the_environment(
+    ini: str,
+    environment: str,
+    options: str,
+    expected: str,
+    *,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("KAFKA_BOOTSTRAP", "env:1")
-    assert asked(pytester) == "(1, None, 'env:1', None)"
-    assert asked(pytester, "--kafka-bootstrap=b:1") == "(1, None, 'b:1', None)"
-    assert asked(pytester, "--kafka=docker") == "(1, 'docker', None, None)"
+    pytester.makeini(f"[pytest]\n{ini}\n")
+    if environment:
+        monkeypatch.setenv("KAFKA_BOOTSTRAP", environment)
+    assert asked(pytester, *options.split()) == expected
 
 
 @pytest.mark.parametrize(
-    ("argument", "message"),
+    ("arguments", "message"),
     [
         ("--kafka=vagrant", "kafka=vagrant: must be one of given, docker, embedded"),
         ("--kafka-nodes=2", "kafka_nodes=2: must be one of 1, 3"),
         ("--kafka-nodes=three", "kafka_nodes=three: must be one of 1, 3"),
         ("--kafka=given", "kafka=given needs a running cluster"),
+        ("--kafka=docker --kafka-bootstrap=b:1", "names a running cluster"),
         ("--kafka-timeout=soon", "kafka_timeout=soon: must be a number of seconds above 0"),
         ("--kafka-timeout=0", "kafka_timeout=0: must be a number of seconds above 0"),
         ("--kafka-timeout=inf", "kafka_timeout=inf: must be a number of seconds above 0"),
@@ -187,12 +193,35 @@ def test_servers_in_the_environment_are_the_last_choice(
             "kafka_consumer_settings: enable_auto_commit is set by the kit: say commit=",
         ),
         ("--kafka-timelines=conftest.py", "conftest.py: this is a file; name a folder"),
+        ("--kafka-image=i --kafka=embedded", "kafka=embedded runs no containers"),
+        ("--kafka-image=i --kafka=given", "kafka=given runs no containers"),
+        ("--kafka-image=i --kafka-bootstrap=b:1", "kafka_bootstrap=b:1 names a running cluster"),
+        ("--kafka-broker-settings=a=1 --kafka-bootstrap=b:1", "the cluster at b:1 is running already"),
+        ("--kafka-keep=soon", "kafka_keep=soon: must be a number of seconds"),
+        (
+            "--kafka-keep=600 --kafka=docker",
+            "kafka_keep=600 keeps the embedded Kafka without security, and kafka=docker asks for another",
+        ),
+        (
+            "--kafka-keep=600 --kafka-security=tls",
+            "the embedded Kafka without security, and kafka_security=tls asks for another",
+        ),
+        ("--kafka-security=ssl", "kafka_security=ssl: must be one of plaintext, tls, sasl, sasl_tls"),
+        ("--kafka-place=coroutine", "kafka_place=coroutine: must be one of process, thread"),
+        (
+            "--kafka-security=tls --kafka-bootstrap=there:1",
+            "kafka_security=tls: the cluster at there:1 is running already",
+        ),
+        (
+            "--kafka-client=nonsense",
+            "one of kafka-python, confluent-kafka, aiokafka, java, or the path of a function of yours",
+        ),
     ],
 )
-def test_a_value_that_makes_no_sense_is_a_usage_error(
-    argument: str, message: str, pytester: pytest.Pytester
+def test_what_makes_no_sense_is_a_usage_error(
+    arguments: str, message: str, pytester: pytest.Pytester
 ) -> None:
-    assert message in usage_error(pytester, argument)
+    assert message in usage_error(pytester, *arguments.split())
 
 
 def test_a_bad_ini_value_is_a_usage_error(pytester: pytest.Pytester) -> None:
@@ -207,10 +236,6 @@ def test_an_image_in_the_environment_is_in_the_header(
     assert "kafka: docker, mine:4.1, nodes: 1" in run(pytester, "def test(): pass", "--kafka=docker").outlines
 
 
-def test_naming_a_cluster_and_insisting_on_another_is_a_usage_error(pytester: pytest.Pytester) -> None:
-    assert "names a running cluster" in usage_error(pytester, "--kafka=docker", "--kafka-bootstrap=b:1")
-
-
 def test_an_image_is_started_in_containers_and_not_left_in_the_environment(pytester: pytest.Pytester) -> None:
     test = """
         import os
@@ -223,28 +248,6 @@ def test_an_image_is_started_in_containers_and_not_left_in_the_environment(pytes
     run(pytester, test, "--kafka-image=apache/kafka:4.0.0").assert_outcomes(passed=1)
     pytester.makeini("[pytest]\nkafka_image = apache/kafka:4.0.0\n")
     run(pytester, test, "--kafka=docker").assert_outcomes(passed=1)
-
-
-def test_an_image_goes_before_servers_in_the_environment(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_BOOTSTRAP", "env:1")
-    assert asked(pytester, "--kafka-image=apache/kafka:4.0.0") == "(1, 'docker', None, None)"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--kafka-image=i", "--kafka=embedded"), "kafka=embedded runs no containers"),
-        (("--kafka-image=i", "--kafka=given"), "kafka=given runs no containers"),
-        (("--kafka-image=i", "--kafka-bootstrap=b:1"), "kafka_bootstrap=b:1 names a running cluster"),
-        (("--kafka-broker-settings=a=1", "--kafka-bootstrap=b:1"), "the cluster at b:1 is running already"),
-    ],
-)
-def test_settings_that_contradict_each_other_are_a_usage_error(
-    arguments: tuple[str, ...], message: str, pytester: pytest.Pytester
-) -> None:
-    assert message in usage_error(pytester, *arguments)
 
 
 def test_broker_settings_come_from_ini_options_and_factory_and_the_last_wins(
@@ -386,18 +389,6 @@ def test_what_cannot_be_kept_is_started(pytester: pytest.Pytester) -> None:
     assert "[start 1]" in named.stdout.str()
     off = run(pytester, "def test(kafka_cluster): pass", "--kafka-keep=0")
     assert "[start 1]" in off.stdout.str()
-
-
-@pytest.mark.parametrize(
-    ("other", "named"),
-    [("--kafka=docker", "kafka=docker"), ("--kafka-security=tls", "kafka_security=tls")],
-)
-def test_a_wish_to_keep_what_cannot_be_kept_is_refused(
-    other: str, named: str, pytester: pytest.Pytester
-) -> None:
-    said = usage_error(pytester, "--kafka-keep=600", other)
-    assert f"kafka_keep=600 keeps the embedded Kafka without security, and {named} asks for another" in said
-    assert "kafka_keep=soon: must be a number of seconds" in usage_error(pytester, "--kafka-keep=soon")
 
 
 def test_a_factory_makes_fixtures_with_other_settings(pytester: pytest.Pytester) -> None:
@@ -1047,28 +1038,7 @@ def test(kafka_cluster, consumer_group):
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--kafka-security=ssl"], "kafka_security=ssl: must be one of plaintext, tls, sasl, sasl_tls"),
-        (["--kafka-place=coroutine"], "kafka_place=coroutine: must be one of process, thread"),
-        (
-            ["--kafka-security=tls", "--kafka-bootstrap=there:1"],
-            "kafka_security=tls: the cluster at there:1 is running already",
-        ),
-    ],
-)
-def test_clients_places_and_security_that_make_no_sense_are_refused(
-    arguments: list[str], message: str, pytester: pytest.Pytester
-) -> None:
-    assert message in usage_error(pytester, *arguments)
-
-
-def test_a_client_that_there_is_not_is_refused_at_the_start(pytester: pytest.Pytester) -> None:
-    assert (
-        "kafka_client=nonsense: must be one of kafka-python, confluent-kafka, aiokafka, java, or the path of"
-        " a function of yours ('package.module:name')"
-    ) in usage_error(pytester, "--kafka-client=nonsense")
+def test_a_client_may_be_the_path_of_a_function(pytester: pytest.Pytester) -> None:
     run(pytester, "def test(): pass", "--kafka-client=package.module:name").assert_outcomes(passed=1)
 
 

@@ -454,12 +454,7 @@ def test_an_application_works_between_its_poll_and_its_commit(monkeypatch: pytes
 
 
 class Function:
-    """A user's function, its consumer if it returns one, and its worker, which says what happens.
-
-    Args:
-        own_loop: Whether it polls by itself.
-        amid: The command that comes while it is called.
-    """
+    """A user's function, its consumer if it returns one, and its worker, which says what happens."""
 
     subscribed = True
 

@@ -100,9 +100,6 @@ def work(
     """Do the jobs, one at a time on each cluster.
 
     `done` is called after each job with what came of all that are done, in the order of the jobs.
-
-    Returns:
-        The results of the scripts that ran, and the failures.
     """
     free: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
     for cluster in clusters:
@@ -153,11 +150,7 @@ def work(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run chaos.
-
-    Returns:
-        0 if every group got over it, 1 if one did not, 2 if the arguments make no sense.
-    """
+    """Run chaos."""
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(arguments)
     console = Console(stderr=True)

@@ -73,9 +73,6 @@ def keep(
     """Make sure that a promise was kept up to now.
 
     Generations up to `after` have been looked at before.
-
-    Raises:
-        AssertionError: It was not; says in which way, and shows where in the timeline.
     """
     if promise.sharing == "exclusive":
         timeline.assert_never_owned_twice("generation")

@@ -142,11 +142,6 @@ def run(
     joins, members of kafka-python that change their topics may be lost for good. `join` has the arguments of
     `ConsumerGroup.join` for the member of a number, from 1; `watch` is called before each step with its
     number.
-
-    Raises:
-        ChaosError: A promise was broken, the group did not become stable in time, or a record was
-            lost.
-        ValueError: The script makes no sense.
     """
     script.check()
     began = time.monotonic()
@@ -441,11 +436,7 @@ def quiet_lines(timeline: Timeline) -> list[str]:
 
 
 def name_of_assignor(assignor: AssignorSpec) -> str:
-    """The name of the strategy that an assignor brings to a group.
-
-    Raises:
-        ValueError: It is no path, and `ImportError` or `AttributeError`: nothing is there.
-    """
+    """The name of the strategy that an assignor brings to a group."""
     target: Any = assignor
     if isinstance(target, Mapping):
         target = target["class"]

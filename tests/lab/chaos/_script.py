@@ -132,11 +132,7 @@ class Script:
         return replace(self, steps=tuple(kept))
 
     def check(self) -> None:
-        """Make sure that it can be run.
-
-        Raises:
-            ValueError: A step makes no sense where it is; says which one and why.
-        """
+        """Make sure that it can be run."""
         model = Model(self.limits)
         for number, step in enumerate(self.steps, 1):
             if (objection := model.objection(step)) is not None:
@@ -149,11 +145,7 @@ class Script:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """A script that was saved.
-
-        Raises:
-            ValueError: It is no script, or cannot be run.
-        """
+        """A script that was saved."""
         try:
             found: Mapping[str, Any] = json.loads(text)
             limits = {**found["limits"], "partitions": tuple(found["limits"]["partitions"])}

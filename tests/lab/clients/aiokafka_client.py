@@ -100,11 +100,7 @@ class SimulatedClient(GroupClient):
     # Requests
 
     async def coordinator_lookup(self, kind: object, group_id: str) -> int:
-        """The broker that coordinates the group.
-
-        Raises:
-            NodeNotReadyError: It is cut off.
-        """
+        """The broker that coordinates the group."""
         del kind, group_id
         await asyncio.sleep(2 * self._latency_ms / 1000)
         if self.cut_off:
@@ -117,11 +113,7 @@ class SimulatedClient(GroupClient):
         return not self.cut_off
 
     async def send(self, node: int, request: Any, *, group: int = 0) -> Any:
-        """The answer to a request.
-
-        Raises:
-            KafkaError: There is none.
-        """
+        """The answer to a request."""
         if self.cut_off:
             raise errors.NodeNotReadyError
         connection = self._conns[node, group]

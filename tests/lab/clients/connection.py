@@ -37,12 +37,7 @@ Performed = Callable[[Callable[[Any], None]], None]
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """A connection, whose broker answers in order: what follows a JoinGroup waits for its answer.
-
-    Attributes:
-        open: Whether it was not broken.
-        unanswered: Each fails a request that is not answered yet.
-    """
+    """A connection, whose broker answers in order: what follows a JoinGroup waits for its answer."""
 
     open: bool = True
     unanswered: dict[Callable[[], None], None] = field(default_factory=dict)

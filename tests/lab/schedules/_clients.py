@@ -63,11 +63,7 @@ _THEIRS: Final[Mapping[tuple[str, str], Callable[[], AbstractPartitionAssignor]]
 def make_client(
     client: str, strategy: str
 ) -> tuple[Callable[..., ClassicConsumer], Sequence[Callable[[], AbstractPartitionAssignor]]]:
-    """The behaviour of a member, and what makes its assignors.
-
-    Raises:
-        ValueError: There is no such client or strategy.
-    """
+    """The behaviour of a member, and what makes its assignors."""
     if client not in CLIENTS:
         raise ValueError(f"there is no client {client!r}; choose one of {', '.join(CLIENTS)}")
     if strategy not in STRATEGIES:

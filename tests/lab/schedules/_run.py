@@ -112,9 +112,6 @@ def run(schedule: Schedule) -> Told:
     client's assignor that raises at its plans.
 
     What a leader of another client does is counted; it breaks nothing.
-
-    Raises:
-        BrokenError: One of them does not hold.
     """
     under_way = _ScheduleRun(schedule)
     try:

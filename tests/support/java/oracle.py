@@ -16,11 +16,7 @@ class OracleError(Exception):
 
 
 class JavaOracle:
-    """A running worker; leave the `with` block to end it.
-
-    Args:
-        jars: Kafka's jars, with all that its clients need.
-    """
+    """A running worker; leave the `with` block to end it."""
 
     def __init__(self, jars: Iterable[Path]) -> None:
         self.process = subprocess.Popen(

@@ -653,12 +653,7 @@ def check_of_heartbeats() -> Callable[[Any], None]:
 
 
 class Coordinator:
-    """Kafka's `GroupCoordinatorShard`, with a clock that goes when it is told to.
-
-    Args:
-        settings: Of the broker.
-        topics: Number of partitions of each, and ids.
-    """
+    """Kafka's `GroupCoordinatorShard`, with a clock that goes when it is told to."""
 
     request_version = 1
 
@@ -865,11 +860,7 @@ def error_name(code: int) -> str:
 
 
 class ClassicCoordinator(Coordinator):
-    """The same with a classic group. What it holds back is answered later, under a number of the request.
-
-    Args:
-        settings: Of the broker.
-    """
+    """The same with a classic group. What it holds back is answered later, under a number of the request."""
 
     request_version = 9
 

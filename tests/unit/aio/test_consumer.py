@@ -16,7 +16,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.aio import CooperativeConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import AsyncIterator, Coroutine
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -36,11 +36,7 @@ class Records:
 
 
 class Started:
-    """A consumer of A at offset 10 that fetches nothing by itself.
-
-    Args:
-        eager: Whether it rebalances eagerly.
-    """
+    """A consumer of A at offset 10 that fetches nothing by itself."""
 
     def __init__(self, *, eager: bool) -> None:
         listed = [CooperativeStickyAssignor, *([RangeAssignor] if eager else [])]
@@ -73,17 +69,15 @@ class Started:
             self.fetcher._notify(waiter)
 
 
-def started(test: Callable[[Started], Coroutine[Any, Any, None]], *, eager: bool) -> None:
-    async def run() -> None:
-        one = Started(eager=eager)
-        await test(one)
-        await asyncio.sleep(0)
-        one.consumer._closed = True  # it was not really started
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, left
-        assert not one.fetcher._fetch_waiters
-
-    asyncio.run(run())
+@pytest.fixture(params=["cooperative", "eager"])
+async def one(request: pytest.FixtureRequest) -> AsyncIterator[Started]:
+    made = Started(eager=request.param == "eager")
+    yield made
+    await asyncio.sleep(0)
+    made.consumer._closed = True  # it was not really started
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not left, left
+    assert not made.fetcher._fetch_waiters
 
 
 async def turns(count: int) -> None:
@@ -104,81 +98,67 @@ async def cancelled_as_records_come(
     return getting
 
 
-@pytest.mark.parametrize("eager", [True, False])
 @pytest.mark.parametrize("later", range(6))
-def test_a_call_that_is_cancelled_as_a_record_comes_takes_none(later: int, eager: bool) -> None:
-    async def test(one: Started) -> None:
-        getting = await cancelled_as_records_come(one, one.consumer.getone(A), later)
-        if getting.cancelled():
-            assert one.position == 10
-            assert await one.consumer.getone(A) == 10
-        else:
-            assert getting.result() == 10
-        assert one.position == 11
-        assert await one.consumer.getone(A) == 11
-
-    started(test, eager=eager)
+async def test_a_call_that_is_cancelled_as_a_record_comes_takes_none(one: Started, later: int) -> None:
+    getting = await cancelled_as_records_come(one, one.consumer.getone(A), later)
+    if getting.cancelled():
+        assert one.position == 10
+        assert await one.consumer.getone(A) == 10
+    else:
+        assert getting.result() == 10
+    assert one.position == 11
+    assert await one.consumer.getone(A) == 11
 
 
-@pytest.mark.parametrize("eager", [True, False])
 @pytest.mark.parametrize("later", range(6))
-def test_a_call_whose_time_is_over_as_a_record_comes_takes_none(later: int, eager: bool) -> None:
-    async def test(one: Started) -> None:
-        limits: list[asyncio.Timeout] = []
+async def test_a_call_whose_time_is_over_as_a_record_comes_takes_none(one: Started, later: int) -> None:
+    limits: list[asyncio.Timeout] = []
 
-        async def get() -> Any:
-            async with asyncio.timeout(100) as limit:
-                limits.append(limit)
-                return await one.consumer.getone(A)
+    async def get() -> Any:
+        async with asyncio.timeout(100) as limit:
+            limits.append(limit)
+            return await one.consumer.getone(A)
 
-        getting = asyncio.create_task(get())
-        await turns(20)
-        one.fetched()
-        await turns(later)
-        if not getting.done():
-            limits[0].reschedule(asyncio.get_running_loop().time() - 1)
-        await asyncio.wait([getting])
-        if isinstance(getting.exception(), TimeoutError):
-            assert one.position == 10
-            assert await one.consumer.getone(A) == 10
-        else:
-            assert getting.result() == 10
-        assert one.position == 11
-
-    started(test, eager=eager)
+    getting = asyncio.create_task(get())
+    await turns(20)
+    one.fetched()
+    await turns(later)
+    if not getting.done():
+        limits[0].reschedule(asyncio.get_running_loop().time() - 1)
+    await asyncio.wait([getting])
+    if isinstance(getting.exception(), TimeoutError):
+        assert one.position == 10
+        assert await one.consumer.getone(A) == 10
+    else:
+        assert getting.result() == 10
+    assert one.position == 11
 
 
-@pytest.mark.parametrize("eager", [True, False])
 @pytest.mark.parametrize("later", range(6))
-def test_a_batch_that_is_cancelled_as_records_come_takes_none(later: int, eager: bool) -> None:
-    async def test(one: Started) -> None:
-        getting = await cancelled_as_records_come(
-            one, one.consumer.getmany(A, timeout_ms=100_000, max_records=2), later
-        )
-        if getting.cancelled():
-            assert one.position == 10
-        else:
-            assert getting.result() == {A: [10, 11]}
-            assert one.position == 12
-
-    started(test, eager=eager)
+async def test_a_batch_that_is_cancelled_as_records_come_takes_none(one: Started, later: int) -> None:
+    getting = await cancelled_as_records_come(
+        one, one.consumer.getmany(A, timeout_ms=100_000, max_records=2), later
+    )
+    if getting.cancelled():
+        assert one.position == 10
+    else:
+        assert getting.result() == {A: [10, 11]}
+        assert one.position == 12
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_who_waits_for_a_record_counts_as_polling_and_hears_that_the_consumer_is_stopped(eager: bool) -> None:
-    async def test(one: Started) -> None:
-        one.state._last_fetch_ended -= 1000
-        getting = asyncio.create_task(one.consumer.getone(A))
-        await turns(20)
-        assert one.state.fetcher_idle_time == 0
-        one.state.begin_reassignment()  # an eager rebalance is on
-        one.consumer._closed = True
-        for waiter in set(one.fetcher._fetch_waiters):  # as Fetcher.close does
-            one.fetcher._notify(waiter)
-        with pytest.raises(ConsumerStoppedError):
-            await asyncio.wait_for(getting, 5)
-
-    started(test, eager=eager)
+async def test_who_waits_for_a_record_counts_as_polling_and_hears_that_the_consumer_is_stopped(
+    one: Started,
+) -> None:
+    one.state._last_fetch_ended -= 1000
+    getting = asyncio.create_task(one.consumer.getone(A))
+    await turns(20)
+    assert one.state.fetcher_idle_time == 0
+    one.state.begin_reassignment()  # an eager rebalance is on
+    one.consumer._closed = True
+    for waiter in set(one.fetcher._fetch_waiters):  # as Fetcher.close does
+        one.fetcher._notify(waiter)
+    with pytest.raises(ConsumerStoppedError):
+        await asyncio.wait_for(getting, 5)
 
 
 @pytest.mark.parametrize("strategy", [CooperativeStickyAssignor, RangeAssignor])
@@ -199,42 +179,34 @@ def test_a_consumer_is_made_outside_of_the_loop_that_it_is_given(
 
 
 @pytest.mark.parametrize("name", ["seek_to_beginning", "seek_to_end", "seek_to_committed"])
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_seek_without_partitions_says_what_to_wait_for(name: str, eager: bool) -> None:
-    async def test(one: Started) -> None:
-        seek = getattr(one.consumer, name)
-        with pytest.raises(IllegalStateError) as caught:
-            await seek(A, B)
-        assert str(caught.value) == (
-            f"IllegalStateError: Partitions [{B}] are not assigned:"
-            " wait for the listener's on_partitions_assigned, or until assignment() has them"
-        )
-        with pytest.raises(TypeError, match="must be TopicPartition"):
-            await seek("t")
-        one.state.assign_from_subscribed(set())
-        with pytest.raises(IllegalStateError, match="No partitions are assigned: wait for the listener"):
-            await seek()
-        one.state.unsubscribe()
-        with pytest.raises(IllegalStateError, match="No partitions are assigned: wait for the listener"):
-            await seek()
-
-    started(test, eager=eager)
+async def test_a_seek_without_partitions_says_what_to_wait_for(one: Started, name: str) -> None:
+    seek = getattr(one.consumer, name)
+    with pytest.raises(IllegalStateError) as caught:
+        await seek(A, B)
+    assert str(caught.value) == (
+        f"IllegalStateError: Partitions [{B}] are not assigned:"
+        " wait for the listener's on_partitions_assigned, or until assignment() has them"
+    )
+    with pytest.raises(TypeError, match="must be TopicPartition"):
+        await seek("t")
+    one.state.assign_from_subscribed(set())
+    with pytest.raises(IllegalStateError, match="No partitions are assigned: wait for the listener"):
+        await seek()
+    one.state.unsubscribe()
+    with pytest.raises(IllegalStateError, match="No partitions are assigned: wait for the listener"):
+        await seek()
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_what_is_asked_of_a_partition_without_a_state_says_what_to_wait_for(eager: bool) -> None:
-    async def test(one: Started) -> None:
-        consumer = one.consumer
-        one.state.unsubscribe()
-        for call in (
-            consumer.highwater,
-            consumer.last_stable_offset,
-            consumer.last_poll_timestamp,
-            consumer.pause,
-            consumer.resume,
-            lambda partition: consumer.seek(partition, 1),
-        ):
-            with pytest.raises(IllegalStateError, match=r"partition=0\)\] are not assigned: wait"):
-                call(A)
-
-    started(test, eager=eager)
+async def test_what_is_asked_of_a_partition_without_a_state_says_what_to_wait_for(one: Started) -> None:
+    consumer = one.consumer
+    one.state.unsubscribe()
+    for call in (
+        consumer.highwater,
+        consumer.last_stable_offset,
+        consumer.last_poll_timestamp,
+        consumer.pause,
+        consumer.resume,
+        lambda partition: consumer.seek(partition, 1),
+    ):
+        with pytest.raises(IllegalStateError, match=r"partition=0\)\] are not assigned: wait"):
+            call(A)

@@ -134,138 +134,129 @@ def follows_in(generation: int) -> SimpleNamespace:
     )
 
 
-def in_generation_5(
-    test: Callable[[Any, Listener], Coroutine[Any, Any, None]],
-    *,
-    eager: bool = False,
-    kind: type[GroupCoordinator] | None = None,
+@pytest.fixture
+def listener() -> Listener:
+    return Listener()
+
+
+@pytest.fixture
+async def coordinator(request: pytest.FixtureRequest, listener: Listener) -> GroupCoordinator:
+    """Of a member in generation 5 that has A and B."""
+    kind: Any = getattr(request, "param", CooperativeCoordinator)
+    state = LastingState() if kind is CooperativeCoordinator else SubscriptionState()
+    client = Client()
+    state.register_fetch_waiters(set())  # as a fetcher does
+    state.subscribe({"t"}, listener=listener)
+    state.assign_from_subscribed({A, B})
+    fetcher = SimpleNamespace(_records={}, _notify=lambda _: None, _wait_consume_future=None)
+    first = [fetcher] if kind is CooperativeCoordinator else []
+    made: Any = kind(*first, client, state, enable_auto_commit=False)
+    made._coordination_task.cancel()
+    made.generation, made.member_id, made.coordinator_id = 5, "m", 0
+    return made
+
+
+each_kind = pytest.mark.parametrize("coordinator", [EagerCoordinator, CooperativeCoordinator], indirect=True)
+eager_only = pytest.mark.parametrize("coordinator", [EagerCoordinator], indirect=True)
+
+
+async def test_a_commit_refused_while_lost_is_told_makes_nothing_lost_once_more(
+    coordinator: CooperativeCoordinator, listener: Listener
 ) -> None:
-    kind = kind or (EagerCoordinator if eager else CooperativeCoordinator)
-
-    async def run() -> None:
-        state = LastingState() if kind is CooperativeCoordinator else SubscriptionState()
-        listener, client = Listener(), Client()
-        state.register_fetch_waiters(set())  # as a fetcher does
-        state.subscribe({"t"}, listener=listener)
-        state.assign_from_subscribed({A, B})
-        coordinator: Any
-        if kind is CooperativeCoordinator:
-            fetcher = SimpleNamespace(_records={}, _notify=lambda _: None, _wait_consume_future=None)
-            coordinator = CooperativeCoordinator(fetcher, client, state, enable_auto_commit=False)
-        else:
-            coordinator = kind(client, state, enable_auto_commit=False)
-        coordinator._coordination_task.cancel()
-        coordinator.generation, coordinator.member_id, coordinator.coordinator_id = 5, "m", 0
-        await test(coordinator, listener)
-
-    asyncio.run(run())
-
-
-def test_a_commit_refused_while_lost_is_told_makes_nothing_lost_once_more() -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        async def commit_that_is_refused() -> None:
-            coordinator.reset_generation()
-
-        listener.does = commit_that_is_refused
+    async def commit_that_is_refused() -> None:
         coordinator.reset_generation()
-        await coordinator._give_up_what_was_lost()
-        coordinator._subscription.assign_from_subscribed({A})
-        await coordinator._give_up_what_was_lost()
-        assert listener.lost == [{A, B}]
-        assert coordinator._owned == {A}
 
-    in_generation_5(test)
-
-
-def test_who_falls_out_by_a_commit_asks_to_join_again() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
-        token = _SENT_IN.set((5, False))
-        coordinator.reset_generation()
-        _SENT_IN.reset(token)
-        assert coordinator._rejoin_needed_fut.done()
-        assert coordinator._lasting is not None
-        assert coordinator._lasting.lost
-
-    in_generation_5(test)
+    listener.does = commit_that_is_refused
+    coordinator.reset_generation()
+    await coordinator._give_up_what_was_lost()
+    coordinator._subscription.assign_from_subscribed({A})
+    await coordinator._give_up_what_was_lost()
+    assert listener.lost == [{A, B}]
+    assert coordinator._owned == {A}
 
 
-def test_a_heartbeat_task_that_is_cancelled_as_it_leaves_ends_nothing_else() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        leaving = asyncio.get_running_loop().create_task(asyncio.sleep(3600))
-        coordinator._heartbeat_task = leaving
-        await asyncio.sleep(0)
-        await coordinator._stop_heartbeat_task()
-        assert leaving.cancelled()
-        assert coordinator._heartbeat_task is None
-
-    in_generation_5(test)
+async def test_who_falls_out_by_a_commit_asks_to_join_again(coordinator: CooperativeCoordinator) -> None:
+    coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+    token = _SENT_IN.set((5, False))
+    coordinator.reset_generation()
+    _SENT_IN.reset(token)
+    assert coordinator._rejoin_needed_fut.done()
+    assert coordinator._lasting is not None
+    assert coordinator._lasting.lost
 
 
-def test_heartbeats_that_ended_with_an_error_begin_anew_when_it_was_heard_of() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        async def fail() -> None:
-            raise error
-
-        error = GroupAuthorizationFailedError("group")
-        failed = coordinator._heartbeat_task = asyncio.get_running_loop().create_task(fail())
-        await asyncio.wait([failed])
-        pushing = asyncio.get_running_loop().create_task(coordinator._push_error_to_user(error))
-        await asyncio.sleep(0)
-        assert coordinator._heartbeat_task is failed
-        coordinator._error_consumed_fut.set_result(None)  # as a poll does, which raises it
-        await pushing
-        assert coordinator._heartbeat_task is not failed
-        await coordinator._stop_heartbeat_task()
-
-    in_generation_5(test)
+async def test_a_heartbeat_task_that_is_cancelled_as_it_leaves_ends_nothing_else(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    leaving = asyncio.get_running_loop().create_task(asyncio.sleep(3600))
+    coordinator._heartbeat_task = leaving
+    await asyncio.sleep(0)
+    await coordinator._stop_heartbeat_task()
+    assert leaving.cancelled()
+    assert coordinator._heartbeat_task is None
 
 
-def test_what_a_listener_awaits_may_be_cancelled() -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        async def await_what_is_cancelled() -> None:
-            raise asyncio.CancelledError
+async def test_heartbeats_that_ended_with_an_error_begin_anew_when_it_was_heard_of(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    async def fail() -> None:
+        raise error
 
-        listener.does = await_what_is_cancelled
-        await coordinator._tell("on_partitions_lost", {A})
-        assert listener.lost == [{A}]
+    error = GroupAuthorizationFailedError("group")
+    failed = coordinator._heartbeat_task = asyncio.get_running_loop().create_task(fail())
+    await asyncio.wait([failed])
+    pushing = asyncio.get_running_loop().create_task(coordinator._push_error_to_user(error))
+    await asyncio.sleep(0)
+    assert coordinator._heartbeat_task is failed
+    coordinator._error_consumed_fut.set_result(None)  # as a poll does, which raises it
+    await pushing
+    assert coordinator._heartbeat_task is not failed
+    await coordinator._stop_heartbeat_task()
 
-    in_generation_5(test)
+
+async def test_what_a_listener_awaits_may_be_cancelled(
+    coordinator: CooperativeCoordinator, listener: Listener
+) -> None:
+    async def await_what_is_cancelled() -> None:
+        raise asyncio.CancelledError
+
+    listener.does = await_what_is_cancelled
+    await coordinator._tell("on_partitions_lost", {A})
+    assert listener.lost == [{A}]
 
 
-def test_a_listener_is_cancelled_with_the_coordination() -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        listener.does = lambda: asyncio.sleep(3600)
-        telling = asyncio.get_running_loop().create_task(coordinator._tell("on_partitions_lost", {A}))
-        await asyncio.sleep(0)
-        telling.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await telling
-
-    in_generation_5(test)
+async def test_a_listener_is_cancelled_with_the_coordination(
+    coordinator: CooperativeCoordinator, listener: Listener
+) -> None:
+    listener.does = lambda: asyncio.sleep(3600)
+    telling = asyncio.get_running_loop().create_task(coordinator._tell("on_partitions_lost", {A}))
+    await asyncio.sleep(0)
+    telling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await telling
 
 
 @pytest.mark.parametrize("error", [IllegalGenerationError, UnknownMemberIdError])
-def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_nothing(error: Any) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        async def join_and_refuse(_: Any) -> Any:
-            coordinator.generation = 6
-            return refused(error)
+@eager_only
+async def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_nothing(
+    coordinator: EagerCoordinator, error: Any
+) -> None:
+    async def join_and_refuse(_: Any) -> Any:
+        coordinator.generation = 6
+        return refused(error)
 
-        coordinator._client.answers["OffsetCommitRequest"] = join_and_refuse
-        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
-        with pytest.raises(CommitFailedError):
-            await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
-        assert (coordinator.generation, coordinator.member_id) == (6, "m")
-        assert not coordinator._rejoin_needed_fut.done()
-        # One that no join came between does.
-        coordinator._client.answers["OffsetCommitRequest"] = lambda _: asyncio.sleep(0, refused(error))
-        with pytest.raises(CommitFailedError):
-            await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
-        assert (coordinator.generation, coordinator.member_id) == (-1, "")
-        assert coordinator._rejoin_needed_fut.done()
-
-    in_generation_5(test, eager=True)
+    coordinator._client.answers["OffsetCommitRequest"] = join_and_refuse
+    coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+    with pytest.raises(CommitFailedError):
+        await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
+    assert (coordinator.generation, coordinator.member_id) == (6, "m")
+    assert not coordinator._rejoin_needed_fut.done()
+    # One that no join came between does.
+    coordinator._client.answers["OffsetCommitRequest"] = lambda _: asyncio.sleep(0, refused(error))
+    with pytest.raises(CommitFailedError):
+        await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
+    assert (coordinator.generation, coordinator.member_id) == (-1, "")
+    assert coordinator._rejoin_needed_fut.done()
 
 
 @dataclass
@@ -283,108 +274,99 @@ class Clock:
 
 
 @pytest.mark.parametrize("error", [0, RebalanceInProgressError.errno])
-def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
-    error: int, monkeypatch: pytest.MonkeyPatch
+async def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
+    coordinator: CooperativeCoordinator, error: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
     clock.rules(monkeypatch)
 
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        async def answer_4_s_later(_: Any) -> Any:
-            clock.now += 4
-            return SimpleNamespace(error_code=error)
+    async def answer_4_s_later(_: Any) -> Any:
+        clock.now += 4
+        return SimpleNamespace(error_code=error)
 
-        lasting = coordinator._lasting
-        assert lasting is not None
-        coordinator._client.answers["HeartbeatRequest"] = answer_4_s_later
-        assert lasting.doubted is not None
-        coordinator._confirm(clock.now - 10)  # in a session that may have ended
-        assert lasting.doubted is not None
-        await coordinator._do_heartbeat()
-        assert lasting.doubted is None
-        clock.now += 5.9  # 9.9 s after it was sent
-        assert lasting.doubted is None
-        clock.now += 0.1
-        assert lasting.doubted is not None
-        # Frozen for a session while the answer was on its way: it is too old to prove anything.
-        clock.now -= 4
-        coordinator._certainty = Certainty(4.0, coordinator._rebalance_timeout_ms / 1000)
-        await coordinator._do_heartbeat()
-        assert lasting.doubted is not None
-
-    in_generation_5(test)
+    lasting = coordinator._lasting
+    assert lasting is not None
+    coordinator._client.answers["HeartbeatRequest"] = answer_4_s_later
+    assert lasting.doubted is not None
+    coordinator._confirm(clock.now - 10)  # in a session that may have ended
+    assert lasting.doubted is not None
+    await coordinator._do_heartbeat()
+    assert lasting.doubted is None
+    clock.now += 5.9  # 9.9 s after it was sent
+    assert lasting.doubted is None
+    clock.now += 0.1
+    assert lasting.doubted is not None
+    # Frozen for a session while the answer was on its way: it is too old to prove anything.
+    clock.now -= 4
+    coordinator._certainty = Certainty(4.0, coordinator._rebalance_timeout_ms / 1000)
+    await coordinator._do_heartbeat()
+    assert lasting.doubted is not None
 
 
-def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows_its_sync_at_once() -> None:
+async def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows_its_sync_at_once(
+    coordinator: CooperativeCoordinator,
+) -> None:
     """SyncGroup's answer renews no session if the group was stable already."""
+    beat, answered = asyncio.Event(), asyncio.Event()
 
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        beat, answered = asyncio.Event(), asyncio.Event()
+    async def synced(_: Any) -> Any:
+        return SimpleNamespace(error_code=0, member_assignment=assignment(A, B))
 
-        async def synced(_: Any) -> Any:
-            return SimpleNamespace(error_code=0, member_assignment=assignment(A, B))
+    async def heartbeat(_: Any) -> Any:
+        beat.set()
+        await answered.wait()
+        return SimpleNamespace(error_code=0)
 
-        async def heartbeat(_: Any) -> Any:
-            beat.set()
-            await answered.wait()
-            return SimpleNamespace(error_code=0)
-
-        coordinator._assignors = [STRATEGY]
-        coordinator._heartbeat_interval_ms = 3_600_000
-        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
-        coordinator._client.answers |= {
-            "JoinGroupRequest": lambda _: asyncio.sleep(0, follows_in(6)),
-            "SyncGroupRequest": synced,
-            "HeartbeatRequest": heartbeat,
-        }
-        lasting: Any = coordinator._lasting
-        assert await coordinator._do_rejoin_group(coordinator._subscription.subscription)
-        await asyncio.wait_for(beat.wait(), 20)
-        doubt = lasting.doubted
-        assert not doubt.done()
-        answered.set()
-        await asyncio.wait_for(doubt, 20)
-        assert lasting.doubted is None
-        await ended(coordinator)
-
-    in_generation_5(test)
+    coordinator._assignors = [STRATEGY]
+    coordinator._heartbeat_interval_ms = 3_600_000
+    coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+    coordinator._client.answers |= {
+        "JoinGroupRequest": lambda _: asyncio.sleep(0, follows_in(6)),
+        "SyncGroupRequest": synced,
+        "HeartbeatRequest": heartbeat,
+    }
+    lasting: Any = coordinator._lasting
+    assert await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+    await asyncio.wait_for(beat.wait(), 20)
+    doubt = lasting.doubted
+    assert not doubt.done()
+    answered.set()
+    await asyncio.wait_for(doubt, 20)
+    assert lasting.doubted is None
+    await ended(coordinator)
 
 
 @pytest.mark.parametrize("error", [RebalanceInProgressError, IllegalGenerationError])
-def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
-    error: Any, monkeypatch: pytest.MonkeyPatch
+async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
+    coordinator: CooperativeCoordinator, error: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
     clock.rules(monkeypatch)
+    beats, joined = asyncio.Queue[int](), asyncio.Event()
 
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        beats, joined = asyncio.Queue[int](), asyncio.Event()
+    async def beat(request: Any) -> Any:
+        beats.put_nowait(request._generation_id)
+        return SimpleNamespace(error_code=error.errno)
 
-        async def beat(request: Any) -> Any:
-            beats.put_nowait(request._generation_id)
-            return SimpleNamespace(error_code=error.errno)
+    async def join(_: Any) -> Any:
+        await joined.wait()
+        return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
 
-        async def join(_: Any) -> Any:
-            await joined.wait()
-            return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
-
-        coordinator._heartbeat_interval_ms = 1
-        coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
-        coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
-        lasting = coordinator._lasting
-        assert lasting is not None
-        coordinator._confirm(clock.now)
-        clock.now += 9
-        joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
-        assert [await beats.get(), await beats.get()] == [5, 5]
-        clock.now += 9
-        # The coordinator has made the next generation already if it does not know this one.
-        assert (lasting.doubted is None) == (error is RebalanceInProgressError)
-        assert (coordinator.joining, coordinator.generation, lasting.lost) == (True, 5, False)
-        joined.set()
-        assert not await joining
-
-    in_generation_5(test)
+    coordinator._heartbeat_interval_ms = 1
+    coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
+    coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
+    lasting = coordinator._lasting
+    assert lasting is not None
+    coordinator._confirm(clock.now)
+    clock.now += 9
+    joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+    assert [await beats.get(), await beats.get()] == [5, 5]
+    clock.now += 9
+    # The coordinator has made the next generation already if it does not know this one.
+    assert (lasting.doubted is None) == (error is RebalanceInProgressError)
+    assert (coordinator.joining, coordinator.generation, lasting.lost) == (True, 5, False)
+    joined.set()
+    assert not await joining
 
 
 def committed(request: Any) -> dict[TopicPartition, int]:
@@ -404,27 +386,26 @@ def answered(request: Any, error: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
-def test_a_commit_that_is_tried_again_is_of_what_stayed_only(comes_back: bool) -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        asked: list[dict[TopicPartition, int]] = []
+async def test_a_commit_that_is_tried_again_is_of_what_stayed_only(
+    coordinator: CooperativeCoordinator, comes_back: bool
+) -> None:
+    asked: list[dict[TopicPartition, int]] = []
 
-        async def commit(request: Any) -> Any:
-            asked.append(committed(request))
-            if len(asked) > 1:
-                return answered(request)
-            coordinator._subscription.assign_from_subscribed({A})
-            if comes_back:
-                coordinator._subscription.assign_from_subscribed({A, B})
-            return answered(request, GroupLoadInProgressError.errno)
+    async def commit(request: Any) -> Any:
+        asked.append(committed(request))
+        if len(asked) > 1:
+            return answered(request)
+        coordinator._subscription.assign_from_subscribed({A})
+        if comes_back:
+            coordinator._subscription.assign_from_subscribed({A, B})
+        return answered(request, GroupLoadInProgressError.errno)
 
-        coordinator._client.answers["OffsetCommitRequest"] = commit
-        coordinator._retry_backoff_ms = 1
-        offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
-        with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
-            await coordinator.commit_offsets(coordinator._lasting, offsets)
-        assert asked == [{A: 7, B: 9}, {A: 7}]
-
-    in_generation_5(test)
+    coordinator._client.answers["OffsetCommitRequest"] = commit
+    coordinator._retry_backoff_ms = 1
+    offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
+    with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
+        await coordinator.commit_offsets(coordinator._lasting, offsets)
+    assert asked == [{A: 7, B: 9}, {A: 7}]
 
 
 def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
@@ -446,45 +427,43 @@ def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
     return events
 
 
-def test_a_commit_that_leaves_out_what_is_gone_is_an_event_for_each_part() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        events = observed(coordinator)
+async def test_a_commit_that_leaves_out_what_is_gone_is_an_event_for_each_part(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    events = observed(coordinator)
 
-        async def commit(request: Any) -> Any:
-            if len(coordinator._client.sent) > 1:
-                return answered(request)
-            coordinator._subscription.assign_from_subscribed({A})
-            return answered(request, GroupLoadInProgressError.errno)
+    async def commit(request: Any) -> Any:
+        if len(coordinator._client.sent) > 1:
+            return answered(request)
+        coordinator._subscription.assign_from_subscribed({A})
+        return answered(request, GroupLoadInProgressError.errno)
 
-        coordinator._client.answers["OffsetCommitRequest"] = commit
-        coordinator._retry_backoff_ms = 1
-        offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
-        with pytest.raises(CommitFailedError):
-            await coordinator.commit_offsets(coordinator._lasting, offsets)
-        said = {"generation": 5, "member_id": "m"}
-        assert events[-2:] == [
-            ("committed", {**said, "positions": [("t", 0, 7)]}),
-            (
-                "commit_failed",
-                {
-                    **said,
-                    "positions": [("t", 1, 9)],
-                    "text": described(revoked_meanwhile([B])),
-                },
-            ),
-        ]
-
-    in_generation_5(test)
+    coordinator._client.answers["OffsetCommitRequest"] = commit
+    coordinator._retry_backoff_ms = 1
+    offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
+    with pytest.raises(CommitFailedError):
+        await coordinator.commit_offsets(coordinator._lasting, offsets)
+    said = {"generation": 5, "member_id": "m"}
+    assert events[-2:] == [
+        ("committed", {**said, "positions": [("t", 0, 7)]}),
+        (
+            "commit_failed",
+            {
+                **said,
+                "positions": [("t", 1, 9)],
+                "text": described(revoked_meanwhile([B])),
+            },
+        ),
+    ]
 
 
-def test_who_has_fallen_out_commits_nothing_as_a_member_of_no_generation() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        coordinator.reset_generation()
-        with pytest.raises(CommitFailedError):
-            await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
-        assert coordinator._client.sent == []
-
-    in_generation_5(test)
+async def test_who_has_fallen_out_commits_nothing_as_a_member_of_no_generation(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    coordinator.reset_generation()
+    with pytest.raises(CommitFailedError):
+        await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+    assert coordinator._client.sent == []
 
 
 async def cancelled_commit(coordinator: CooperativeCoordinator, error: int = 0) -> asyncio.Event:
@@ -507,125 +486,109 @@ async def cancelled_commit(coordinator: CooperativeCoordinator, error: int = 0) 
     return answers
 
 
-def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_revoked() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        answers = await cancelled_commit(coordinator)
-        revoking = asyncio.create_task(coordinator._revoke({A}))
-        await asyncio.sleep(0.01)
-        assert not revoking.done()
-        answers.set()
-        await revoking
-        assert coordinator._committing == set()
+async def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_revoked(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    answers = await cancelled_commit(coordinator)
+    revoking = asyncio.create_task(coordinator._revoke({A}))
+    await asyncio.sleep(0.01)
+    assert not revoking.done()
+    answers.set()
+    await revoking
+    assert coordinator._committing == set()
 
-    in_generation_5(test)
 
-
-def test_a_commit_that_is_cancelled_and_then_refused_is_no_exception_that_nobody_heard() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        unheard: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-        answers = await cancelled_commit(coordinator, IllegalGenerationError.errno)
-        answers.set()
-        await asyncio.wait(coordinator._committing)
-        await asyncio.sleep(0)
-        gc.collect()  # a task that is collected reports what nobody heard
-        assert unheard == []
-
-    in_generation_5(test)
+async def test_a_commit_that_is_cancelled_and_then_refused_is_no_exception_that_nobody_heard(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    unheard: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+    answers = await cancelled_commit(coordinator, IllegalGenerationError.errno)
+    answers.set()
+    await asyncio.wait(coordinator._committing)
+    await asyncio.sleep(0)
+    gc.collect()  # a task that is collected reports what nobody heard
+    assert unheard == []
 
 
 @pytest.mark.parametrize("generation", [-1, 5])
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(eager: bool, generation: int) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        asked = asyncio.Event()
+@each_kind
+async def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(
+    coordinator: EagerCoordinator, generation: int
+) -> None:
+    asked = asyncio.Event()
 
-        async def join(_: Any) -> Any:
-            asked.set()
-            await asyncio.sleep(3600)
+    async def join(_: Any) -> Any:
+        asked.set()
+        await asyncio.sleep(3600)
 
-        coordinator.generation = generation
-        coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
-        coordinator._client.answers |= {
-            "JoinGroupRequest": join,
-            "LeaveGroupRequest": lambda _: asyncio.sleep(0, SimpleNamespace(error_code=0)),
-        }
-        joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
-        coordinator._coordination_task = joining
-        await asked.wait()
-        await asyncio.wait_for(coordinator.close(), 5)
-        assert joining.done()
-        (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
-        assert left._member_id == "m"
-
-    in_generation_5(test, eager=eager)
+    coordinator.generation = generation
+    coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
+    coordinator._client.answers |= {
+        "JoinGroupRequest": join,
+        "LeaveGroupRequest": lambda _: asyncio.sleep(0, SimpleNamespace(error_code=0)),
+    }
+    joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+    coordinator._coordination_task = joining
+    await asked.wait()
+    await asyncio.wait_for(coordinator.close(), 5)
+    assert joining.done()
+    (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
+    assert left._member_id == "m"
 
 
 @pytest.mark.parametrize("ends", ["_joined", "coordinator_dead"])
-@pytest.mark.parametrize("eager", [True, False])
-def test_the_connection_of_joins_is_closed_with_a_join_and_with_its_coordinator(
-    eager: bool, ends: str
+@each_kind
+async def test_the_connection_of_joins_is_closed_with_a_join_and_with_its_coordinator(
+    coordinator: EagerCoordinator, ends: str
 ) -> None:
     """It would be idle until the next join: a firewall drops it, and that join waits for long."""
-
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        closed: list[int] = []
-        connections: Any = coordinator._client._conns
-        for group in (1, JOINING):
-            connections[0, group] = SimpleNamespace(close=lambda group=group: closed.append(group))
-        getattr(coordinator, ends)()
-        assert closed == [JOINING]
-        assert [*connections] == [(0, 1)]
-
-    in_generation_5(test, eager=eager)
+    closed: list[int] = []
+    connections: Any = coordinator._client._conns
+    for group in (1, JOINING):
+        connections[0, group] = SimpleNamespace(close=lambda group=group: closed.append(group))
+    getattr(coordinator, ends)()
+    assert closed == [JOINING]
+    assert [*connections] == [(0, 1)]
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_leader_that_stops_while_it_plans_sends_no_plan(eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        coordinator._client.answers["SyncGroupRequest"] = lambda _: asyncio.sleep(3600)
-        coordinator._closing.set_result(None)
-        with pytest.raises(KafkaError, match="SyncGroupRequest is not waited for: the consumer is stopped"):
-            await coordinator._send_req(SyncGroupRequest("g", 5, "m", None, []))
-        assert coordinator._client.sent == []
-
-    in_generation_5(test, eager=eager)
+@each_kind
+async def test_a_leader_that_stops_while_it_plans_sends_no_plan(coordinator: EagerCoordinator) -> None:
+    coordinator._client.answers["SyncGroupRequest"] = lambda _: asyncio.sleep(3600)
+    coordinator._closing.set_result(None)
+    with pytest.raises(KafkaError, match="SyncGroupRequest is not waited for: the consumer is stopped"):
+        await coordinator._send_req(SyncGroupRequest("g", 5, "m", None, []))
+    assert coordinator._client.sent == []
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_leader_whose_plan_failed_sends_no_more_heartbeats(eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        class Failing(StickyAssignor):
-            def assign(self, *_: Any, **__: Any) -> Any:
-                assert coordinator._heartbeat_task is not None
-                raise ZeroDivisionError
+@each_kind
+async def test_a_leader_whose_plan_failed_sends_no_more_heartbeats(coordinator: EagerCoordinator) -> None:
+    class Failing(StickyAssignor):
+        def assign(self, *_: Any, **__: Any) -> Any:
+            assert coordinator._heartbeat_task is not None
+            raise ZeroDivisionError
 
-        coordinator._assignors = strategies(Failing)
-        response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
-        with pytest.raises(ZeroDivisionError):
-            await coordinator._perform_assignment(response)
-        assert coordinator._heartbeat_task is None
-
-    in_generation_5(test, eager=eager)
+    coordinator._assignors = strategies(Failing)
+    response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
+    with pytest.raises(ZeroDivisionError):
+        await coordinator._perform_assignment(response)
+    assert coordinator._heartbeat_task is None
 
 
-def test_a_leader_plans_though_the_loops_own_threads_are_busy() -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        done = threading.Event()
-        loop = asyncio.get_running_loop()
-        loop.set_default_executor(ThreadPoolExecutor(1))
-        busy = loop.run_in_executor(None, done.wait)
-        coordinator._assignors = strategies(StickyAssignor)
-        response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
-        try:
-            planned = await asyncio.wait_for(coordinator._perform_assignment(response), 20)
-        finally:
-            done.set()
-            await busy
-            await coordinator._stop_heartbeat_task()
-        assert planned.keys() == {"m"}
-
-    in_generation_5(test)
+async def test_a_leader_plans_though_the_loops_own_threads_are_busy(coordinator: EagerCoordinator) -> None:
+    done = threading.Event()
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    busy = loop.run_in_executor(None, done.wait)
+    coordinator._assignors = strategies(StickyAssignor)
+    response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
+    try:
+        planned = await asyncio.wait_for(coordinator._perform_assignment(response), 20)
+    finally:
+        done.set()
+        await busy
+        await coordinator._stop_heartbeat_task()
+    assert planned.keys() == {"m"}
 
 
 def assignment(*partitions: TopicPartition) -> bytes:
@@ -647,78 +610,75 @@ async def ended(coordinator: GroupCoordinator) -> None:
     await coordinator._stop_commit_offsets_refresh_task()
 
 
-def test_who_falls_out_while_a_listener_runs_is_given_nothing_and_loses_what_it_had() -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        coordinator._assignors = [STRATEGY]
-        coordinator.generation = 6
-        listener.does_when_revoked = coordinator.reset_generation
-        new = TopicPartition("t", 7)
-        await coordinator._on_join_complete(6, "m", "s", assignment(A, new))
-        await coordinator._give_up_what_was_lost()
-        assert (listener.revoked, listener.assigned, listener.lost) == ([{B}], [], [{A}])
-        assert coordinator._owned == frozenset()
-        await ended(coordinator)
-
-    in_generation_5(test)
-
-
-def test_unsubscribed_topics_are_not_delivered_and_are_revoked_before_the_next_join() -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        state = coordinator._subscription
-        joining = asyncio.Event()
-
-        async def join(_: Any) -> Any:
-            joining.set()
-            return await answer
-
-        answer = asyncio.get_running_loop().create_future()
-        coordinator._retry_backoff_ms = 1
-        coordinator._assignors = [STRATEGY]
-        coordinator._client.answers["JoinGroupRequest"] = join
-        coordinator._confirm(time.monotonic())
-        lasting = coordinator._lasting
-        assert lasting is not None
-        lasting.release({A, B})
-        first = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
-        await joining.wait()
-        state.subscribe({"u"}, listener=listener)
-        assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
-        state.subscribe({"t", "u"}, listener=listener)
-        assert [lasting.state_value(one).paused for one in (A, B)] == [False, False]
-        state.subscribe({"u"}, listener=listener)
-        answer.set_result(SimpleNamespace(error_code=GroupLoadInProgressError.errno))
-        assert not await first
-        assert listener.revoked == []
-        assert not await coordinator._do_rejoin_group(state.subscription)
-        assert listener.revoked == [{A, B}]
-
-    in_generation_5(test)
+async def test_who_falls_out_while_a_listener_runs_is_given_nothing_and_loses_what_it_had(
+    coordinator: CooperativeCoordinator, listener: Listener
+) -> None:
+    coordinator._assignors = [STRATEGY]
+    coordinator.generation = 6
+    listener.does_when_revoked = coordinator.reset_generation
+    new = TopicPartition("t", 7)
+    await coordinator._on_join_complete(6, "m", "s", assignment(A, new))
+    await coordinator._give_up_what_was_lost()
+    assert (listener.revoked, listener.assigned, listener.lost) == ([{B}], [], [{A}])
+    assert coordinator._owned == frozenset()
+    await ended(coordinator)
 
 
-def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what_it_left() -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        def subscribe() -> None:
-            coordinator._subscription.subscribe({"u"}, listener=listener)
+async def test_unsubscribed_topics_are_not_delivered_and_are_revoked_before_the_next_join(
+    coordinator: CooperativeCoordinator, listener: Listener
+) -> None:
+    state = coordinator._subscription
+    joining = asyncio.Event()
 
-        coordinator._assignors = [STRATEGY]
-        coordinator._subscription.subscribe({"t", "u"}, listener=listener)
-        listener.does_when_revoked = subscribe
-        new = [TopicPartition(topic, 7) for topic in "tu"]
-        await coordinator._on_join_complete(5, "m", "s", assignment(A, *new))
-        assert (listener.revoked, listener.assigned) == ([{B}], [{new[1]}])
-        # What it had, and subscribes to no longer, the next join takes from it.
-        listener.does_when_revoked = lambda: None
-        answer = asyncio.sleep(0, SimpleNamespace(error_code=GroupLoadInProgressError.errno))
-        coordinator._client.answers["JoinGroupRequest"] = lambda _: answer
-        coordinator._retry_backoff_ms = 1
-        assert not await coordinator._do_rejoin_group(coordinator._subscription.subscription)
-        assert listener.revoked == [{B}, {A}]
-        await ended(coordinator)
+    async def join(_: Any) -> Any:
+        joining.set()
+        return await answer
 
-    in_generation_5(test)
+    answer = asyncio.get_running_loop().create_future()
+    coordinator._retry_backoff_ms = 1
+    coordinator._assignors = [STRATEGY]
+    coordinator._client.answers["JoinGroupRequest"] = join
+    coordinator._confirm(time.monotonic())
+    lasting = coordinator._lasting
+    assert lasting is not None
+    lasting.release({A, B})
+    first = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
+    await joining.wait()
+    state.subscribe({"u"}, listener=listener)
+    assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
+    state.subscribe({"t", "u"}, listener=listener)
+    assert [lasting.state_value(one).paused for one in (A, B)] == [False, False]
+    state.subscribe({"u"}, listener=listener)
+    answer.set_result(SimpleNamespace(error_code=GroupLoadInProgressError.errno))
+    assert not await first
+    assert listener.revoked == []
+    assert not await coordinator._do_rejoin_group(state.subscription)
+    assert listener.revoked == [{A, B}]
 
 
-@pytest.mark.parametrize("eager", [True, False])
+async def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what_it_left(
+    coordinator: CooperativeCoordinator, listener: Listener
+) -> None:
+    def subscribe() -> None:
+        coordinator._subscription.subscribe({"u"}, listener=listener)
+
+    coordinator._assignors = [STRATEGY]
+    coordinator._subscription.subscribe({"t", "u"}, listener=listener)
+    listener.does_when_revoked = subscribe
+    new = [TopicPartition(topic, 7) for topic in "tu"]
+    await coordinator._on_join_complete(5, "m", "s", assignment(A, *new))
+    assert (listener.revoked, listener.assigned) == ([{B}], [{new[1]}])
+    # What it had, and subscribes to no longer, the next join takes from it.
+    listener.does_when_revoked = lambda: None
+    answer = asyncio.sleep(0, SimpleNamespace(error_code=GroupLoadInProgressError.errno))
+    coordinator._client.answers["JoinGroupRequest"] = lambda _: answer
+    coordinator._retry_backoff_ms = 1
+    assert not await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+    assert listener.revoked == [{B}, {A}]
+    await ended(coordinator)
+
+
+@each_kind
 @pytest.mark.parametrize(
     "given",
     [
@@ -730,38 +690,36 @@ def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what_it_le
         pytest.param(bytes(2) + b"\x7f\xff\xff\xff", id="two thousand million"),
     ],
 )
-def test_an_assignment_that_cannot_be_read_is_an_error_and_it_joins_again(given: bytes, eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        coordinator._assignors = [STRATEGY]
-        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
-        with pytest.raises(KafkaError) as caught:
-            await coordinator._on_join_complete(5, "m", "s", given)
-        assert (
-            str(caught.value)
-            == "KafkaError: group aiokafka-default-group has a leader whose assignment cannot be read:"
-            f" {given!r} (generation 5)"
-        )
-        assert coordinator._rejoin_needed_fut.done()
-        # Who does not hear it, as it does not poll, is expelled.
-        assert coordinator._heartbeat_task is None
-        assert coordinator._subscription.assigned_partitions() == {A, B}
-
-    in_generation_5(test, eager=eager)
-
-
-@pytest.mark.parametrize("eager", [True, False])
-def test_partitions_of_topics_without_a_subscription_are_left_out(eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, listener: Listener) -> None:
-        coordinator._assignors = [STRATEGY]
-        await coordinator._on_join_complete(5, "m", "s", assignment(A, TopicPartition("u", 0)))
-        assert coordinator._subscription.assigned_partitions() == {A}
-        assert listener.assigned == [{A} if eager else set()]
-        await ended(coordinator)
-
-    in_generation_5(test, eager=eager)
+async def test_an_assignment_that_cannot_be_read_is_an_error_and_it_joins_again(
+    coordinator: EagerCoordinator, given: bytes
+) -> None:
+    coordinator._assignors = [STRATEGY]
+    coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+    with pytest.raises(KafkaError) as caught:
+        await coordinator._on_join_complete(5, "m", "s", given)
+    assert (
+        str(caught.value)
+        == "KafkaError: group aiokafka-default-group has a leader whose assignment cannot be read:"
+        f" {given!r} (generation 5)"
+    )
+    assert coordinator._rejoin_needed_fut.done()
+    # Who does not hear it, as it does not poll, is expelled.
+    assert coordinator._heartbeat_task is None
+    assert coordinator._subscription.assigned_partitions() == {A, B}
 
 
-@pytest.mark.parametrize("eager", [True, False])
+@each_kind
+async def test_partitions_of_topics_without_a_subscription_are_left_out(
+    coordinator: EagerCoordinator, listener: Listener
+) -> None:
+    coordinator._assignors = [STRATEGY]
+    await coordinator._on_join_complete(5, "m", "s", assignment(A, TopicPartition("u", 0)))
+    assert coordinator._subscription.assigned_partitions() == {A}
+    assert listener.assigned == [set() if isinstance(coordinator, CooperativeCoordinator) else {A}]
+    await ended(coordinator)
+
+
+@each_kind
 @pytest.mark.parametrize(
     ("instance", "known_as", "again"),
     [
@@ -770,72 +728,65 @@ def test_partitions_of_topics_without_a_subscription_are_left_out(eager: bool) -
         pytest.param(None, "", False, id="dynamic"),
     ],
 )
-def test_a_static_member_that_comes_back_to_topics_it_left_joins_again_once(
-    instance: str | None, known_as: str, again: bool, eager: bool
+async def test_a_static_member_that_comes_back_to_topics_it_left_joins_again_once(
+    coordinator: EagerCoordinator, instance: str | None, known_as: str, again: bool
 ) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        async def joined(_: Any) -> Any:
-            return follows_in(5)
+    async def joined(_: Any) -> Any:
+        return follows_in(5)
 
-        async def synced(_: Any) -> Any:
-            given = assignment(A, TopicPartition("u", 0))
-            return SimpleNamespace(error_code=0, member_assignment=given)
+    async def synced(_: Any) -> Any:
+        given = assignment(A, TopicPartition("u", 0))
+        return SimpleNamespace(error_code=0, member_assignment=given)
 
-        coordinator._assignors = [STRATEGY]
-        coordinator._subscription.assign_from_subscribed({A})
-        coordinator._group_instance_id, coordinator.member_id = instance, known_as
-        coordinator._client.answers |= {"JoinGroupRequest": joined, "SyncGroupRequest": synced}
-        for joins_again in (again, False):  # the coordinator knows it by its member id then
-            assert await coordinator._do_rejoin_group(coordinator._subscription.subscription)
-            assert coordinator._subscription.assigned_partitions() == {A}
-            assert coordinator._rejoin_needed_fut.done() == joins_again
-        await ended(coordinator)
-
-    in_generation_5(test, eager=eager)
+    coordinator._assignors = [STRATEGY]
+    coordinator._subscription.assign_from_subscribed({A})
+    coordinator._group_instance_id, coordinator.member_id = instance, known_as
+    coordinator._client.answers |= {"JoinGroupRequest": joined, "SyncGroupRequest": synced}
+    for joins_again in (again, False):  # the coordinator knows it by its member id then
+        assert await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+        assert coordinator._subscription.assigned_partitions() == {A}
+        assert coordinator._rejoin_needed_fut.done() == joins_again
+    await ended(coordinator)
 
 
-def test_autocommit_goes_on_while_a_join_is_on() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        commits, joined = asyncio.Queue[dict[TopicPartition, int]](), asyncio.Event()
+async def test_autocommit_goes_on_while_a_join_is_on(coordinator: CooperativeCoordinator) -> None:
+    commits, joined = asyncio.Queue[dict[TopicPartition, int]](), asyncio.Event()
 
-        async def commit(request: Any) -> Any:
-            commits.put_nowait(committed(request))
-            return answered(request)
+    async def commit(request: Any) -> Any:
+        commits.put_nowait(committed(request))
+        return answered(request)
 
-        async def join(_: Any) -> Any:
-            await joined.wait()
-            return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+    async def join(_: Any) -> Any:
+        await joined.wait()
+        return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
 
-        coordinator._enable_auto_commit, coordinator._auto_commit_interval_ms = True, 1
-        coordinator._next_autocommit_deadline = 0
-        coordinator._assignors = [STRATEGY]
-        coordinator._client.answers |= {"OffsetCommitRequest": commit, "JoinGroupRequest": join}
-        state = coordinator._subscription
-        state.seek(A, 7)
-        joining = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
-        assert await asyncio.wait_for(commits.get(), 20) == {A: 7}
-        state.seek(A, 8)
-        while (offsets := await asyncio.wait_for(commits.get(), 20)) == {A: 7}:
-            pass
-        assert offsets == {A: 8}
-        assert coordinator.joining
-        joined.set()
-        assert not await joining
-
-    in_generation_5(test)
+    coordinator._enable_auto_commit, coordinator._auto_commit_interval_ms = True, 1
+    coordinator._next_autocommit_deadline = 0
+    coordinator._assignors = [STRATEGY]
+    coordinator._client.answers |= {"OffsetCommitRequest": commit, "JoinGroupRequest": join}
+    state = coordinator._subscription
+    state.seek(A, 7)
+    joining = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
+    assert await asyncio.wait_for(commits.get(), 20) == {A: 7}
+    state.seek(A, 8)
+    while (offsets := await asyncio.wait_for(commits.get(), 20)) == {A: 7}:
+        pass
+    assert offsets == {A: 8}
+    assert coordinator.joining
+    joined.set()
+    assert not await joining
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_consumer_that_is_stopped_without_a_coordinator_commits_nothing_and_ends(eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        coordinator.coordinator_dead()
-        coordinator._retry_backoff_ms = 1
-        coordinator._closing.set_result(None)
-        given = coordinator._subscription.subscription.assignment
-        with pytest.raises(KafkaError, match="the coordinator is away, and the consumer is stopped"):
-            await asyncio.wait_for(coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")}), 5)
-
-    in_generation_5(test, eager=eager)
+@each_kind
+async def test_a_consumer_that_is_stopped_without_a_coordinator_commits_nothing_and_ends(
+    coordinator: EagerCoordinator,
+) -> None:
+    coordinator.coordinator_dead()
+    coordinator._retry_backoff_ms = 1
+    coordinator._closing.set_result(None)
+    given = coordinator._subscription.subscription.assignment
+    with pytest.raises(KafkaError, match="the coordinator is away, and the consumer is stopped"):
+        await asyncio.wait_for(coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")}), 5)
 
 
 C = TopicPartition("gone", 0)
@@ -865,432 +816,406 @@ def with_a_topic_that_is_gone(coordinator: EagerCoordinator, sent: list[dict[Top
     return state.subscription.assignment
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_neither_a_join_nor_stop_waits_for_a_topic_that_was_deleted(
-    eager: bool, caplog: pytest.LogCaptureFixture
+@each_kind
+async def test_neither_a_join_nor_stop_waits_for_a_topic_that_was_deleted(
+    coordinator: EagerCoordinator, listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def test(coordinator: EagerCoordinator, listener: Listener) -> None:
-        sent: list[dict[TopicPartition, int]] = []
-        given = with_a_topic_that_is_gone(coordinator, sent)
-        await asyncio.wait_for(coordinator._on_join_prepare(given), 5)
-        assert sent == [{A: 7, C: 9}]
-        if isinstance(coordinator, CooperativeCoordinator):
-            await asyncio.wait_for(coordinator._revoke({C}), 5)
-            assert sent.pop() == {C: 9}
-            assert listener.revoked == [{C}]
-            coordinator._subscription.assign_from_subscribed({A, C})
-            coordinator._subscription.seek(C, 9)
-        with pytest.raises(UnknownPartitionsError):  # which aiokafka logs as it stops
-            await asyncio.wait_for(coordinator._maybe_do_last_autocommit(given), 5)
-        assert sent == [{A: 7, C: 9}] * 2
-
-    in_generation_5(test, eager=eager)
+    sent: list[dict[TopicPartition, int]] = []
+    given = with_a_topic_that_is_gone(coordinator, sent)
+    await asyncio.wait_for(coordinator._on_join_prepare(given), 5)
+    assert sent == [{A: 7, C: 9}]
+    if isinstance(coordinator, CooperativeCoordinator):
+        await asyncio.wait_for(coordinator._revoke({C}), 5)
+        assert sent.pop() == {C: 9}
+        assert listener.revoked == [{C}]
+        coordinator._subscription.assign_from_subscribed({A, C})
+        coordinator._subscription.seek(C, 9)
+    with pytest.raises(UnknownPartitionsError):  # which aiokafka logs as it stops
+        await asyncio.wait_for(coordinator._maybe_do_last_autocommit(given), 5)
+    assert sent == [{A: 7, C: 9}] * 2
     assert "the broker does not know these, so not committed: gone-0" in caplog.text
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_autocommit_tries_a_topic_that_was_deleted_at_each_interval_and_raises_nothing(eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        sent: list[dict[TopicPartition, int]] = []
-        given = with_a_topic_that_is_gone(coordinator, sent)
-        coordinator._auto_commit_interval_ms, coordinator._next_autocommit_deadline = 60_000, 0
-        assert await coordinator._maybe_do_autocommit(given) == 60
-        assert 59 < await coordinator._maybe_do_autocommit(given) <= 60
-        assert sent == [{A: 7, C: 9}]
+@each_kind
+async def test_autocommit_tries_a_topic_that_was_deleted_at_each_interval_and_raises_nothing(
+    coordinator: EagerCoordinator,
+) -> None:
+    sent: list[dict[TopicPartition, int]] = []
+    given = with_a_topic_that_is_gone(coordinator, sent)
+    coordinator._auto_commit_interval_ms, coordinator._next_autocommit_deadline = 60_000, 0
+    assert await coordinator._maybe_do_autocommit(given) == 60
+    assert 59 < await coordinator._maybe_do_autocommit(given) <= 60
+    assert sent == [{A: 7, C: 9}]
 
-    in_generation_5(test, eager=eager)
 
-
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_after_a_while(
-    eager: bool, monkeypatch: pytest.MonkeyPatch
+@each_kind
+async def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_after_a_while(
+    coordinator: EagerCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_coordinator, "NEWS", 0.05)
-
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        sent: list[dict[TopicPartition, int]] = []
-        given = with_a_topic_that_is_gone(coordinator, sent)
-        offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
-        with pytest.raises(CommitFailedError) as caught:
-            await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
-        assert (
-            str(caught.value)
-            == "UnknownPartitionsError: the broker does not know these, so not committed: gone-0;"
-            " create the topic, or leave it out of the subscription"
-        )
-        assert str(copy.copy(caught.value)) == str(caught.value)  # as aiokafka raises it in a poll
-        # What is stored is sent once: it may be committed further meanwhile.
-        assert sent[:2] == [{A: 7, C: 9}, {C: 9}]
-        assert all(one == {C: 9} for one in sent[1:])
-
-    in_generation_5(test, eager=eager)
-
-
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_commit_for_a_topic_that_is_new_succeeds_when_the_broker_knows_it(eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        sent: list[dict[TopicPartition, int]] = []
-        given = with_a_topic_that_is_gone(coordinator, sent)
-        unknown = coordinator._client.answers["OffsetCommitRequest"]
-
-        async def commit(request: Any) -> Any:
-            return await unknown(request) if len(sent) < 2 else answered(request)
-
-        coordinator._client.answers["OffsetCommitRequest"] = commit
-        offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
+    sent: list[dict[TopicPartition, int]] = []
+    given = with_a_topic_that_is_gone(coordinator, sent)
+    offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
+    with pytest.raises(CommitFailedError) as caught:
         await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
-        assert sent == [{A: 7, C: 9}, {C: 9}]
-        assert len(coordinator._client.sent) == 3
-
-    in_generation_5(test, eager=eager)
-
-
-def test_a_commit_names_what_was_revoked_though_the_broker_does_not_know_the_rest() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        given = with_a_topic_that_is_gone(coordinator, [])
-        asked = {one: OffsetAndMetadata(7, "") for one in (A, B, C)}
-        with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1") as caught:
-            await asyncio.wait_for(coordinator._commit(given, asked), 5)
-        assert isinstance(caught.value.__cause__, UnknownPartitionsError)
-
-    in_generation_5(test)
+    assert (
+        str(caught.value)
+        == "UnknownPartitionsError: the broker does not know these, so not committed: gone-0;"
+        " create the topic, or leave it out of the subscription"
+    )
+    assert str(copy.copy(caught.value)) == str(caught.value)  # as aiokafka raises it in a poll
+    # What is stored is sent once: it may be committed further meanwhile.
+    assert sent[:2] == [{A: 7, C: 9}, {C: 9}]
+    assert all(one == {C: 9} for one in sent[1:])
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_other_errors_of_a_commit_come_before_partitions_that_are_unknown(eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        gone, fallen = UnknownTopicOrPartitionError.errno, UnknownMemberIdError.errno
-        given = with_a_topic_that_is_gone(coordinator, [])
-        answer = SimpleNamespace(topics=[(C.topic, [(0, gone)]), (A.topic, [(0, fallen)])])
-        coordinator._client.answers["OffsetCommitRequest"] = lambda _: asyncio.sleep(0, answer)
-        offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
-        with pytest.raises(CommitFailedError) as caught:
-            await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
-        assert not isinstance(caught.value, UnknownPartitionsError)
-        assert coordinator.generation == -1
+@each_kind
+async def test_a_commit_for_a_topic_that_is_new_succeeds_when_the_broker_knows_it(
+    coordinator: EagerCoordinator,
+) -> None:
+    sent: list[dict[TopicPartition, int]] = []
+    given = with_a_topic_that_is_gone(coordinator, sent)
+    unknown = coordinator._client.answers["OffsetCommitRequest"]
 
-    in_generation_5(test, eager=eager)
+    async def commit(request: Any) -> Any:
+        return await unknown(request) if len(sent) < 2 else answered(request)
+
+    coordinator._client.answers["OffsetCommitRequest"] = commit
+    offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
+    await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
+    assert sent == [{A: 7, C: 9}, {C: 9}]
+    assert len(coordinator._client.sent) == 3
 
 
-@pytest.mark.parametrize("kind", [GroupCoordinator, EagerCoordinator, CooperativeCoordinator])
+async def test_a_commit_names_what_was_revoked_though_the_broker_does_not_know_the_rest(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    given = with_a_topic_that_is_gone(coordinator, [])
+    asked = {one: OffsetAndMetadata(7, "") for one in (A, B, C)}
+    with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1") as caught:
+        await asyncio.wait_for(coordinator._commit(given, asked), 5)
+    assert isinstance(caught.value.__cause__, UnknownPartitionsError)
+
+
+@each_kind
+async def test_other_errors_of_a_commit_come_before_partitions_that_are_unknown(
+    coordinator: EagerCoordinator,
+) -> None:
+    gone, fallen = UnknownTopicOrPartitionError.errno, UnknownMemberIdError.errno
+    given = with_a_topic_that_is_gone(coordinator, [])
+    answer = SimpleNamespace(topics=[(C.topic, [(0, gone)]), (A.topic, [(0, fallen)])])
+    coordinator._client.answers["OffsetCommitRequest"] = lambda _: asyncio.sleep(0, answer)
+    offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
+    with pytest.raises(CommitFailedError) as caught:
+        await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
+    assert not isinstance(caught.value, UnknownPartitionsError)
+    assert coordinator.generation == -1
+
+
+@pytest.mark.parametrize(
+    "coordinator", [GroupCoordinator, EagerCoordinator, CooperativeCoordinator], indirect=True
+)
 @pytest.mark.parametrize("grows", [True, False])
-def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(grows: bool, kind: Any) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        planning, planned_on = threading.Event(), threading.Event()
-        cluster = coordinator._client.cluster
-        there = {A.partition: None, B.partition: None}
-        cluster._partitions = {"t": there}
-        cluster.partitions_for_topic = lambda _: {*there}
+async def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(
+    coordinator: EagerCoordinator, grows: bool
+) -> None:
+    planning, planned_on = threading.Event(), threading.Event()
+    cluster = coordinator._client.cluster
+    there = {A.partition: None, B.partition: None}
+    cluster._partitions = {"t": there}
+    cluster.partitions_for_topic = lambda _: {*there}
 
-        class Slow(StickyAssignor):
-            def assign(self, *given: Any, **more: Any) -> Any:
-                planning.set()
-                assert planned_on.wait(20)
-                return super().assign(*given, **more)
+    class Slow(StickyAssignor):
+        def assign(self, *given: Any, **more: Any) -> Any:
+            planning.set()
+            assert planned_on.wait(20)
+            return super().assign(*given, **more)
 
-        async def joined(_: Any) -> Any:
-            return SimpleNamespace(
-                error_code=0,
-                member_id="m",
-                generation_id=6,
-                group_protocol="sticky",
-                leader_id="m",
-                members=[("m", None, SUBSCRIPTION)],
-            )
+    async def joined(_: Any) -> Any:
+        return SimpleNamespace(
+            error_code=0,
+            member_id="m",
+            generation_id=6,
+            group_protocol="sticky",
+            leader_id="m",
+            members=[("m", None, SUBSCRIPTION)],
+        )
 
-        async def synced(request: Any) -> Any:
-            ((_, given),) = request._group_assignment
-            return SimpleNamespace(error_code=0, member_assignment=given)
+    async def synced(request: Any) -> Any:
+        ((_, given),) = request._group_assignment
+        return SimpleNamespace(error_code=0, member_assignment=given)
 
-        coordinator._assignors = strategies(Slow)
-        coordinator._client.answers |= {"JoinGroupRequest": joined, "SyncGroupRequest": synced}
-        joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
-        assert await asyncio.to_thread(planning.wait, 20)
-        if grows:
-            there[2] = None
-        coordinator._handle_metadata_update(cluster)
-        planned_on.set()
-        assert await joining
-        assert coordinator._subscription.assigned_partitions() == {A, B}
-        assert coordinator._rejoin_needed_fut.done() == grows
-        await ended(coordinator)
-
-    in_generation_5(test, kind=kind)
+    coordinator._assignors = strategies(Slow)
+    coordinator._client.answers |= {"JoinGroupRequest": joined, "SyncGroupRequest": synced}
+    joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+    assert await asyncio.to_thread(planning.wait, 20)
+    if grows:
+        there[2] = None
+    coordinator._handle_metadata_update(cluster)
+    planned_on.set()
+    assert await joining
+    assert coordinator._subscription.assigned_partitions() == {A, B}
+    assert coordinator._rejoin_needed_fut.done() == grows
+    await ended(coordinator)
 
 
 @pytest.mark.parametrize("request_name", ["JoinGroupRequest", "SyncGroupRequest"])
-def test_who_is_fenced_in_a_join_loses_all_before_it_hears_the_error(request_name: str) -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        async def joined(_: Any) -> Any:
-            return follows_in(6)
+async def test_who_is_fenced_in_a_join_loses_all_before_it_hears_the_error(
+    coordinator: CooperativeCoordinator, listener: Listener, request_name: str
+) -> None:
+    async def joined(_: Any) -> Any:
+        return follows_in(6)
 
-        async def look() -> None:
-            paused.extend(lasting.state_value(one).paused for one in (A, B))
+    async def look() -> None:
+        paused.extend(lasting.state_value(one).paused for one in (A, B))
 
-        paused: list[bool] = []
-        lasting: Any = coordinator._lasting
-        lasting.release({A, B})
-        coordinator._confirm(time.monotonic())
-        assert not lasting.state_value(A).paused
-        listener.does = look
-        coordinator._assignors, coordinator._group_instance_id = [STRATEGY], "one"
-        fenced = SimpleNamespace(error_code=FENCED_INSTANCE_ID)
-        coordinator._client.answers |= {"JoinGroupRequest": joined}
-        coordinator._client.answers[request_name] = lambda _: asyncio.sleep(0, fenced)
-        for _ in range(2):  # the application may poll on
-            with pytest.raises(FencedInstanceIdError, match="give each consumer a group_instance_id"):
-                await coordinator._do_rejoin_group(coordinator._subscription.subscription)
-            assert listener.lost == [{A, B}]
-            assert (coordinator._owned, coordinator.generation) == (frozenset(), -1)
-        assert paused == [True, True]
-        # It does not take the instance id back.
-        joins = [one for one in coordinator._client.sent if isinstance(one, JoinGroupRequest)]
-        assert [one._member_id for one in joins] == ["m", "m"]
-
-    in_generation_5(test)
-
-
-def test_who_fell_out_before_it_unsubscribed_commits_what_is_assigned_by_hand() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        coordinator.reset_generation()
-        lost = coordinator._lasting
-        coordinator._subscription.unsubscribe()
-        coordinator._subscription.assign_from_user([A])
-        coordinator._client.answers["OffsetCommitRequest"] = lambda one: asyncio.sleep(0, answered(one))
-        given = coordinator._subscription.subscription.assignment
-        await coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")})
-        assert [committed(one) for one in coordinator._client.sent] == [{A: 7}]
-        # Nor does it commit for what it had in the group.
-        with pytest.raises(CommitFailedError):
-            await coordinator.commit_offsets(lost, {A: OffsetAndMetadata(8, "")})
-        assert len(coordinator._client.sent) == 1
-
-    in_generation_5(test)
-
-
-def test_a_commit_that_is_tried_again_after_unsubscribing_is_not_sent_by_no_member() -> None:
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        async def leave_and_refuse(request: Any) -> Any:
-            if len(coordinator._client.sent) > 1:  # the group is empty
-                return answered(request)
-            coordinator._subscription.unsubscribe()
-            coordinator.reset_generation()  # as aiokafka does when it has left
-            return answered(request, GroupLoadInProgressError.errno)
-
-        coordinator._client.answers["OffsetCommitRequest"] = leave_and_refuse
-        coordinator._retry_backoff_ms = 1
-        with pytest.raises(CommitFailedError):
-            await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
-        assert len(coordinator._client.sent) == 1
-
-    in_generation_5(test)
-
-
-def test_what_was_lost_before_unsubscribing_is_not_told_to_the_next_listener() -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        coordinator.reset_generation()
-        coordinator._subscription.unsubscribe()
-        coordinator._subscription.subscribe({"t"}, listener=listener)
-        await coordinator._give_up_what_was_lost()
-        coordinator._subscription.assign_from_subscribed({A})
-        await coordinator._give_up_what_was_lost()
-        assert listener.lost == []
-        assert coordinator._owned == {A}
-
-    in_generation_5(test)
-
-
-@pytest.mark.parametrize("eager", [True, False])
-@pytest.mark.parametrize("instance", ["one", None])
-def test_heartbeats_end_when_all_is_unsubscribed(instance: str | None, eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        async def beat(request: Any) -> Any:
-            known = request._generation_id == 5
-            return SimpleNamespace(error_code=0 if known else UnknownMemberIdError.errno)
-
-        async def found(*_: Any) -> int:
-            return 0
-
-        client: Any = coordinator._client
-        client.coordinator_lookup = found
-        client.answers |= {
-            "HeartbeatRequest": beat,
-            "LeaveGroupRequest": lambda _: asyncio.sleep(0, SimpleNamespace(error_code=0)),
-        }
-        coordinator._heartbeat_interval_ms, coordinator._group_instance_id = 1, instance
-        coordinator._start_heartbeat_task()
-        heartbeats = coordinator._heartbeat_task
-        assert heartbeats is not None
-        coordination = asyncio.create_task(coordinator._coordination_routine())
-        await asyncio.sleep(0)
-        coordinator._subscription.unsubscribe()
-        await coordinator.maybe_leave_group()
-        await asyncio.wait([heartbeats], timeout=5)
-        assert heartbeats.done()
-        assert len([one for one in client.sent if getattr(one, "_generation_id", 5) != 5]) <= 1
-        # Nor does the coordination turn without a pause beside what has ended.
-        coordinator._subscription.assign_from_user([A])
-        turns, look = 0, coordinator.ensure_coordinator_known
-
-        async def counted() -> None:
-            nonlocal turns
-            turns += 1
-            await look()
-
-        coordinator.ensure_coordinator_known = counted
-        for _turn in range(1000):
-            await asyncio.sleep(0)
-        assert turns <= 2
-        coordinator._closing.set_result(None)
-        await coordination
-
-    in_generation_5(test, eager=eager)
-
-
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_static_member_that_fell_out_joins_with_its_former_id_once(eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        coordinator._assignors, coordinator._group_instance_id = [STRATEGY], "one"
-        coordinator._retry_backoff_ms = 1
-        unknown = SimpleNamespace(error_code=UnknownMemberIdError.errno)
-        coordinator._client.answers["JoinGroupRequest"] = lambda _: asyncio.sleep(0, unknown)
-        for _by in range(2):  # a heartbeat hears it, and a commit
-            coordinator.reset_generation()
-        assert (coordinator.member_id, coordinator.generation) == ("", -1)
-        for _join in range(2):
-            assert not await coordinator._do_rejoin_group(coordinator._subscription.subscription)
-        assert [one._member_id for one in coordinator._client.sent] == ["m", ""]
-
-    in_generation_5(test, eager=eager)
-
-
-def test_who_leaves_delivers_and_commits_nothing_while_leave_group_is_on_its_way() -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        leaving, left = asyncio.Event(), asyncio.Event()
-
-        async def leave(_: Any) -> Any:
-            leaving.set()
-            await left.wait()
-            return SimpleNamespace(error_code=0)
-
-        coordinator._client.answers["LeaveGroupRequest"] = leave
-        lasting: Any = coordinator._lasting
-        lasting.release({A, B})
-        coordinator._confirm(time.monotonic())
-        assert not lasting.state_value(A).paused
-        task = asyncio.create_task(coordinator._maybe_leave_group())
-        await leaving.wait()
-        assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
-        with pytest.raises(CommitFailedError):
-            await coordinator.commit_offsets(lasting, {A: OffsetAndMetadata(7, "")})
-        left.set()
-        await task
-        assert coordinator.generation == -1
-        await coordinator._give_up_what_was_lost()
+    paused: list[bool] = []
+    lasting: Any = coordinator._lasting
+    lasting.release({A, B})
+    coordinator._confirm(time.monotonic())
+    assert not lasting.state_value(A).paused
+    listener.does = look
+    coordinator._assignors, coordinator._group_instance_id = [STRATEGY], "one"
+    fenced = SimpleNamespace(error_code=FENCED_INSTANCE_ID)
+    coordinator._client.answers |= {"JoinGroupRequest": joined}
+    coordinator._client.answers[request_name] = lambda _: asyncio.sleep(0, fenced)
+    for _ in range(2):  # the application may poll on
+        with pytest.raises(FencedInstanceIdError, match="give each consumer a group_instance_id"):
+            await coordinator._do_rejoin_group(coordinator._subscription.subscription)
         assert listener.lost == [{A, B}]
-
-    in_generation_5(test)
-
-
-def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_new() -> None:
-    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
-        coordinator._assignors = [STRATEGY]
-        coordinator.generation = 6
-        coordinator._client.answers["LeaveGroupRequest"] = lambda _: asyncio.sleep(3600)
-        leaving: list[asyncio.Task[None]] = []
-        new = TopicPartition("t", 7)
-
-        def leave() -> Any:
-            leaving.append(asyncio.create_task(coordinator._maybe_leave_group()))
-            return asyncio.sleep(0)
-
-        listener.does_when_assigned = leave
-        await coordinator._on_join_complete(6, "m", "s", assignment(A, B, new))
-        lasting: Any = coordinator._lasting
-        coordinator._confirm(time.monotonic())
-        assert lasting.state_value(new).paused
-        leaving[0].cancel()
-        await asyncio.wait(leaving)
-        await ended(coordinator)
-
-    in_generation_5(test)
+        assert (coordinator._owned, coordinator.generation) == (frozenset(), -1)
+    assert paused == [True, True]
+    # It does not take the instance id back.
+    joins = [one for one in coordinator._client.sent if isinstance(one, JoinGroupRequest)]
+    assert [one._member_id for one in joins] == ["m", "m"]
 
 
-def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_who_fell_out_before_it_unsubscribed_commits_what_is_assigned_by_hand(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    coordinator.reset_generation()
+    lost = coordinator._lasting
+    coordinator._subscription.unsubscribe()
+    coordinator._subscription.assign_from_user([A])
+    coordinator._client.answers["OffsetCommitRequest"] = lambda one: asyncio.sleep(0, answered(one))
+    given = coordinator._subscription.subscription.assignment
+    await coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")})
+    assert [committed(one) for one in coordinator._client.sent] == [{A: 7}]
+    # Nor does it commit for what it had in the group.
+    with pytest.raises(CommitFailedError):
+        await coordinator.commit_offsets(lost, {A: OffsetAndMetadata(8, "")})
+    assert len(coordinator._client.sent) == 1
+
+
+async def test_a_commit_that_is_tried_again_after_unsubscribing_is_not_sent_by_no_member(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    async def leave_and_refuse(request: Any) -> Any:
+        if len(coordinator._client.sent) > 1:  # the group is empty
+            return answered(request)
+        coordinator._subscription.unsubscribe()
+        coordinator.reset_generation()  # as aiokafka does when it has left
+        return answered(request, GroupLoadInProgressError.errno)
+
+    coordinator._client.answers["OffsetCommitRequest"] = leave_and_refuse
+    coordinator._retry_backoff_ms = 1
+    with pytest.raises(CommitFailedError):
+        await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+    assert len(coordinator._client.sent) == 1
+
+
+async def test_what_was_lost_before_unsubscribing_is_not_told_to_the_next_listener(
+    coordinator: CooperativeCoordinator, listener: Listener
+) -> None:
+    coordinator.reset_generation()
+    coordinator._subscription.unsubscribe()
+    coordinator._subscription.subscribe({"t"}, listener=listener)
+    await coordinator._give_up_what_was_lost()
+    coordinator._subscription.assign_from_subscribed({A})
+    await coordinator._give_up_what_was_lost()
+    assert listener.lost == []
+    assert coordinator._owned == {A}
+
+
+@each_kind
+@pytest.mark.parametrize("instance", ["one", None])
+async def test_heartbeats_end_when_all_is_unsubscribed(
+    coordinator: EagerCoordinator, instance: str | None
+) -> None:
+    async def beat(request: Any) -> Any:
+        known = request._generation_id == 5
+        return SimpleNamespace(error_code=0 if known else UnknownMemberIdError.errno)
+
+    async def found(*_: Any) -> int:
+        return 0
+
+    client: Any = coordinator._client
+    client.coordinator_lookup = found
+    client.answers |= {
+        "HeartbeatRequest": beat,
+        "LeaveGroupRequest": lambda _: asyncio.sleep(0, SimpleNamespace(error_code=0)),
+    }
+    coordinator._heartbeat_interval_ms, coordinator._group_instance_id = 1, instance
+    coordinator._start_heartbeat_task()
+    heartbeats = coordinator._heartbeat_task
+    assert heartbeats is not None
+    coordination = asyncio.create_task(coordinator._coordination_routine())
+    await asyncio.sleep(0)
+    coordinator._subscription.unsubscribe()
+    await coordinator.maybe_leave_group()
+    await asyncio.wait([heartbeats], timeout=5)
+    assert heartbeats.done()
+    assert len([one for one in client.sent if getattr(one, "_generation_id", 5) != 5]) <= 1
+    # Nor does the coordination turn without a pause beside what has ended.
+    coordinator._subscription.assign_from_user([A])
+    turns, look = 0, coordinator.ensure_coordinator_known
+
+    async def counted() -> None:
+        nonlocal turns
+        turns += 1
+        await look()
+
+    coordinator.ensure_coordinator_known = counted
+    for _turn in range(1000):
+        await asyncio.sleep(0)
+    assert turns <= 2
+    coordinator._closing.set_result(None)
+    await coordination
+
+
+@each_kind
+async def test_a_static_member_that_fell_out_joins_with_its_former_id_once(
+    coordinator: EagerCoordinator,
+) -> None:
+    coordinator._assignors, coordinator._group_instance_id = [STRATEGY], "one"
+    coordinator._retry_backoff_ms = 1
+    unknown = SimpleNamespace(error_code=UnknownMemberIdError.errno)
+    coordinator._client.answers["JoinGroupRequest"] = lambda _: asyncio.sleep(0, unknown)
+    for _by in range(2):  # a heartbeat hears it, and a commit
+        coordinator.reset_generation()
+    assert (coordinator.member_id, coordinator.generation) == ("", -1)
+    for _join in range(2):
+        assert not await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+    assert [one._member_id for one in coordinator._client.sent] == ["m", ""]
+
+
+async def test_who_leaves_delivers_and_commits_nothing_while_leave_group_is_on_its_way(
+    coordinator: CooperativeCoordinator, listener: Listener
+) -> None:
+    leaving, left = asyncio.Event(), asyncio.Event()
+
+    async def leave(_: Any) -> Any:
+        leaving.set()
+        await left.wait()
+        return SimpleNamespace(error_code=0)
+
+    coordinator._client.answers["LeaveGroupRequest"] = leave
+    lasting: Any = coordinator._lasting
+    lasting.release({A, B})
+    coordinator._confirm(time.monotonic())
+    assert not lasting.state_value(A).paused
+    task = asyncio.create_task(coordinator._maybe_leave_group())
+    await leaving.wait()
+    assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
+    with pytest.raises(CommitFailedError):
+        await coordinator.commit_offsets(lasting, {A: OffsetAndMetadata(7, "")})
+    left.set()
+    await task
+    assert coordinator.generation == -1
+    await coordinator._give_up_what_was_lost()
+    assert listener.lost == [{A, B}]
+
+
+async def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_new(
+    coordinator: CooperativeCoordinator, listener: Listener
+) -> None:
+    coordinator._assignors = [STRATEGY]
+    coordinator.generation = 6
+    coordinator._client.answers["LeaveGroupRequest"] = lambda _: asyncio.sleep(3600)
+    leaving: list[asyncio.Task[None]] = []
+    new = TopicPartition("t", 7)
+
+    def leave() -> Any:
+        leaving.append(asyncio.create_task(coordinator._maybe_leave_group()))
+        return asyncio.sleep(0)
+
+    listener.does_when_assigned = leave
+    await coordinator._on_join_complete(6, "m", "s", assignment(A, B, new))
+    lasting: Any = coordinator._lasting
+    coordinator._confirm(time.monotonic())
+    assert lasting.state_value(new).paused
+    leaving[0].cancel()
+    await asyncio.wait(leaving)
+    await ended(coordinator)
+
+
+async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
+    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
     clock.rules(monkeypatch)
 
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        async def beat(error: int = RebalanceInProgressError.errno) -> None:
-            answer = SimpleNamespace(error_code=error)
-            coordinator._client.answers["HeartbeatRequest"] = lambda _: asyncio.sleep(0, answer)
-            await coordinator._do_heartbeat()
+    async def beat(error: int = RebalanceInProgressError.errno) -> None:
+        answer = SimpleNamespace(error_code=error)
+        coordinator._client.answers["HeartbeatRequest"] = lambda _: asyncio.sleep(0, answer)
+        await coordinator._do_heartbeat()
 
-        async def join(_: Any) -> Any:
-            joining.set()
-            await joined.wait()
-            return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+    async def join(_: Any) -> Any:
+        joining.set()
+        await joined.wait()
+        return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
 
-        joining, joined = asyncio.Event(), asyncio.Event()
-        lasting: Any = coordinator._lasting
-        coordinator._certainty = Certainty(10.0, 12.0)
-        coordinator._assignors, coordinator._retry_backoff_ms = [STRATEGY], 1
-        coordinator._client.answers["JoinGroupRequest"] = join
-        await beat(0)
-        for later in (3, 3, 3, 2.9):  # it has not joined, as its listener takes its time
-            clock.now += later
-            assert lasting.doubted is None
-            await beat()
-        clock.now += 0.1
-        assert lasting.doubted is not None
-        await beat()
-        assert lasting.doubted is not None
-        # It asks to join. The request may be lost on a connection of which nobody hears that it is cut.
-        asking = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
-        await joining.wait()
-        await beat()
-        assert lasting.doubted is not None
-        joined.set()
-        assert not await asking
-
-    in_generation_5(test)
-
-
-def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certainty(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock = Clock()
-    clock.rules(monkeypatch)
-
-    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        coordinator._certainty = Certainty(10.0, 4.0)
-        lasting: Any = coordinator._lasting
-        coordinator._confirm(clock.now)
-        clock.now += 3.9
+    joining, joined = asyncio.Event(), asyncio.Event()
+    lasting: Any = coordinator._lasting
+    coordinator._certainty = Certainty(10.0, 12.0)
+    coordinator._assignors, coordinator._retry_backoff_ms = [STRATEGY], 1
+    coordinator._client.answers["JoinGroupRequest"] = join
+    await beat(0)
+    for later in (3, 3, 3, 2.9):  # it has not joined, as its listener takes its time
+        clock.now += later
         assert lasting.doubted is None
-        clock.now += 0.1
-        assert lasting.doubted is not None
+        await beat()
+    clock.now += 0.1
+    assert lasting.doubted is not None
+    await beat()
+    assert lasting.doubted is not None
+    # It asks to join. The request may be lost on a connection of which nobody hears that it is cut.
+    asking = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+    await joining.wait()
+    await beat()
+    assert lasting.doubted is not None
+    joined.set()
+    assert not await asking
 
-    in_generation_5(test)
+
+async def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certainty(
+    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    clock.rules(monkeypatch)
+    coordinator._certainty = Certainty(10.0, 4.0)
+    lasting: Any = coordinator._lasting
+    coordinator._confirm(clock.now)
+    clock.now += 3.9
+    assert lasting.doubted is None
+    clock.now += 0.1
+    assert lasting.doubted is not None
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_a_commit_for_a_topic_that_is_gone_is_an_event_for_each_part(eager: bool) -> None:
-    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
-        given = with_a_topic_that_is_gone(coordinator, [])
-        events = observed(coordinator)
-        offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
-        with pytest.raises(UnknownPartitionsError):
-            await coordinator._commit(given, offsets)
-        said = {"generation": 5, "member_id": "m"}
-        assert events == [
-            ("committed", {**said, "positions": [("t", 0, 7)]}),
-            (
-                "commit_failed",
-                {**said, "positions": [("gone", 0, 9)], "text": described(UnknownPartitionsError({C}))},
-            ),
-        ]
-
-    in_generation_5(test, eager=eager)
+@each_kind
+async def test_a_commit_for_a_topic_that_is_gone_is_an_event_for_each_part(
+    coordinator: EagerCoordinator,
+) -> None:
+    given = with_a_topic_that_is_gone(coordinator, [])
+    events = observed(coordinator)
+    offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
+    with pytest.raises(UnknownPartitionsError):
+        await coordinator._commit(given, offsets)
+    said = {"generation": 5, "member_id": "m"}
+    assert events == [
+        ("committed", {**said, "positions": [("t", 0, 7)]}),
+        (
+            "commit_failed",
+            {**said, "positions": [("gone", 0, 9)], "text": described(UnknownPartitionsError({C}))},
+        ),
+    ]

@@ -22,7 +22,7 @@ from kafka_assignors._wire import codec
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.planners._exact import flow
 from tests.support.by_hand import cluster_of, joined
-from tests.support.rebalances import RACKS, Rebalance, random_rebalance
+from tests.support.random_groups import RACKS, Case, random_case
 from tests.support.scale import sampled
 from tests.support.wire import ODD
 
@@ -87,17 +87,20 @@ def said_by(member: Member, rng: Random) -> bytes:
     )
 
 
-def told_by(case: Rebalance, rng: Random) -> Joined:
+def told_by(case: Case, rng: Random) -> Joined:
     return [(member.member_id, member.instance_id, said_by(member, rng)) for member in case.members]
 
 
-def driven(assignor: Any, case: Rebalance, members: Joined) -> dict[str, bytes]:
+def driven(assignor: Any, case: Case, members: Joined) -> dict[str, bytes]:
     """As kafka-python does it: it decodes, the assignor assigns, it encodes."""
+    racks = case.replica_racks or {}
     cluster = cluster_of(
         case.topics,
         racks=dict(enumerate(RACKS)),
         replicas={
-            partition: [RACKS.index(rack) for rack in racks] for partition, racks in case.racks.items()
+            (topic, number): [RACKS.index(rack) for rack in racks.get((topic, number), ())]
+            for topic, ids in case.topics.items()
+            for number in ids
         },
     )
     assigned = assignor.assign(
@@ -122,42 +125,42 @@ def in_python(monkeypatch: pytest.MonkeyPatch, *, compiled: bool) -> None:
 @pytest.mark.parametrize("assignor", ASSIGNORS, ids=lambda assignor: assignor.name)
 def test_a_leader_sends_byte_by_byte_what_an_assignor_in_kafka_python_sends(assignor: Any) -> None:
     for seed in sampled(300):
-        case = random_rebalance(seed)
+        case = random_case(seed)
         members = told_by(case, Random(seed))
         expected = driven(assignor(), case, members)
-        assert lead(case.topics, members, assignor(), case.racks) == expected, seed
-        assert lead(case.topics, members, assignor.name, case.racks) == expected, seed
+        assert lead(case.topics, members, assignor(), case.replica_racks) == expected, seed
+        assert lead(case.topics, members, assignor.name, case.replica_racks) == expected, seed
 
 
 @pytest.mark.usefixtures("in_python")
 @compiled_or_not
 def test_so_does_a_random_one_with_the_same_seed() -> None:
     for seed in sampled(100):
-        case = random_rebalance(seed)
+        case = random_case(seed)
         members = told_by(case, Random(seed))
         expected = driven(RandomAssignor(seed=seed), case, members)
-        assert lead(case.topics, members, RandomAssignor(seed=seed), case.racks) == expected, seed
+        assert lead(case.topics, members, RandomAssignor(seed=seed), case.replica_racks) == expected, seed
 
 
 @pytest.mark.parametrize("options", [{"max_skew": 1}, {"max_moves": 2}, {"planner": "kip54"}])
 @pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
 def test_options_of_an_assignor_count(assignor: Any, options: dict[str, Any]) -> None:
     for seed in sampled(100):
-        case = random_rebalance(seed)
+        case = random_case(seed)
         members = told_by(case, Random(seed))
         expected = driven(assignor(**options), case, members)
-        assert lead(case.topics, members, assignor(**options), case.racks) == expected, seed
+        assert lead(case.topics, members, assignor(**options), case.replica_racks) == expected, seed
 
 
 def test_members_and_topics_may_come_in_any_order() -> None:
     for seed in sampled(100):
         rng = Random(seed)
-        case = random_rebalance(seed)
+        case = random_case(seed)
         members = told_by(case, rng)
         topics = {name: case.topics[name][::-1] for name in rng.sample(list(case.topics), len(case.topics))}
-        expected = lead(case.topics, members, replica_racks=case.racks)
+        expected = lead(case.topics, members, replica_racks=case.replica_racks)
         shuffled = rng.sample(members, len(members))
-        assert lead(topics, iter(shuffled), replica_racks=case.racks) == expected, seed
+        assert lead(topics, iter(shuffled), replica_racks=case.replica_racks) == expected, seed
 
 
 @pytest.mark.usefixtures("in_python")
@@ -209,11 +212,13 @@ def test_a_member_is_served_by_its_topics_whatever_stands_behind_them(raw: bytes
 @compiled_or_not
 def test_beside_an_unreadable_subscription_all_is_as_if_it_had_no_topics() -> None:
     for seed in sampled(200):
-        case = random_rebalance(seed)
+        case = random_case(seed)
         members = told_by(case, Random(seed))
         for strategy in ("sticky", "cooperative-sticky"):
-            broken = lead(case.topics, [*members, ("broken", None, b"\0")], strategy, case.racks)
-            silent = lead(case.topics, [*members, ("broken", None, sent(set()))], strategy, case.racks)
+            broken = lead(case.topics, [*members, ("broken", None, b"\0")], strategy, case.replica_racks)
+            silent = lead(
+                case.topics, [*members, ("broken", None, sent(set()))], strategy, case.replica_racks
+            )
             assert broken == silent, seed
 
 

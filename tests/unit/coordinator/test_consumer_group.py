@@ -359,6 +359,14 @@ def simulated(assignor: Assignor | None = None, **options: Any) -> ConsumerGroup
     )
 
 
+def gathered(names: str, *, static: bool = False, **how: Any) -> ConsumerGroupSimulation:
+    """A group that members of these names of one letter join."""
+    group = simulated(**how)
+    for name in names:
+        group.join(name, instance_id=f"instance-{name}" if static else None)
+    return group
+
+
 def loads(assignments: Mapping[str, frozenset[Any]]) -> dict[str, int]:
     return {member: len(partitions) for member, partitions in assignments.items()}
 
@@ -369,9 +377,7 @@ def triggers(simulation: ConsumerGroupSimulation) -> list[str]:
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_a_group_lives(assignor: Assignor) -> None:
-    group = simulated(assignor)
-    for name in "abc":
-        group.join(name)
+    group = gathered("abc", assignor=assignor)
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
     group.join("d")
     assert loads(group.run_until_stable()) == {"a": 3, "b": 3, "c": 3, "d": 3}
@@ -388,9 +394,7 @@ def test_a_group_lives(assignor: Assignor) -> None:
 
 
 def test_only_what_moves_is_ever_without_an_owner() -> None:
-    group = simulated()
-    for name in "abc":
-        group.join(name)
+    group = gathered("abc")
     before = group.run_until_stable()
     stable = group.now
     group.join("d")
@@ -401,9 +405,7 @@ def test_only_what_moves_is_ever_without_an_owner() -> None:
 
 
 def test_a_member_that_gets_new_ones_waits_for_no_one_who_keeps_what_it_has() -> None:
-    group = simulated()
-    for name in "abc":
-        group.join(name)
+    group = gathered("abc")
     group.run_until_stable()
     group.members["a"].pause_polling()
     group.join("d")
@@ -421,9 +423,7 @@ def test_a_member_that_gets_new_ones_waits_for_no_one_who_keeps_what_it_has() ->
 
 
 def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back_under_its_id() -> None:
-    group = simulated()
-    for name in "ab":
-        group.join(name)
+    group = gathered("ab")
     group.run_until_stable()
     hangs = group.members["b"]
     hangs.pause_polling()
@@ -439,9 +439,7 @@ def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back_under_its_i
 
 
 def test_a_frozen_member_is_lost_and_comes_back() -> None:
-    group = simulated()
-    for name in "ab":
-        group.join(name)
+    group = gathered("ab")
     group.run_until_stable()
     group.members["b"].freeze()
     group.run(10)
@@ -452,9 +450,7 @@ def test_a_frozen_member_is_lost_and_comes_back() -> None:
 
 
 def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() -> None:
-    group = simulated()
-    for name in "ab":
-        group.join(name, instance_id=f"instance-{name}")
+    group = gathered("ab", static=True)
     group.run_until_stable()
     group.restart("b", crash=True)
     group.run(1)

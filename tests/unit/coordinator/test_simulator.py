@@ -36,6 +36,14 @@ def simulated(assignor: type[Assignor] = CooperativeStickyAssignor, **options: A
     return Simulation({"orders": 12}, [assignor], **{"member": QUICK, "seed": 7, **options})
 
 
+def gathered(names: str, *, static: bool = False, **how: Any) -> Simulation:
+    """A group that members of these names of one letter join."""
+    group = simulated(**how)
+    for name in names:
+        group.join(name, instance_id=f"instance-{name}" if static else None)
+    return group
+
+
 def loads(assignments: Mapping[str, frozenset[Any]]) -> dict[str, int]:
     return {member: len(partitions) for member, partitions in assignments.items()}
 
@@ -46,9 +54,7 @@ def triggers(simulation: Simulation) -> list[str]:
 
 @pytest.mark.parametrize("assignor", ALL)
 def test_a_group_lives_as_on_a_broker(assignor: type[Assignor]) -> None:
-    group = simulated(assignor)
-    for name in "abc":
-        group.join(name)
+    group = gathered("abc", assignor=assignor)
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
     # Three seconds for more members than the first, and three more since some came.
     assert 6 < group.now < 6.2
@@ -77,9 +83,7 @@ def test_a_group_lives_as_on_a_broker(assignor: type[Assignor]) -> None:
 
 
 def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer() -> None:
-    group = simulated(member=replace(QUICK, max_poll_interval_ms=300_000))
-    for name in "ab":
-        group.join(name)
+    group = gathered("ab", member=replace(QUICK, max_poll_interval_ms=300_000))
     group.run_until_stable()
     leader, other = sorted(group.members.values(), key=lambda member: member.member_id != group.group.leader)
     group.join("c")
@@ -99,9 +103,7 @@ def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer(
 
 
 def test_a_static_member_that_comes_back_in_time_is_not_noticed() -> None:
-    group = simulated()
-    for name in "ab":
-        group.join(name, instance_id=f"instance-{name}")
+    group = gathered("ab", static=True)
     before = group.run_until_stable()
     generation = group.group.generation
     group.restart("b", crash=True)
@@ -111,9 +113,7 @@ def test_a_static_member_that_comes_back_in_time_is_not_noticed() -> None:
 
 
 def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
-    group = simulated()
-    for name in "ab":
-        group.join(name, instance_id=f"instance-{name}")
+    group = gathered("ab", static=True)
     before = group.run_until_stable()
     leader = next(name for name in "ab" if group.members[name].member_id == group.group.leader)
     group.restart(leader)
@@ -123,9 +123,7 @@ def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
 
 
 def test_a_static_member_that_does_not_come_back_is_lost() -> None:
-    group = simulated()
-    for name in "ab":
-        group.join(name, instance_id=f"instance-{name}")
+    group = gathered("ab", static=True)
     group.run_until_stable()
     group.members["b"].leave()
     assert loads(group.run_until_stable()) == {"a": 12}
@@ -144,9 +142,7 @@ def test_one_instance_given_to_two_members_ends_the_first() -> None:
 
 
 def test_a_frozen_member_is_lost_and_comes_back_as_another() -> None:
-    group = simulated()
-    for name in "ab":
-        group.join(name)
+    group = gathered("ab")
     group.run_until_stable()
     frozen = group.members["b"]
     old_id = frozen.member_id
@@ -163,9 +159,7 @@ def test_a_frozen_member_is_lost_and_comes_back_as_another() -> None:
 
 
 def test_a_member_that_does_not_poll_leaves_by_itself() -> None:
-    group = simulated()
-    for name in "ab":
-        group.join(name)
+    group = gathered("ab")
     group.run_until_stable()
     group.members["b"].pause_polling()
     group.run(19)
@@ -178,9 +172,7 @@ def test_a_member_that_does_not_poll_leaves_by_itself() -> None:
 
 
 def test_a_member_that_does_not_poll_in_a_rebalance_is_left_behind() -> None:
-    group = simulated()
-    for name in "ab":
-        group.join(name)
+    group = gathered("ab")
     group.run_until_stable()
     group.members["b"].pause_polling()
     group.join("c")
@@ -191,9 +183,7 @@ def test_a_member_that_does_not_poll_in_a_rebalance_is_left_behind() -> None:
 
 
 def test_new_partitions_are_the_leaders_to_find() -> None:
-    group = simulated(metadata_max_age_ms=5000)
-    for name in "ab":
-        group.join(name)
+    group = gathered("ab", metadata_max_age_ms=5000)
     group.run_until_stable()
     group.grow("orders", 16)
     group.run(4)

@@ -51,8 +51,7 @@ def only(log: Log) -> Rebalance:
 def first(log: Log, *, instance_id: str | None = None) -> None:
     """A member with all of it, by one request: records of one time."""
     log.joined("a", instance_id=instance_id)
-    log.epoch(1)
-    log.assigned(1)
+    log.reached(1)
     log.has("a", 1, "t0 t1 t2 t3")
 
 
@@ -60,8 +59,7 @@ def second(log: Log) -> None:
     """Another member, and the hand-over to it."""
     log.at(10)
     log.joined("b")
-    log.epoch(2)
-    log.assigned(2)
+    log.reached(2)
     log.has("b", 2, "", state=2)
     log.at(12)
     log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
@@ -71,9 +69,20 @@ def second(log: Log) -> None:
     log.has("b", 2, "t2 t3")
 
 
-def test_records_of_one_moment_are_one_snapshot() -> None:
+def begun(*, instance_id: str | None = None) -> Log:
     log = Log()
-    first(log)
+    first(log, instance_id=instance_id)
+    return log
+
+
+def handed_over() -> Log:
+    log = begun()
+    second(log)
+    return log
+
+
+def test_records_of_one_moment_are_one_snapshot() -> None:
+    log = begun()
     assert told(log) == [(0, 1, True, {"a": "t0 t1 t2 t3"})]
     (one,) = read_snapshots(log.records, NAMES)
     assert (one.protocol_type, one.strategy, one.leader) == ("kip848", "uniform", None)
@@ -86,9 +95,7 @@ def test_records_of_one_moment_are_one_snapshot() -> None:
 
 
 def test_a_hand_over_is_told_step_by_step() -> None:
-    log = Log()
-    first(log)
-    second(log)
+    log = handed_over()
     assert told(log) == [
         (0, 1, True, {"a": "t0 t1 t2 t3"}),
         (10, 2, False, {"a": "t0 t1 t2 t3", "b": ""}),
@@ -98,9 +105,7 @@ def test_a_hand_over_is_told_step_by_step() -> None:
 
 
 def test_a_hand_over_is_one_rebalance() -> None:
-    log = Log()
-    first(log)
-    second(log)
+    log = handed_over()
     found = only(log)
     assert (found.first_generation, found.generation, found.seconds) == (2, 2, 6.0)
     assert [reason.kind for reason in found.reasons] == ["member joined"]
@@ -109,9 +114,7 @@ def test_a_hand_over_is_one_rebalance() -> None:
 
 
 def test_what_a_member_leaves_is_without_an_owner_until_it_is_given_away() -> None:
-    log = Log()
-    first(log)
-    second(log)
+    log = handed_over()
     log.at(100)
     log.gone("b")
     log.epoch(3)
@@ -125,8 +128,7 @@ def test_what_a_member_leaves_is_without_an_owner_until_it_is_given_away() -> No
 
 
 def test_a_static_member_that_is_away_has_nothing_and_its_return_is_no_rebalance() -> None:
-    log = Log()
-    first(log, instance_id="one")
+    log = begun(instance_id="one")
     log.at(10)
     log.has("a", AWAY, "t0 t1 t2 t3")
     log.at(14)
@@ -146,17 +148,14 @@ def test_a_static_member_that_is_away_has_nothing_and_its_return_is_no_rebalance
 
 
 def test_epochs_that_overtake_each_other_are_one_rebalance() -> None:
-    log = Log()
-    first(log)
+    log = begun()
     log.at(10)
     log.joined("b")
-    log.epoch(2)
-    log.assigned(2)
+    log.reached(2)
     log.has("b", 2, "", state=2)
     log.at(11)
     log.joined("c")
-    log.epoch(3)
-    log.assigned(3)
+    log.reached(3)
     log.has("c", 3, "", state=2)
     log.at(12)
     log.has("a", 3, "t0 t1")
@@ -168,16 +167,13 @@ def test_epochs_that_overtake_each_other_are_one_rebalance() -> None:
 
 
 def test_new_partitions_and_other_subscriptions_are_told() -> None:
-    log = Log()
-    first(log)
+    log = begun()
     log.at(10)
-    log.epoch(2)
-    log.assigned(2)
+    log.reached(2)
     log.has("a", 2, "t0 t1 t2 t3 t4")
     log.at(20)
     log.joined("a", topics="tu")
-    log.epoch(3)
-    log.assigned(3)
+    log.reached(3)
     log.has("a", 3, "t0 t1 t2 t3 t4 u0")
     grown, changed = find_rebalances(read_snapshots(log.records, NAMES))
     assert [reason.text for reason in grown.reasons] == ["t has 1 more partition"]
@@ -185,8 +181,7 @@ def test_new_partitions_and_other_subscriptions_are_told() -> None:
 
 
 def test_topics_go_by_what_names_them() -> None:
-    log = Log()
-    first(log)
+    log = begun()
     ((_, _, _, unnamed),) = [_in_short(one) for one in read_snapshots(log.records)]
     assert unnamed["a"].startswith("AAAAAAAAAAAAAAAAAAAAAQ0 ")
     (by_text,) = read_snapshots(log.records, {uuid_text(TOPIC_IDS["t"]): "orders"})
@@ -198,9 +193,7 @@ def test_topics_go_by_what_names_them() -> None:
 
 
 def test_a_topic_without_a_name_leaves_the_best_untold() -> None:
-    log = Log()
-    first(log)
-    second(log)
+    log = handed_over()
     (found,) = find_rebalances(read_snapshots(log.records))
     assert (found.moved, found.least_moved, found.best_imbalance) == (2, None, None)
 
@@ -209,8 +202,7 @@ def test_expressions_stand_for_topics() -> None:
     log = Log()
     log.joined("a", topics="", regex="[tu]")
     log.matches("[tu]", "tu")
-    log.epoch(1)
-    log.assigned(1)
+    log.reached(1)
     log.has("a", 1, "t0 u0")
     (one,) = read_snapshots(log.records, NAMES)
     assert one.topics == {"t", "u"}
@@ -231,8 +223,7 @@ def test_nothing_is_told_before_enough_is_known() -> None:
 
 
 def test_a_group_that_is_deleted_begins_anew() -> None:
-    log = Log()
-    first(log)
+    log = begun()
     log.at(5)
     log.gone("a")
     log.epoch(2)
@@ -260,22 +251,19 @@ def alone_again(log: Log, *, seen: bool) -> None:
     log.at(100)
     if seen:
         log.gone("b")
-    log.epoch(3)
-    log.assigned(3)
+    log.reached(3)
     log.has("a", 3, "t0 t1 t2 t3")
     for day in range(1, 4):
         log.at(day * DAY)
         log.joined(f"c{day}")
-        log.epoch(2 * day + 2)
-        log.assigned(2 * day + 2)
+        log.reached(2 * day + 2)
         log.has(f"c{day}", 2 * day + 2, "", state=2)
         log.at(day * DAY + 1)
         log.has("a", 2 * day + 2, "t0 t1")
         log.has(f"c{day}", 2 * day + 2, "t2 t3")
         log.at(day * DAY + 600)
         log.gone(f"c{day}")
-        log.epoch(2 * day + 3)
-        log.assigned(2 * day + 3)
+        log.reached(2 * day + 3)
         log.has("a", 2 * day + 3, "t0 t1 t2 t3")
 
 
@@ -298,8 +286,7 @@ def slow(log: Log, seconds: float) -> None:
     first(log)
     log.at(10)
     log.joined("b")
-    log.epoch(2)
-    log.assigned(2)
+    log.reached(2)
     log.has("b", 2, "", state=2)
     log.at(10 + seconds)
     log.joined("b", topics="tu")
@@ -341,12 +328,10 @@ def test_a_member_is_waited_for_until_both_its_timeouts_are_over() -> None:
 def test_a_member_that_uses_the_classic_protocol_is_waited_for_by_its_own_session_timeout() -> None:
     log = Log()
     log.joined("a", session_timeout_ms=600_000)
-    log.epoch(1)
-    log.assigned(1)
+    log.reached(1)
     log.has("a", 1, "t0")
     log.at(10)
-    log.epoch(2)
-    log.assigned(2)
+    log.reached(2)
     log.at(10 + 660)
     log.matches("x", "t")
     assert told(log) == [(0, 1, True, {"a": "t0"}), (10, 2, False, {"a": "t0"})]
@@ -368,12 +353,10 @@ def test_a_member_that_was_thought_gone_is_back_with_its_next_record() -> None:
 
 
 def test_a_member_that_is_waited_for_again_and_again_is_waited_for_from_the_first_time() -> None:
-    log = Log()
-    first(log)
+    log = begun()
     for epoch in range(2, 16):
         log.at(10 * epoch)
-        log.epoch(epoch)
-        log.assigned(epoch)
+        log.reached(epoch)
     assert told(log)[-3:] == [
         (130, 13, False, {"a": "t0 t1 t2 t3"}),
         (140, 14, True, {}),
@@ -394,13 +377,11 @@ def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_o
     at_epoch_50(log)
     log.at(30 * DAY)
     log.joined("b")
-    log.epoch(1)
-    log.assigned(1)
+    log.reached(1)
     log.has("b", 1, "t0 t1")
     log.at(31 * DAY)
     log.joined("c")
-    log.epoch(2)
-    log.assigned(2)
+    log.reached(2)
     log.has("b", 2, "t0")
     log.has("c", 2, "t1")
     assert told(log) == [
@@ -420,14 +401,12 @@ def test_a_consumer_that_is_in_the_group_made_anew_with_its_old_member_id_is_the
     at_epoch_50(log)
     log.at(30 * DAY)
     log.joined("a")
-    log.epoch(1)
-    log.assigned(1)
+    log.reached(1)
     log.at(30 * DAY + 1)
     log.has("a", 1, "t0 t1")
     log.at(31 * DAY)
     log.joined("c")
-    log.epoch(2)
-    log.assigned(2)
+    log.reached(2)
     log.has("a", 2, "t0")
     log.has("c", 2, "t1")
     assert told(log)[-2:] == [
@@ -443,8 +422,7 @@ def test_a_group_that_was_made_anew_keeps_members_whose_records_compaction_left_
     log.joined("b")
     log.has("b", 1, "t0 t1")
     log.at(31 * DAY)
-    log.epoch(2)
-    log.assigned(2)
+    log.reached(2)
     log.has("b", 2, "t0 t1")
     assert told(log)[-1] == (31 * DAY, 2, True, {"b": "t0 t1"})
 
@@ -456,16 +434,13 @@ def test_a_member_of_the_group_before_is_told_by_its_epoch_alone() -> None:
     log.has("a", 50, "t0 t1")
     log.at(30 * DAY)
     log.joined("b")
-    log.epoch(1)
-    log.assigned(1)
+    log.reached(1)
     log.has("b", 1, "t0 t1")
     assert told(log) == [(30 * DAY, 1, True, {"b": "t0 t1"})]
 
 
 def test_a_group_that_was_made_anew_is_told_only_when_its_assignment_is_known() -> None:
-    log = Log()
-    first(log)
-    second(log)
+    log = handed_over()
     log.at(30 * DAY)
     log.epoch(1)
     log.joined("c")
@@ -501,8 +476,7 @@ def test_a_group_that_goes_over_to_kip848_and_back_is_never_empty() -> None:
     log.at(5)
     log.classic(None)
     log.joined("a")
-    log.epoch(5)
-    log.assigned(5)
+    log.reached(5)
     log.has("a", 5, "t0")
     log.at(9)
     log.gone("a")
@@ -529,9 +503,7 @@ def test_records_that_cannot_be_read_are_counted() -> None:
 
 @pytest.mark.parametrize("cut", range(1, 15))
 def test_snapshots_do_not_depend_on_where_a_log_is_read_in_two(cut: int) -> None:
-    log = Log()
-    first(log)
-    second(log)
+    log = handed_over()
     reader = SnapshotReader(NAMES)
     found = [one for record in log.records[:cut] for one in reader.add(record)]
     # What was taken already is read again after a restart.
@@ -548,8 +520,7 @@ ACTS = st.lists(
 @examples(150)
 @given(ACTS)
 def test_members_add_up_whatever_the_order_of_records(acts: list[tuple[str, int]]) -> None:
-    log = Log()
-    first(log)
+    log = begun()
     epoch = 1
     for number, (act, who) in enumerate(acts):
         log.at(number + 1)
@@ -562,8 +533,7 @@ def test_members_add_up_whatever_the_order_of_records(acts: list[tuple[str, int]
             log.has(name, AWAY, f"t{who}")
         elif act == "epoch":
             epoch += 1
-            log.epoch(epoch)
-            log.assigned(epoch)
+            log.reached(epoch)
         else:
             log.has(name, epoch, f"t{who}")
             log.has("a", epoch, "t0 t1 t2 t3")

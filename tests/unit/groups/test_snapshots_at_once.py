@@ -18,12 +18,9 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from tests.support.scale import examples
+from tests.support.wire import NULL, partition_list, subscription
 
 TOPICS = ["a", "b", "\u00e9\u4e2d", ""]
-
-
-def string(text: str | None) -> bytes:
-    return b"\xff\xff" if text is None else struct.pack(">h", len(text.encode())) + text.encode()
 
 
 @st.composite
@@ -31,9 +28,7 @@ def partition_lists(draw: st.DrawFn) -> bytes:
     rows = draw(
         st.lists(st.tuples(st.sampled_from(TOPICS), st.lists(st.integers(-1, 9), max_size=3)), max_size=3)
     )
-    return struct.pack(">i", len(rows)) + b"".join(
-        string(topic) + struct.pack(f">i{len(ids)}i", len(ids), *ids) for topic, ids in rows
-    )
+    return partition_list(rows)
 
 
 @st.composite
@@ -62,16 +57,14 @@ def sized(data: bytes | None) -> bytes:
 
 @st.composite
 def subscriptions(draw: st.DrawFn) -> bytes:
-    version = draw(st.sampled_from([0, 1, 2, 3, 3, 3, 4]))
-    topics = draw(st.lists(st.sampled_from([*TOPICS, *TOPICS, None]), max_size=3))
-    made = struct.pack(">hi", version, len(topics)) + b"".join(map(string, topics)) + sized(draw(blobs()))
-    if version >= 1:
-        made += draw(st.one_of(partition_lists(), st.just(b"\xff\xff\xff\xff")))
-    if version >= 2:
-        made += struct.pack(">i", draw(st.integers(-1, 5)))
-    if version >= 3:
-        made += string(draw(st.sampled_from([None, "", "r1"])))
-    return made
+    return subscription(
+        draw(st.sampled_from([0, 1, 2, 3, 3, 3, 4])),
+        draw(st.lists(st.sampled_from([*TOPICS, *TOPICS, None]), max_size=3)),
+        user_data=draw(blobs()),
+        owned=draw(partition_lists() | st.just(NULL)),
+        generation=draw(st.integers(-1, 5)),
+        rack=draw(st.sampled_from([None, "", "r1"])),
+    )
 
 
 @st.composite
@@ -127,14 +120,14 @@ def strictly(member: MemberMetadata, strategy: str | None) -> classic._Decoded:
     """One member by the decoders of records, which take nothing that Kafka does not write."""
     said = classic._Decoded()
     try:
-        subscription = decode_subscription(member.subscription)
+        read = decode_subscription(member.subscription)
     except RecordError:
         pass
     else:
         claimed, _ = claims_of(strategy, read_subscriptions([member.subscription]))
         said = classic._Decoded(
-            rack=subscription.rack_id or None,
-            topics=frozenset(subscription.topics),
+            rack=read.rack_id or None,
+            topics=frozenset(read.topics),
             claims=classic._by_topic(claimed.table)[0],
             claimed_generation=int(claimed.generations[0]),
         )
@@ -154,9 +147,7 @@ def test_all_at_once_is_as_one_by_one(value: GroupMetadataValue) -> None:
 
 
 def test_what_is_usual_is_read() -> None:
-    subscription = struct.pack(">hi", 3, 1) + string("a") + sized(encode_sticky({"a": [0, 1]}, 4))
-    subscription += struct.pack(">ii", 0, 4) + string(None)
-    assignment = struct.pack(">hi", 0, 1) + string("a") + struct.pack(">ii", 1, 0) + sized(None)
+    assignment = b"\0\0" + partition_list([("a", [0])]) + NULL
     member = MemberMetadata(
         member_id="m",
         group_instance_id=None,
@@ -164,7 +155,7 @@ def test_what_is_usual_is_read() -> None:
         client_host="/h",
         rebalance_timeout=1,
         session_timeout=1,
-        subscription=subscription,
+        subscription=subscription(3, ["a"], user_data=encode_sticky({"a": [0, 1]}, 4), generation=4),
         assignment=assignment,
     )
     value = GroupMetadataValue(

@@ -110,11 +110,6 @@ class TestTables:
         assert plain(table.claims()) == [claims[number] for number in chosen]
         assert plain(mixed) == claims
 
-    def test_rows_of_two_tables_do_not_mix_up_their_names(self) -> None:
-        first, second = out_of_table([{"a": [1], "b": [2]}]), out_of_table([{"b": [3]}, {"a": [4]}])
-        table = ClaimTable.of([second[1], first[0], {"c": [5]}, second[0]])
-        assert plain(table.claims()) == [{"a": [4]}, {"a": [1], "b": [2]}, {"c": [5]}, {"b": [3]}]
-
     def test_two_members_may_make_the_same_claim(self) -> None:
         claim = out_of_table([{"a": [0, 1]}, {"b": [2]}])[0]
         assert plain(ClaimTable.of([claim, {}, claim]).claims()) == [{"a": [0, 1]}, {}, {"a": [0, 1]}]
@@ -183,50 +178,6 @@ class TestGroups:
         ]
         expected = settled(group_of(sizes, existing, Random(seed)))
         assert settled(group_of(sizes, out_of_table(claims), Random(seed))) == expected
-
-    @pytest.mark.parametrize("from_table", [False, True])
-    def test_conflicts_are_settled(self, *, from_table: bool) -> None:
-        """By generation; two of one generation cancel each other; who holds comes first."""
-        said: list[tuple[int, bool, Claim]] = [
-            (4, False, {"a": [0, 1, 2, 3]}),
-            (5, False, {"a": [1, 2]}),
-            (5, False, {"a": [2]}),
-            (3, True, {"a": [3]}),
-        ]
-        claims = [claim for _, _, claim in said]
-        members = [
-            Member(
-                member_id=f"m{number}",
-                topics=frozenset("a"),
-                claims=claim,
-                generation=generation,
-                holds=holds,
-            )
-            for number, ((generation, holds, _), claim) in enumerate(
-                zip(said, out_of_table(claims) if from_table else claims, strict=True)
-            )
-        ]
-        assert settled(Group.of({"a": range(5)}, members)) == {
-            "owner": [0, 1, NOBODY, 3, NOBODY],
-            "previous": [0, 0, 0, 0, NOBODY],
-            "holders": [[3, 3]],
-            "revocation_required": False,
-        }
-
-    @pytest.mark.parametrize("from_table", [False, True])
-    def test_a_partition_claimed_twice_by_one_member_is_no_conflict(self, *, from_table: bool) -> None:
-        claim: Claim = {"a": [1, 1, 0, 1]}
-        (claim,) = out_of_table([claim]) if from_table else [claim]
-        group = Group.of(
-            {"a": [0, 1]},
-            [Member(member_id="m", topics=frozenset("a"), claims=claim, generation=1, holds=True)],
-        )
-        assert settled(group) == {
-            "owner": [0, 0],
-            "previous": [NOBODY, NOBODY],
-            "holders": [[0, 0], [1, 0]],
-            "revocation_required": False,
-        }
 
     @pytest.mark.parametrize("ids", [[5, 9, 2**31 - 1], [0, 1, 3], [1, 2, 3], [2**31 - 1], [0, 2]])
     def test_ids_with_gaps_are_found(self, ids: list[int]) -> None:

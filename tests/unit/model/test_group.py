@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from kafka_assignors._model.arrays import sums
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member, racks_matter
 from kafka_assignors.planners import plan_exact, plan_quickly
-from tests.support.rebalances import random_rebalance
+from tests.support.random_groups import random_case
 
 TOPICS = ("a", "b", "c")
 
@@ -99,11 +99,6 @@ def test_partitions_are_numbered_by_topic_and_id_with_gaps_and_duplicates() -> N
     assert group.partitions_of(1) == range(1, 5)
 
 
-def test_claims_find_partitions_whose_ids_have_gaps() -> None:
-    group = Group.of({"a": [10, 21, 33, 40]}, [member("m", "a", claims={"a": [33, 10, 11, 0]}, generation=1)])
-    assert owners(group) == {("a", 10): "m", ("a", 33): "m"}
-
-
 def test_topics_without_subscribers_or_partitions_are_left_out() -> None:
     group = Group.of({"a": [0], "b": [0], "empty": []}, [member("m", "b", "empty", "unknown")])
     assert group.topics == ("b",)
@@ -159,53 +154,32 @@ def test_a_group_may_be_empty(made: list[Member], topics: dict[str, list[int]]) 
     assert not group.revocation_required
 
 
-def settle(*claimants: tuple[str, int]) -> str | None:
-    """Who owns the one partition that all claim, each in its generation."""
-    made = [member(name, "a", claims={"a": [0]}, generation=generation) for name, generation in claimants]
-    return owners(Group.of({"a": [0]}, made)).get(("a", 0))
-
-
-def test_the_only_claim_counts_whatever_its_generation() -> None:
-    assert settle(("m", NO_GENERATION)) == "m"
-    assert settle(("m", 4)) == "m"
-
-
-def test_the_highest_generation_wins() -> None:
-    assert settle(("k", 3), ("l", 5), ("m", 4)) == "l"
-    assert settle(("k", 0), ("l", NO_GENERATION)) == "k"
-
-
-def test_claims_of_one_generation_cancel_each_other() -> None:
-    assert settle(("k", 3), ("l", 3)) is None
-    assert settle(("k", NO_GENERATION), ("l", NO_GENERATION)) is None
-    assert settle(("k", 3), ("l", 3), ("m", 3)) is None
-
-
-def test_a_third_older_claim_does_not_profit_from_two_that_cancel() -> None:
-    assert settle(("k", 2), ("l", 3), ("m", 3)) is None
-    assert settle(("k", 3), ("l", 3), ("m", 2)) is None
-
-
-def test_two_older_claims_do_not_cancel_a_newer_one() -> None:
-    assert settle(("k", 2), ("l", 2), ("m", 3)) == "m"
-    assert settle(("k", 3), ("l", 2), ("m", 2)) == "k"
-
-
-def test_a_claim_on_a_topic_that_the_member_left_does_not_count() -> None:
-    group = Group.of(
-        {"a": [0], "b": [0]},
-        [
-            member("k", "b", claims={"a": [0]}, generation=5),
-            member("l", "a", claims={"a": [0]}, generation=3),
-        ],
-    )
-    assert owners(group) == {("a", 0): "l"}
-    assert group.revocation_required
-
-
-def test_nothing_must_be_revoked_for_topics_that_are_gone_for_all() -> None:
-    group = Group.of({"a": [0]}, [member("k", "a", claims={"gone": [0], "a": [0]}, generation=5)])
-    assert not group.revocation_required
+@pytest.mark.parametrize(
+    ("claimants", "owner"),
+    [
+        ({"m": NO_GENERATION}, "m"),
+        ({"m": 4}, "m"),
+        ({"k": 3, "l": 5, "m": 4}, "l"),
+        ({"k": 0, "l": NO_GENERATION}, "k"),
+        ({"k": 3, "l": 3}, None),
+        ({"k": NO_GENERATION, "l": NO_GENERATION}, None),
+        ({"k": 3, "l": 3, "m": 3}, None),
+        ({"k": 2, "l": 3, "m": 3}, None),  # the older claim does not profit
+        ({"k": 3, "l": 3, "m": 2}, None),
+        ({"k": 2, "l": 2, "m": 3}, "m"),
+        ({"k": 3, "l": 2, "m": 2}, "k"),
+    ],
+)
+def test_the_newest_claim_counts_and_two_of_one_generation_cancel_each_other(
+    claimants: dict[str, int], owner: str | None
+) -> None:
+    first = next(iter(claimants))
+    made = [
+        member(name, "a", claims={"a": [0, 1] if name == first else [1]}, generation=generation)
+        for name, generation in claimants.items()
+    ]
+    found = owners(Group.of({"a": [0, 1]}, made))
+    assert (found[("a", 0)], found.get(("a", 1))) == (first, owner)
 
 
 @pytest.mark.parametrize("number", [-1, -(2**31), -(2**63), 1, 2**31, 2**32, 2**32 + 0, 2**63 - 1])
@@ -227,43 +201,6 @@ def test_claims_on_partitions_that_do_not_exist_are_dropped(number: int) -> None
 def test_claims_on_ids_beyond_64_bits_are_dropped(number: int) -> None:
     group = Group.of({"a": [0, 1]}, [member("k", "a", claims={"a": [0, number, 1]}, generation=1)])
     assert owners(group) == {("a", 0): "k", ("a", 1): "k"}
-
-
-def test_a_partition_named_twice_in_one_claim_is_claimed_once() -> None:
-    group = Group.of({"a": [0]}, [member("k", "a", claims={"a": [0, 0, 0]}, generation=1, holds=True)])
-    assert owners(group) == {("a", 0): "k"}
-    assert group.holders.tolist() == [[0, 0]]
-
-
-def test_the_previous_owner_is_the_newest_one_before_the_groups_generation() -> None:
-    group = Group.of(
-        {"a": [0, 1, 2]},
-        [
-            member("k", "a", claims={"a": [0, 1]}, generation=7),
-            member("l", "a", claims={"a": [0, 2]}, generation=5),
-            member("m", "a", claims={"a": [0, 1]}, generation=6),
-        ],
-    )
-    assert group.owner.tolist() == [0, 0, 1]
-    assert group.previous.tolist() == [2, 2, 1]
-
-
-def test_a_member_without_claims_makes_older_generations_previous() -> None:
-    made = [member("k", "a", claims={"a": [0]}, generation=6), member("l", "a", generation=7)]
-    assert Group.of({"a": [0]}, made).previous.tolist() == [0]
-    assert Group.of({"a": [0]}, made[:1]).previous.tolist() == [NOBODY]
-
-
-def test_holders_are_all_that_hold_valid_or_not() -> None:
-    group = Group.of(
-        {"a": [0, 1], "b": [0]},
-        [
-            member("k", "b", claims={"a": [0], "b": [0]}, generation=5, holds=True),
-            member("l", "a", claims={"a": [0, 1, 7]}, generation=3, holds=True),
-            member("m", "a", claims={"a": [1]}, generation=9),
-        ],
-    )
-    assert sorted(group.holders.tolist()) == [[0, 0], [0, 1], [1, 1], [2, 0]]
 
 
 def test_replica_racks_are_kept_if_a_member_has_a_rack() -> None:
@@ -366,8 +303,8 @@ class EnoughError(Exception):
 
 def test_a_group_can_be_given_up_at_any_tick_and_is_the_same_with_ticks() -> None:
     for seed in range(50):
-        case, ticks = random_rebalance(seed), list[None]()
-        group = Group.of(case.topics, case.members, case.racks, tick=lambda: ticks.append(None))  # noqa: B023
+        case, ticks = random_case(seed), list[None]()
+        group = Group.of(case.topics, case.members, case.replica_racks, tick=lambda: ticks.append(None))  # noqa: B023
         assert len(ticks) >= 5, seed
         assert group.owner.tolist() == case.group.owner.tolist(), seed
         for last in range(len(ticks)):
@@ -379,7 +316,7 @@ def test_a_group_can_be_given_up_at_any_tick_and_is_the_same_with_ticks() -> Non
                 left.pop()
 
             with pytest.raises(EnoughError):
-                Group.of(case.topics, case.members, case.racks, tick=tick)
+                Group.of(case.topics, case.members, case.replica_racks, tick=tick)
 
 
 @pytest.mark.parametrize("members", [10, 100])
@@ -404,7 +341,7 @@ def test_groups_and_plans_are_the_same_by_tables_and_by_sorting(
     density: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told(seed: int) -> list[Any]:
-        group = random_rebalance(seed).group
+        group = random_case(seed).group
         subscribed = group.subscribed.tuples(), group.subscription_of.tolist(), group.owner.tolist()
         plans = plan_exact(group), plan_exact(group, max_skew=1), plan_quickly(group)
         return [subscribed, *(plan.owner.tolist() for plan in plans)]

@@ -9,7 +9,7 @@ from kafka_assignors._model.group import NOBODY, Group
 from kafka_assignors._model.members import Member
 from kafka_assignors._model.plan import check
 from kafka_assignors.planners._quick import plan_quickly
-from tests.support.rebalances import random_rebalance
+from tests.support.random_groups import random_case
 
 SEEDS = range(500)
 
@@ -30,13 +30,13 @@ def one_by_one(group: Group) -> list[int]:
 
 def test_plans_are_valid() -> None:
     for seed in SEEDS:
-        group = random_rebalance(seed).group
+        group = random_case(seed).group
         check(plan_quickly(group), group)
 
 
 def test_each_member_keeps_what_it_owned_up_to_the_mean() -> None:
     for seed in SEEDS:
-        group = random_rebalance(seed).group
+        group = random_case(seed).group
         plan = plan_quickly(group)
         for member in range(len(group.members)):
             owned = [partition for partition, owner in enumerate(group.owner.tolist()) if owner == member]
@@ -48,7 +48,7 @@ def test_each_member_keeps_what_it_owned_up_to_the_mean() -> None:
 
 def test_what_is_free_goes_to_the_least_loaded_subscribers_of_the_narrowest_topics_first() -> None:
     for seed in SEEDS:
-        group = random_rebalance(seed).group
+        group = random_case(seed).group
         assert plan_quickly(group).loads.tolist() == one_by_one(group), seed
 
 
@@ -56,7 +56,7 @@ def test_of_members_that_are_alike_none_has_more_than_the_mean_and_all_the_same_
     None
 ):
     for seed in SEEDS:
-        case = random_rebalance(seed)
+        case = random_case(seed)
         everything = frozenset(case.topics)
         alike = [replace(member, topics=everything) for member in case.members]
         group = Group.of(case.topics, alike)
@@ -70,17 +70,17 @@ def test_of_members_that_are_alike_none_has_more_than_the_mean_and_all_the_same_
 
 def test_the_same_group_in_any_order_gets_the_same_plan() -> None:
     for seed in SEEDS:
-        case = random_rebalance(seed)
+        case = random_case(seed)
         rng = Random(seed)
         members = rng.sample(case.members, len(case.members))
         topics = {name: case.topics[name][::-1] for name in rng.sample(list(case.topics), len(case.topics))}
         expected = plan_quickly(case.group).assignments()
-        assert plan_quickly(Group.of(topics, members, case.racks)).assignments() == expected, seed
+        assert plan_quickly(Group.of(topics, members, case.replica_racks)).assignments() == expected, seed
 
 
 def test_weights_and_racks_are_not_looked_at() -> None:
     for seed in SEEDS:
-        case = random_rebalance(seed)
+        case = random_case(seed)
         plain = [replace(member, weight=1, rack=None) for member in case.members]
         expected = plan_quickly(Group.of(case.topics, plain)).assignments()
         assert plan_quickly(case.group).assignments() == expected, seed

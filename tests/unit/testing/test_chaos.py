@@ -27,7 +27,7 @@ from tests.lab.chaos._promises import keep, without_excuse
 from tests.lab.chaos._report import page
 from tests.lab.chaos._run import name_of_assignor
 from tests.lab.chaos._script import WEIGHTS, count_kinds
-from tests.support.timelines import P0, P1, event, history, start, told
+from tests.support.timelines import P0, P1, event, history, lived, start, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -364,13 +364,11 @@ def test_a_partition_with_two_owners_breaks_every_promise_of_exclusive_ones() ->
 
 def test_an_application_that_was_not_told_is_excused_only_out_of_the_group() -> None:
     def timeline(members_of_the_second: dict[str, str]) -> Timeline:
-        return Timeline(
-            [
-                *start(0, "a", "t"),
-                *start(0, "b", "t"),
-                *told(1, 1, {"a": "01", "b": "2"}),
-                *told(2, 2, members_of_the_second),
-            ],
+        return lived(
+            *start(0, "a", "t"),
+            *start(0, "b", "t"),
+            *told(1, 1, {"a": "01", "b": "2"}),
+            *told(2, 2, members_of_the_second),
             end=3,
         )
 
@@ -388,13 +386,11 @@ def identified(member_id: str, *events: Event) -> list[Event]:
 
 def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_leaders_list() -> None:
     def timeline(ids: set[str]) -> Timeline:
-        return Timeline(
-            [
-                *identified("id-a", *told(1, 1, {"a": "01"})),
-                *identified("id-b", event(1.9, "b", "assign", generation=2, claims=dict.fromkeys(ids))),
-                *identified("id-b", *told(2, 2, {"b": "1"})),
-                event(2.5, "a", "revoked", P1),
-            ],
+        return lived(
+            *identified("id-a", *told(1, 1, {"a": "01"})),
+            *identified("id-b", event(1.9, "b", "assign", generation=2, claims=dict.fromkeys(ids))),
+            *identified("id-b", *told(2, 2, {"b": "1"})),
+            event(2.5, "a", "revoked", P1),
             end=3,
         )
 
@@ -418,15 +414,13 @@ def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_own_w
 
 def test_a_silent_static_member_is_excused_where_the_strategy_gives_its_partitions_away() -> None:
     def timeline(*joining: Event, instance_id: str | None = "static", claimed: int = 0) -> Timeline:
-        return Timeline(
-            [
-                event(0, "a", "started", instance_id=instance_id),
-                event(0.5, "a", "metadata", claimed_generation=claimed),
-                *identified("id-a", *told(1, 1, {"a": "01"})),
-                *joining,
-                *identified("id-b", event(1.9, "b", "assign", generation=2, claims={"id-a": {}, "id-b": {}})),
-                *identified("id-b", *told(2, 2, {"b": "1"})),
-            ],
+        return lived(
+            event(0, "a", "started", instance_id=instance_id),
+            event(0.5, "a", "metadata", claimed_generation=claimed),
+            *identified("id-a", *told(1, 1, {"a": "01"})),
+            *joining,
+            *identified("id-b", event(1.9, "b", "assign", generation=2, claims={"id-a": {}, "id-b": {}})),
+            *identified("id-b", *told(2, 2, {"b": "1"})),
             end=3,
         )
 
@@ -442,14 +436,12 @@ def test_a_silent_static_member_is_excused_where_the_strategy_gives_its_partitio
 
 
 def test_a_member_that_came_back_under_another_id_answers_for_what_it_was_given_then() -> None:
-    timeline = Timeline(
-        [
-            *identified("id-a", *told(1, 1, {"a": "01"})),
-            *identified("id-new", event(2, "a", "assignment", P0, P1, generation=2)),
-            *identified("id-b", *told(3, 3, {"b": "1"})),
-            *identified("id-new", event(3.2, "a", "metadata", generation=3)),
-            event(3.5, "a", "revoked", P1),
-        ]
+    timeline = lived(
+        *identified("id-a", *told(1, 1, {"a": "01"})),
+        *identified("id-new", event(2, "a", "assignment", P0, P1, generation=2)),
+        *identified("id-b", *told(3, 3, {"b": "1"})),
+        *identified("id-new", event(3.2, "a", "metadata", generation=3)),
+        event(3.5, "a", "revoked", P1),
     )
     assert [one.members for one in without_excuse(timeline)] == [("a", "b")]
 
@@ -477,15 +469,13 @@ def test_moves_count_for_sticky_strategies_and_only_once() -> None:
 
 
 def test_a_static_member_that_restarted_in_a_generation_counts_once() -> None:
-    timeline = Timeline(
-        [
-            *start(0, "a", "t", instance_id="one"),
-            *start(0, "b", "t"),
-            *told(1, 1, {"a": "01", "b": "23"}),
-            event(2, "a", "closed"),
-            *start(3, "a.2", "t", instance_id="one"),
-            *told(3.5, 1, {"a.2": "01"}),
-        ]
+    timeline = lived(
+        *start(0, "a", "t", instance_id="one"),
+        *start(0, "b", "t"),
+        *told(1, 1, {"a": "01", "b": "23"}),
+        event(2, "a", "closed"),
+        *start(3, "a.2", "t", instance_id="one"),
+        *told(3.5, 1, {"a.2": "01"}),
     )
     for name in ("range", "roundrobin", "sticky"):
         keep(PROMISES[name], timeline, 1, partitions(4), -1)

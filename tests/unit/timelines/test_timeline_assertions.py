@@ -8,13 +8,19 @@ from kafka import TopicPartition
 from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed
 from kafka_assignors._timelines.losses import ended_in_turn, left_undone, may_end_others
 from kafka_assignors._timelines.timeline import Timeline
-from tests.support.timelines import P0, P1, P2, event, history, joined, records, start, told
+from tests.support.timelines import P0, P1, P2, event, history, joined, lived, records, start, told
 
 
 def message(assertion: Callable[[], None]) -> str:
     with pytest.raises(AssertionError) as caught:
         assertion()
     return str(caught.value)
+
+
+def two(*more: Event, instance_id: str | None = None) -> Timeline:
+    """First a has the partitions 0 and 1, and b 2 and 3; then these events."""
+    first = [*start(0, "a", "t", instance_id=instance_id), *start(0, "b", "t")]
+    return Timeline([*first, *told(1, 1, {"a": "01", "b": "23"}), *more])
 
 
 # Balance ----------------------------------------------------------------------------------------------
@@ -134,15 +140,13 @@ def test_the_partitions_that_there_are_can_be_named() -> None:
 
 
 def test_a_static_member_that_restarts_counts_once_in_its_generation() -> None:
-    timeline = Timeline(
-        [
-            *start(0, "a", "t", instance_id="one"),
-            *start(0, "b", "t", instance_id="two"),
-            *told(1, 1, {"a": "0", "b": "1"}),
-            event(2, "a", "closed"),
-            *start(3, "a.2", "t", instance_id="one"),
-            *told(4, 1, {"a.2": "0"}),
-        ]
+    timeline = lived(
+        *start(0, "a", "t", instance_id="one"),
+        *start(0, "b", "t", instance_id="two"),
+        *told(1, 1, {"a": "0", "b": "1"}),
+        event(2, "a", "closed"),
+        *start(3, "a.2", "t", instance_id="one"),
+        *told(4, 1, {"a.2": "0"}),
     )
     timeline.assert_balanced()
 
@@ -215,29 +219,19 @@ def test_a_hand_over_that_is_overtaken_is_not_judged_and_the_next_begins_there()
 
 
 def test_what_a_member_lost_it_did_not_have() -> None:
-    lost = Timeline(
-        [
-            *start(0, "a", "t"),
-            *start(0, "b", "t"),
-            *told(1, 1, {"a": "01", "b": "23"}),
-            event(2, "a", "lost", P0, P1),
-            *told(3, 2, {"b": "0123"}),
-            *told(4, 3, {"b": "01", "a": "23"}),
-        ]
+    lost = two(
+        event(2, "a", "lost", P0, P1),
+        *told(3, 2, {"b": "0123"}),
+        *told(4, 3, {"b": "01", "a": "23"}),
     )
     lost.assert_sticky(after=1)
 
 
 def test_what_is_lost_in_the_middle_of_a_hand_over_is_free() -> None:
-    Timeline(
-        [
-            *start(0, "a", "t"),
-            *start(0, "b", "t"),
-            *told(1, 1, {"a": "01", "b": "23"}),
-            *told(2, 2, {"a": "0", "b": "2"}),
-            event(2.5, "a", "lost", P0),
-            *told(3, 3, {"a": "13", "b": "02"}),
-        ]
+    two(
+        *told(2, 2, {"a": "0", "b": "2"}),
+        event(2.5, "a", "lost", P0),
+        *told(3, 3, {"a": "13", "b": "02"}),
     ).assert_sticky()
 
 
@@ -247,28 +241,24 @@ def test_a_topic_that_grows_in_the_middle_of_a_hand_over_begins_another() -> Non
 
 
 def test_a_topic_that_was_deleted_does_not_keep_a_rebalance_open() -> None:
-    timeline = Timeline(
-        [
-            *start(0, "a", "s", "t"),
-            *start(0, "b", "s", "t"),
-            event(1, "a", "assignment", P0, TopicPartition("s", 0), generation=1),
-            event(1, "b", "assignment", P1, P2, generation=1),
-            event(2, "a", "assignment", P1, generation=2),
-            event(2, "b", "assignment", P0, P2, generation=2),
-        ]
+    timeline = lived(
+        *start(0, "a", "s", "t"),
+        *start(0, "b", "s", "t"),
+        event(1, "a", "assignment", P0, TopicPartition("s", 0), generation=1),
+        event(1, "b", "assignment", P1, P2, generation=1),
+        event(2, "a", "assignment", P1, generation=2),
+        event(2, "b", "assignment", P0, P2, generation=2),
     )
     assert "generation 2: moved 2, least possible 0" in message(timeline.assert_sticky)
 
 
 def test_a_topic_that_a_member_gave_up_does_not_move_from_it() -> None:
-    timeline = Timeline(
-        [
-            *start(0, "a", "t"),
-            *start(0, "b", "t"),
-            *told(1, 1, {"a": "01", "b": "2"}),
-            event(1.5, "a", "subscribed", topics=["s"], pattern=None),
-            *told(2, 2, {"a": "", "b": "012"}),
-        ]
+    timeline = lived(
+        *start(0, "a", "t"),
+        *start(0, "b", "t"),
+        *told(1, 1, {"a": "01", "b": "2"}),
+        event(1.5, "a", "subscribed", topics=["s"], pattern=None),
+        *told(2, 2, {"a": "", "b": "012"}),
     )
     assert len(timeline.moves()) == 2
     timeline.assert_sticky()
@@ -276,16 +266,12 @@ def test_a_topic_that_a_member_gave_up_does_not_move_from_it() -> None:
 
 def test_a_static_member_that_restarts_keeps_what_it_had() -> None:
     def timeline(after: dict[str, str]) -> Timeline:
-        return Timeline(
-            [
-                *start(0, "a", "t", instance_id="one"),
-                *start(0, "b", "t"),
-                *told(1, 1, {"a": "01", "b": "23"}),
-                event(2, "a", "closed"),
-                *start(3, "a.2", "t", instance_id="one"),
-                *told(3.5, 1, {"a.2": "01"}),
-                *told(4, 2, after),
-            ]
+        return two(
+            event(2, "a", "closed"),
+            *start(3, "a.2", "t", instance_id="one"),
+            *told(3.5, 1, {"a.2": "01"}),
+            *told(4, 2, after),
+            instance_id="one",
         )
 
     timeline({"a.2": "01", "b": "23"}).assert_sticky()
@@ -294,38 +280,32 @@ def test_a_static_member_that_restarts_keeps_what_it_had() -> None:
 
 
 def test_a_static_member_that_restarts_into_a_rebalance_knows_nothing_of_what_it_had() -> None:
-    timeline = Timeline(
-        [
-            *start(0, "a", "t", instance_id="one"),
-            *start(0, "b", "t"),
-            *told(1, 1, {"a": "01", "b": "23"}),
-            event(2, "a", "crashed"),
-            *start(3, "a.2", "t", instance_id="one"),
-            *start(3, "c", "t"),
-            *told(4, 2, {"a.2": "1", "b": "23", "c": "0"}),
-        ]
+    timeline = two(
+        event(2, "a", "crashed"),
+        *start(3, "a.2", "t", instance_id="one"),
+        *start(3, "c", "t"),
+        *told(4, 2, {"a.2": "1", "b": "23", "c": "0"}),
+        instance_id="one",
     )
     timeline.assert_sticky()
 
 
 def test_a_rebalance_that_was_planned_for_a_member_that_dies_meanwhile_is_not_judged() -> None:
     def timeline(planned_for: str) -> Timeline:
-        return Timeline(
-            [
-                *(one for name in "abc" for one in start(0, name, "t")),
-                *told(1, 1, {"a": "01", "b": "23", "c": ""}),
-                event(
-                    2,
-                    "a",
-                    "assign",
-                    generation=2,
-                    claims={one: {"owned": []} for one in planned_for},
-                    plan={},
-                ),
-                event(2.1, "c", "crashed"),
-                *told(2.2, 2, {"a": "0", "b": "2"}),  # 1 and 3 are c's now
-                *told(3, 3, {"a": "03", "b": "12"}),
-            ]
+        return lived(
+            *(one for name in "abc" for one in start(0, name, "t")),
+            *told(1, 1, {"a": "01", "b": "23", "c": ""}),
+            event(
+                2,
+                "a",
+                "assign",
+                generation=2,
+                claims={one: {"owned": []} for one in planned_for},
+                plan={},
+            ),
+            event(2.1, "c", "crashed"),
+            *told(2.2, 2, {"a": "0", "b": "2"}),  # 1 and 3 are c's now
+            *told(3, 3, {"a": "03", "b": "12"}),
         )
 
     timeline("abc").assert_sticky()
@@ -335,16 +315,12 @@ def test_a_rebalance_that_was_planned_for_a_member_that_dies_meanwhile_is_not_ju
 
 
 def test_what_a_restarted_static_member_is_told_again_is_not_what_it_had_before() -> None:
-    timeline = Timeline(
-        [
-            *start(0, "a", "t", instance_id="one"),
-            *start(0, "b", "t"),
-            *told(1, 1, {"a": "01", "b": "23"}),
-            *told(2, 2, {"a": "02", "b": "13"}),
-            event(3, "a", "closed"),
-            *start(4, "a.2", "t", instance_id="one"),
-            *told(5, 2, {"a.2": "02"}),
-        ]
+    timeline = two(
+        *told(2, 2, {"a": "02", "b": "13"}),
+        event(3, "a", "closed"),
+        *start(4, "a.2", "t", instance_id="one"),
+        *told(5, 2, {"a.2": "02"}),
+        instance_id="one",
     )
     assert "generation 2: moved 2, least possible 0" in message(timeline.assert_sticky)
 
@@ -360,16 +336,14 @@ def test_weights_change_what_has_to_move() -> None:
 
 def frozen() -> Timeline:
     """a freezes; b gets its partition; a learns of it when it is thawed."""
-    return Timeline(
-        [
-            *start(0, "a", "t"),
-            *start(0, "b", "t"),
-            *told(1, 1, {"a": "0"}),
-            event(2, "a", "frozen"),
-            *told(5, 2, {"b": "0"}),
-            event(7, "a", "thawed"),
-            event(8, "a", "lost", P0),
-        ],
+    return lived(
+        *start(0, "a", "t"),
+        *start(0, "b", "t"),
+        *told(1, 1, {"a": "0"}),
+        event(2, "a", "frozen"),
+        *told(5, 2, {"b": "0"}),
+        event(7, "a", "thawed"),
+        event(8, "a", "lost", P0),
         end=10,
     )
 
@@ -404,15 +378,13 @@ def test_many_faults_are_counted() -> None:
 
 
 def crash() -> Timeline:
-    return Timeline(
-        [
-            *told(1, 1, {"a": "0", "b": "1"}),
-            records(1.5, "a", (P0, 0, 0), (P1, 0, 0)),
-            event(2, "a", "crashed"),
-            *told(5, 2, {"b": "01"}),
-            records(5.5, "b", (P0, 1, 1), (P1, 1, 1)),
-            records(6, "b", (P1, 2, 2)),
-        ],
+    return lived(
+        *told(1, 1, {"a": "0", "b": "1"}),
+        records(1.5, "a", (P0, 0, 0), (P1, 0, 0)),
+        event(2, "a", "crashed"),
+        *told(5, 2, {"b": "01"}),
+        records(5.5, "b", (P0, 1, 1), (P1, 1, 1)),
+        records(6, "b", (P1, 2, 2)),
         end=8,
     )
 
@@ -525,16 +497,14 @@ def service(*members: str, client: str = "service:billing") -> list[Event]:
 
 
 def test_what_was_committed_before_it_was_processed_is_lost_by_whom() -> None:
-    timeline = Timeline(
-        [
-            *service("a", "b"),
-            records(1, "a", (P0, 0, 9)),
-            committed(1.1, "a", p0=10),
-            processed(1.2, "a", (P0, 0, 3)),
-            event(2, "a", "crashed"),
-            records(3, "b", (P0, 10, 11)),
-            processed(3, "b", (P0, 10, 11)),
-        ]
+    timeline = lived(
+        *service("a", "b"),
+        records(1, "a", (P0, 0, 9)),
+        committed(1.1, "a", p0=10),
+        processed(1.2, "a", (P0, 0, 3)),
+        event(2, "a", "crashed"),
+        records(3, "b", (P0, 10, 11)),
+        processed(3, "b", (P0, 10, 11)),
     )
     assert timeline.processing == {"a", "b"}
     assert timeline.missing({P0: 12}) == {P0: (4, 5, 6, 7, 8, 9)}
@@ -564,15 +534,13 @@ def test_each_record_that_was_committed_before_it_was_processed_is_named_with_it
 
 
 def test_a_member_that_crashes_before_its_first_word_is_judged_as_its_likes() -> None:
-    timeline = Timeline(
-        [
-            *service("a", "b"),
-            *service("kit", client="kafka-python"),
-            records(1, "a", (P0, 0, 9)),
-            event(2, "a", "crashed"),
-            records(3, "kit", (P1, 0, 1)),
-            processed(4, "b", (P2, 0, 0)),
-        ]
+    timeline = lived(
+        *service("a", "b"),
+        *service("kit", client="kafka-python"),
+        records(1, "a", (P0, 0, 9)),
+        event(2, "a", "crashed"),
+        records(3, "kit", (P1, 0, 1)),
+        processed(4, "b", (P2, 0, 0)),
     )
     assert timeline.processing == {"a", "b"}
     timeline.assert_all_consumed({P1: 2, P2: 1})
@@ -594,14 +562,12 @@ def test_records_that_are_processed_and_not_yet_lost_are_named_by_who_has_them()
 
 
 def test_records_that_a_reset_skips_are_lost_by_who_went_on_behind_them() -> None:
-    timeline = Timeline(
-        [
-            *service("a", "b"),
-            records(1, "a", (P0, 0, 9)),
-            committed(1.5, "a", p0=10),
-            records(3, "b", (P0, 50, 60)),
-            committed(4, "b", p0=61),
-        ]
+    timeline = lived(
+        *service("a", "b"),
+        records(1, "a", (P0, 0, 9)),
+        committed(1.5, "a", p0=10),
+        records(3, "b", (P0, 50, 60)),
+        committed(4, "b", p0=61),
     )
     assert message(lambda: timeline.assert_all_consumed({P0: 61})).splitlines()[1] == (
         "  t-0: 40 of 61, offsets 10..49: no member polled offsets 10..49; b went on at 50;"
@@ -610,16 +576,14 @@ def test_records_that_a_reset_skips_are_lost_by_who_went_on_behind_them() -> Non
 
 
 def test_who_had_not_committed_what_another_consumed_again_is_named() -> None:
-    timeline = Timeline(
-        [
-            *service("a", "b"),
-            records(1, "a", (P0, 0, 9)),
-            committed(1.5, "a", p0=10),
-            records(2, "a", (P0, 10, 35)),
-            CommitFailed(2.5, "a", positions={P0: 36}, text="CommitFailedError: not a member"),
-            records(3, "b", (P0, 10, 40)),
-            committed(4, "b", p0=41),
-        ]
+    timeline = lived(
+        *service("a", "b"),
+        records(1, "a", (P0, 0, 9)),
+        committed(1.5, "a", p0=10),
+        records(2, "a", (P0, 10, 35)),
+        CommitFailed(2.5, "a", positions={P0: 36}, text="CommitFailedError: not a member"),
+        records(3, "b", (P0, 10, 40)),
+        committed(4, "b", p0=41),
     )
     said = message(timeline.assert_no_duplicates)
     assert said.splitlines()[:2] == [
@@ -633,17 +597,15 @@ def test_who_had_not_committed_what_another_consumed_again_is_named() -> None:
 
 
 def test_a_commit_that_is_refused_when_others_have_the_partition_is_named_with_generations() -> None:
-    timeline = Timeline(
-        [
-            *told(0, 3, {"a": "0"}),
-            records(1, "a", (P0, 0, 9)),
-            processed(1.5, "a", (P0, 0, 4)),
-            *told(2.5, 4, {"b": "0"}),
-            records(3, "b", (P0, 0, 9)),
-            processed(4, "b", (P0, 0, 9)),
-            processed(5, "a", (P0, 5, 9)),
-            CommitFailed(6, "a", positions={P0: 10}, text="IllegalGenerationError"),
-        ]
+    timeline = lived(
+        *told(0, 3, {"a": "0"}),
+        records(1, "a", (P0, 0, 9)),
+        processed(1.5, "a", (P0, 0, 4)),
+        *told(2.5, 4, {"b": "0"}),
+        records(3, "b", (P0, 0, 9)),
+        processed(4, "b", (P0, 0, 9)),
+        processed(5, "a", (P0, 5, 9)),
+        CommitFailed(6, "a", positions={P0: 10}, text="IllegalGenerationError"),
     )
     said = message(timeline.assert_no_duplicates)
     assert said.splitlines()[1] == (
@@ -665,15 +627,13 @@ def test_one_that_goes_back_consumes_twice_by_itself_or_behind_a_commit() -> Non
 
 
 def test_what_is_polled_twice_and_processed_once_is_no_duplicate() -> None:
-    Timeline(
-        [
-            *service("a", "b"),
-            records(1, "a", (P0, 0, 9)),
-            processed(1, "a", (P0, 0, 3)),
-            event(2, "a", "crashed"),
-            records(3, "b", (P0, 4, 9)),
-            processed(3, "b", (P0, 4, 9)),
-        ]
+    lived(
+        *service("a", "b"),
+        records(1, "a", (P0, 0, 9)),
+        processed(1, "a", (P0, 0, 3)),
+        event(2, "a", "crashed"),
+        records(3, "b", (P0, 4, 9)),
+        processed(3, "b", (P0, 4, 9)),
     ).assert_no_duplicates()
 
 
@@ -700,14 +660,12 @@ def test_what_is_held_when_the_listener_has_returned_is_named() -> None:
 
 
 def test_other_members_other_partitions_and_ended_members_are_not_blamed() -> None:
-    Timeline(
-        [
-            event(1, "a", "holds", P0, what="cache"),
-            event(1, "b", "holds", P1, what="cache"),
-            event(2, "a", "lost", P1),
-            event(2, "b", "crashed"),
-            event(3, "b", "revoked", P1),
-        ]
+    lived(
+        event(1, "a", "holds", P0, what="cache"),
+        event(1, "b", "holds", P1, what="cache"),
+        event(2, "a", "lost", P1),
+        event(2, "b", "crashed"),
+        event(3, "b", "revoked", P1),
     ).assert_released_on_revoke()
 
 
@@ -814,13 +772,11 @@ def test_records_are_not_among_the_events_that_are_shown() -> None:
 
 
 def test_listeners_and_polls_that_raised_are_listed_in_the_order_of_time() -> None:
-    timeline = Timeline(
-        [
-            *told(0, 1, {"a": "0"}),
-            event(1, "a", "error", type="CorruptRecordError", text="bad crc"),
-            event(2, "b", "listener", callback="on_revoke", seconds=0.1, error="KeyError: 3"),
-            event(3, "b", "error", command="subscribe", type="ValueError", text="no topics"),
-        ]
+    timeline = lived(
+        *told(0, 1, {"a": "0"}),
+        event(1, "a", "error", type="CorruptRecordError", text="bad crc"),
+        event(2, "b", "listener", callback="on_revoke", seconds=0.1, error="KeyError: 3"),
+        event(3, "b", "error", command="subscribe", type="ValueError", text="no topics"),
     )
     assert message(timeline.assert_no_errors).splitlines()[:4] == [
         "applications of members raised:",
@@ -831,11 +787,9 @@ def test_listeners_and_polls_that_raised_are_listed_in_the_order_of_time() -> No
 
 
 def test_long_listeners_and_failed_commits_are_no_errors() -> None:
-    Timeline(
-        [
-            event(1, "a", "listener", callback="on_revoke", seconds=9),
-            event(2, "a", "commit_failed", positions=[], text="RebalanceInProgressError"),
-        ]
+    lived(
+        event(1, "a", "listener", callback="on_revoke", seconds=9),
+        event(2, "a", "commit_failed", positions=[], text="RebalanceInProgressError"),
     ).assert_no_errors()
 
 
@@ -850,12 +804,10 @@ def test_a_rebalance_that_was_not_to_be_says_who_brought_it_about() -> None:
 
 
 def test_what_a_member_had_polled_and_not_processed_is_left_undone() -> None:
-    timeline = Timeline(
-        [
-            records(1, "a", (P0, 0, 9), (P1, 0, 4)),
-            processed(2, "a", (P0, 0, 6), (P1, 0, 4)),
-            records(3, "b", (P2, 0, 1)),
-        ]
+    timeline = lived(
+        records(1, "a", (P0, 0, 9), (P1, 0, 4)),
+        processed(2, "a", (P0, 0, 6), (P1, 0, 4)),
+        records(3, "b", (P2, 0, 1)),
     )
     assert left_undone(timeline, "a") == {P0: 7}
     assert left_undone(timeline, "b") == {}

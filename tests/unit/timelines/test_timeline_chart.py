@@ -3,22 +3,20 @@
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.timeline import Timeline
-from tests.support.timelines import P0, P1, P2, event, start, told
+from tests.support.timelines import P0, P1, P2, event, lived, start, told
 
-GROUP = Timeline(
-    [
-        *start(0, "a", "t"),
-        *told(2, 1, {"a": "01"}),
-        *start(4, "b", "t"),
-        event(7, "a", "revoked", P1),
-        *told(8, 2, {"b": "1"}),
-        event(10, "a", "frozen"),
-        *told(16, 3, {"b": "0"}),
-        event(17, "a", "thawed"),
-        event(18, "a", "lost", P0),
-        event(18.1, "b", "crashed"),
-        event(18.2, "b", "exited", status=-9),
-    ],
+GROUP = lived(
+    *start(0, "a", "t"),
+    *told(2, 1, {"a": "01"}),
+    *start(4, "b", "t"),
+    event(7, "a", "revoked", P1),
+    *told(8, 2, {"b": "1"}),
+    event(10, "a", "frozen"),
+    *told(16, 3, {"b": "0"}),
+    event(17, "a", "thawed"),
+    event(18, "a", "lost", P0),
+    event(18.1, "b", "crashed"),
+    event(18.2, "b", "exited", status=-9),
     end=20,
 )
 
@@ -44,16 +42,14 @@ def test_by_generation_a_frozen_member_has_its_partition_until_the_next_one() ->
 
 
 def test_an_overlap_is_shown_however_short_and_a_gap_if_it_lasts() -> None:
-    timeline = Timeline(
-        [
-            *told(0, 1, {"a": "01"}),
-            event(10.5, "a", "revoked", P1),
-            event(10.51, "b", "assigned", P0),
-            event(10.52, "a", "revoked", P0),
-            event(10.6, "b", "assigned", P1),
-            event(14.1, "b", "revoked", P1),
-            event(14.9, "b", "assigned", P1),
-        ],
+    timeline = lived(
+        *told(0, 1, {"a": "01"}),
+        event(10.5, "a", "revoked", P1),
+        event(10.51, "b", "assigned", P0),
+        event(10.52, "a", "revoked", P0),
+        event(10.6, "b", "assigned", P1),
+        event(14.1, "b", "revoked", P1),
+        event(14.9, "b", "assigned", P1),
         end=20,
     )
     assert timeline.chart(31).splitlines()[2:4] == [
@@ -101,15 +97,13 @@ def test_members_beyond_the_letters_share_one() -> None:
 
 
 def test_a_static_member_keeps_its_letter_when_it_restarts() -> None:
-    timeline = Timeline(
-        [
-            *start(0, "a", "t", instance_id="one"),
-            *start(0, "b", "t"),
-            *told(0, 1, {"a": "0"}),
-            event(10, "a", "closed"),
-            *start(12, "a.2", "t", instance_id="one"),
-            *told(15, 1, {"a.2": "0"}),
-        ],
+    timeline = lived(
+        *start(0, "a", "t", instance_id="one"),
+        *start(0, "b", "t"),
+        *told(0, 1, {"a": "0"}),
+        event(10, "a", "closed"),
+        *start(12, "a.2", "t", instance_id="one"),
+        *told(15, 1, {"a.2": "0"}),
         end=20,
     )
     lines = timeline.chart(31).splitlines()

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from kafka_assignors._timelines.marks import Mark
 from kafka_assignors._timelines.picture import _LANES, COLOURS, _placed, _Scale, _text_width
 from kafka_assignors._timelines.timeline import Timeline
-from tests.support.timelines import P0, P1, event, history, start, told
+from tests.support.timelines import P0, P1, event, history, lived, start, told
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -82,14 +82,12 @@ def test_a_member_has_its_colour_by_the_order_of_joining(tmp_path: Path) -> None
 
 
 def test_a_static_member_keeps_its_colour_when_it_restarts(tmp_path: Path) -> None:
-    timeline = Timeline(
-        [
-            *start(0, "a", "t", instance_id="one"),
-            *told(1, 1, {"a": "0"}),
-            event(2, "a", "closed"),
-            *start(3, "a.2", "t", instance_id="one"),
-            *told(4, 1, {"a.2": "0"}),
-        ],
+    timeline = lived(
+        *start(0, "a", "t", instance_id="one"),
+        *told(1, 1, {"a": "0"}),
+        event(2, "a", "closed"),
+        *start(3, "a.2", "t", instance_id="one"),
+        *told(4, 1, {"a.2": "0"}),
         end=6,
     )
     svg = timeline.draw(tmp_path / "group.svg").read_text(encoding="utf-8")

@@ -5,12 +5,11 @@ import tracemalloc
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION
+from kafka_assignors._model.group import NO_GENERATION
 from kafka_assignors._wire.user_data import (
     UserDataError,
     decode_generation,
     decode_sticky,
-    encode_generation,
     encode_sticky,
 )
 
@@ -38,13 +37,6 @@ def test_writes_javas_layout_with_topics_and_partitions_sorted() -> None:
 def test_reads_every_layout_in_use(data: bytes, generation: int) -> None:
     prior = decode_sticky(data)
     assert prior.claims == {"t0": [0, 1]}
-    assert prior.generation == generation
-
-
-@given(CLAIMS, INT32)
-def test_reads_back_what_it_wrote(claims: dict[str, list[int]], generation: int) -> None:
-    prior = decode_sticky(encode_sticky(claims, generation))
-    assert prior.claims == {topic: sorted(ids) for topic, ids in claims.items()}
     assert prior.generation == generation
 
 
@@ -115,23 +107,6 @@ def test_an_absurd_count_costs_no_memory() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100_000
-
-
-@given(INT32)
-def test_a_cooperative_generation_is_one_integer(generation: int) -> None:
-    assert decode_generation(encode_generation(generation)) == (generation, 1)
-    assert encode_generation(-1) == b"\xff\xff\xff\xff"
-
-
-@given(INT32.filter(bool), st.integers(2, MAX_WEIGHT))
-def test_a_weight_follows_the_generation(generation: int, weight: int) -> None:
-    assert decode_generation(encode_generation(generation, weight)) == (generation, weight)
-
-
-@pytest.mark.parametrize("weight", [-1, 0, MAX_WEIGHT + 1])
-def test_a_weight_that_is_none_counts_as_1(weight: int) -> None:
-    assert decode_generation(struct.pack(">2i", 7, weight)) == (7, 1)
-    assert decode_sticky(JAVA_V1 + struct.pack(">i", weight)).weight == 1
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00\x00\x00", b"\x00" * 5, bytes.fromhex("00000000 00000007")])

@@ -1,0 +1,30 @@
+"""Records and commits, from clients that are in no group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_assignors.testing import Cluster
+
+PATIENCE: Final = 90.0  # seconds
+
+
+def produce(cluster: Cluster, topic: str, counts: Mapping[int, int], value: bytes = b"x") -> None:
+    """So many records to each partition."""
+    producer: Any = Producer(cluster.access.librdkafka())
+    for partition, count in counts.items():
+        for _ in range(count):
+            producer.produce(topic, value, partition=partition)
+    assert producer.flush(PATIENCE) == 0
+
+
+def commit(cluster: Cluster, group_id: str, topic: str, offset: int) -> None:
+    """Commit for partition 0, which makes a group if there is none."""
+    consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    consumer.close()

@@ -1,0 +1,35 @@
+"""What most groups under test need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors.testing import Load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafka_assignors.testing import Cluster, ConsumerGroup
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A topic of six partitions, and groups that read it."""
+
+    cluster: Cluster
+    topic: str
+    make_group: Callable[..., ConsumerGroup]
+
+    def group(self, *assignors: Any, **how: Any) -> ConsumerGroup:
+        return self.make_group(self.topic, *assignors, **how)
+
+    def load(self, rate: int = 100) -> Load:
+        return Load(self.cluster, self.topic, rate=rate)
+
+    def records(self, group: ConsumerGroup, count: int, rate: int = 50) -> Load:
+        """A load that has ended, of more records than that."""
+        with self.load(rate) as load:
+            group.wait_for(lambda: sum(load.produced.values()) > count, what="records")
+            load.stop()
+        return load
