@@ -130,12 +130,8 @@ def _broker(partition: int, entry: str, text: str) -> int:
 
 def _split(text: str, separator: str) -> list[str]:
     """Split as Java does: empty parts at the end are left out, unless there is no other."""
-    if not text:
-        return [text]
-    parts = text.split(separator)
-    while parts and not parts[-1]:
-        parts.pop()
-    return parts
+    kept = text.rstrip(separator)
+    return kept.split(separator) if kept or not text else []
 
 
 def _entry(replicas: Sequence[int]) -> str:

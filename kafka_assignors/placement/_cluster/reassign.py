@@ -148,15 +148,10 @@ class _Run:
             present = _read(self.admin, self.wanted)
             self.drop(self.wanted.keys() - present.keys())
             other = [tp for tp, replicas in sorted(self.wanted.items()) if present[tp] != replicas]
-            if not other:
-                return []
-            tp = other[0]
             return [
-                (
-                    f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {self.wanted[tp]}, although"
-                    " nothing is under way: it was cancelled, or reassigned by others"
-                    f" ({len(other)} partitions)"
-                )
+                f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {self.wanted[tp]}, although"
+                f" nothing is under way: it was cancelled, or reassigned by others ({len(other)} partitions)"
+                for tp in other[:1]
             ]
 
         wait_described(wrong)
