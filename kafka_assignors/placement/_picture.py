@@ -77,7 +77,8 @@ def _draw_panel(axes: Axes, rows: list[tuple[str, list[BrokerLoad]]], what: str)
     scale = Normalize(0, max(*loads, 1))
     colours = mpl.colormaps["Blues"]
     axes.set(xlim=(0, max(len(row) for _, row in rows)), ylim=(len(rows), 0), frame_on=False, xticks=[])
-    axes.set_yticks([y + 0.5 for y in range(len(rows))], [_short(name) for name, _ in rows])
+    names = [name if len(name) <= _NAME else f"{name[: _NAME - 1]}…" for name, _ in rows]
+    axes.set_yticks([y + 0.5 for y in range(len(rows))], names)
     axes.tick_params(length=0, labelcolor=_INK)
     axes.set_title(f"{what}: {min(loads)} to {max(loads)} on a broker", loc="left", fontsize=8, color=_INK)
     for y, (_, row) in enumerate(rows):
@@ -94,7 +95,3 @@ def _draw_panel(axes: Axes, rows: list[tuple[str, list[BrokerLoad]]], what: str)
             }
             axes.text(x + 0.5, y + 0.38, str(number), fontsize=9, **ink)
             axes.text(x + 0.5, y + 0.78, f"broker {load.broker}", fontsize=5.5, **ink)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._common.words import are
@@ -20,7 +21,7 @@ from kafka_assignors.placement._quality import Quality, measure
 from kafka_assignors.placement._striped import place_striped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors.placement._placement import Placement
 
@@ -75,12 +76,6 @@ def describe(
         cluster.topics, cluster.all_racks, sizes=sizes, min_insync=min_insync, down=cluster.down
     )
     return Description(cluster.topics, quality, health)
-
-
-class _Draws(TypedDict):
-    start_index: int | None
-    shift: int | None
-    seed: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,30 +136,30 @@ def create(
             raise PlacementError(f"{topic}: give partitions and replication_factor, or a placement")
         else:
             usable = _usable(topic, replication_factor, brokers, allow_fenced=allow_fenced)
-            drawn = _Draws(start_index=start_index, shift=shift, seed=seed)
-            placed = _generate(generator, partitions, replication_factor, usable, drawn)
+            place = _generator(generator, usable, start_index, shift, seed)
+            placed = place(partitions, replication_factor)
         if not dry_run:
             live.create_topic(admin, topic, placed, configs)
     return CreatedTopic(not dry_run, {topic: placed})
 
 
-def _generate(
-    generator: Generator | None,
-    partitions: int,
-    replication_factor: int,
+def _generator(
+    name: Generator | None,
     brokers: live.Brokers,
-    drawn: _Draws,
-) -> dict[int, list[int]]:
+    start_index: int | None,
+    shift: int | None,
+    seed: int | None,
+) -> Callable[[int, int], dict[int, list[int]]]:
+    """What places so many partitions of so many replicas."""
     racks = dict(sorted({**brokers.up, **brokers.down}.items()))
-    if generator == "striped":
-        if drawn["start_index"] is not None or drawn["shift"] is not None:
+    if name == "striped":
+        if start_index is not None or shift is not None:
             raise PlacementError("striped draws, from a seed if given: it has no start index and shift")
-        fenced = [*brokers.down]
-        return place_striped(partitions, replication_factor, racks, fenced=fenced, seed=drawn["seed"])
-    if generator is not None and generator not in get_args(Generator):
-        raise PlacementError(f"no generator is named {generator!r}: {', '.join(get_args(Generator))}")
-    known = dict.fromkeys(racks) if generator == "rack-unaware" else racks
-    return place_rack_aware(partitions, replication_factor, known, **drawn)
+        return partial(place_striped, racks=racks, fenced=[*brokers.down], seed=seed)
+    if name is not None and name not in get_args(Generator):
+        raise PlacementError(f"no generator is named {name!r}: {', '.join(get_args(Generator))}")
+    known = dict.fromkeys(racks) if name == "rack-unaware" else racks
+    return partial(place_rack_aware, racks=known, start_index=start_index, shift=shift, seed=seed)
 
 
 def _usable(

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.admin import Admin
 
 _PATIENCE_SECONDS: Final = 3.0
-_BY_TOPIC: Final = 1
-_BY_BROKER: Final = 2
-_BY_ALL_BROKERS: Final = 3  # numbers of sources in an answer; others are files and defaults
+_BY_ALL_BROKERS: Final = 3
+_AT_RUN_TIME: Final = (1, 2, _BY_ALL_BROKERS)  # by topic, by broker; other sources are files and defaults
 
 
 class Setting(NamedTuple):
@@ -72,7 +71,7 @@ def _read(response: Any) -> Configs:
             found.settings[one.resource_name] = {
                 config.name: Setting(config.value, config.config_source != _BY_ALL_BROKERS)
                 for config in one.configs
-                if config.config_source in {_BY_TOPIC, _BY_BROKER, _BY_ALL_BROKERS}
+                if config.config_source in _AT_RUN_TIME
             }
         elif error is UnknownTopicOrPartitionError:
             continue

@@ -90,16 +90,13 @@ class Throttles(NamedTuple):
 
     def rate(self, partition: TopicPartition, leader: int | None, target: int) -> int | None:
         """Bytes per second that copying this partition from its leader may take; None for any number."""
-        found = []
-        for broker, rate, listed in (
-            (leader, LEADER_RATE, LEADER_REPLICAS),
-            (target, FOLLOWER_RATE, FOLLOWER_REPLICAS),
-        ):
-            entries = self.replicas.get(partition.topic, {}).get(listed, [])
-            quota = None if broker is None else self.rates.get(broker, {}).get(rate)
-            if quota is not None and {_ALL, f"{partition.partition}:{broker}"} & {*entries}:
-                found.append(quota)
-        return min(found, default=None)
+        lists = self.replicas.get(partition.topic, {})
+        found = [
+            self.rates.get(broker, {}).get(rate)
+            for broker, rate, name in zip((leader, target), _RATES, _REPLICAS, strict=True)
+            if broker is not None and {_ALL, f"{partition.partition}:{broker}"} & {*lists.get(name, ())}
+        ]
+        return min((quota for quota in found if quota is not None), default=None)
 
 
 def entries_of(moves: Mapping[TopicPartition, Reassignment]) -> set[Entry]:

@@ -101,11 +101,7 @@ def check_up(added: Mapping[TopicPartition, Sequence[int]], brokers: Brokers, *,
 
 
 def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:
-    """The placements of topics as the cluster describes them; None for all but internal ones.
-
-    Raises:
-        PlacementError: There is no such topic.
-    """
+    """The placements of topics, as of `read_states`."""
     return {topic: replicas_of(states) for topic, states in read_states(admin, topics).items()}
 
 
@@ -121,10 +117,9 @@ def read_states(
     internal: Literal["without", "with", "only"] = "without",
     missing: bool = False,
 ) -> dict[str, dict[int, PartitionState]]:
-    """The state of each partition; arguments and errors as of `read_topics`.
+    """The state of each partition of some topics, which must exist unless they may be `missing`.
 
-    `internal` says whether all topics are without internal ones, with them, or only these. With `missing`,
-    topics that do not exist are left out.
+    Of all topics if none are named: without internal ones, with them, or only these, as `internal` says.
     """
     found: dict[str, dict[int, PartitionState]] = {}
     # Without names, kafka-python asks for all.

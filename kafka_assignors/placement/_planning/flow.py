@@ -38,9 +38,7 @@ class PlacementNetwork:
     def cheapest(self, cost: IntArray) -> IntArray:
         """A cheapest flow; for the same arcs in the same order always the same one.
 
-        Raises:
-            CostRangeError: The costs are too high to be exact.
-            ValueError: There is no flow within the bounds.
+        Raises CostRangeError for costs too high to be exact, ValueError if no flow is within the bounds.
         """
         try:
             from ortools.graph.python.min_cost_flow import SimpleMinCostFlow  # noqa: PLC0415 - an extra

@@ -58,6 +58,8 @@ class Layers:
         node_of[shared] = np.arange(1, shared.size + 1)
         own = brokers + np.arange(groups)[:, None] * (1 + shared.size)
         alone = node_of[racks] == 0
+        supply = np.zeros(brokers + groups * (1 + shared.size), dtype=np.int64)
+        supply[own[:, 0]] = factor * size
         network = PlacementNetwork(
             tail=np.hstack([own + node_of[racks], np.broadcast_to(own, (groups, shared.size))]).ravel(),
             head=np.hstack(
@@ -65,7 +67,7 @@ class Layers:
             ).ravel(),
             lower=np.hstack([np.where(alone, low[:, racks], 0), low[:, shared]]).ravel(),
             upper=np.hstack([np.where(alone, high[:, racks], size[:, None]), high[:, shared]]).ravel(),
-            supply=_supply(brokers, own[:, 0], factor * size, groups * (1 + shared.size)),
+            supply=supply,
         )
         return cls(network=network, brokers=brokers, size=size)
 
@@ -84,12 +86,6 @@ class Layers:
         """(G, n) the flow of each group into each broker, as a view; or other values of each arc."""
         arcs = self.network.tail.size
         return flow[:arcs].reshape(self.size.size, -1)[:, : self.brokers]
-
-
-def _supply(brokers: int, sources: IntArray, amounts: IntArray, others: int) -> IntArray:
-    supply = np.zeros(brokers + others, dtype=np.int64)
-    supply[sources] = amounts
-    return supply
 
 
 def drained(
