@@ -25,18 +25,15 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
 from integration_tests.support.waiting import wait_for
-from kafka_assignors.testing import (
-    Cluster,
-    ClusterUnavailableError,
-    ConsumerGroup,
-    Member,
-    create_topic,
-    kafka_cluster,
-)
+from kafka_assignors.testing import Cluster, ConsumerGroup, Member, create_topic, kafka_cluster
 from kafka_assignors.testing._brokers import class_archive, embedded
 from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.cluster import How, choose_way
-from kafka_assignors.testing._brokers.errors import BrokerDiedError, UnknownSettingError
+from kafka_assignors.testing._brokers.errors import (
+    BrokerDiedError,
+    ClusterUnavailableError,
+    UnknownSettingError,
+)
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
 from kafka_assignors.testing._brokers.kept import kept_cluster
 from kafka_assignors.testing._brokers.layout import Layout

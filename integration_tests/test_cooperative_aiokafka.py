@@ -27,9 +27,9 @@ from kafka_assignors._common.waiting import wait_until
 from kafka_assignors._timelines.events import AssignmentReceived, Lost, Revoked
 from kafka_assignors.aio import CooperativeConsumer, FencedInstanceIdError, strategies
 from kafka_assignors.planners import plan_exact
-from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, grow_topic
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._groups.stability import describe
-from kafka_assignors.testing._topics import admin_client, delete_topic, existing_partitions
+from kafka_assignors.testing._topics import admin_client, existing_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,15 +12,9 @@ from kafka import KafkaConsumer, TopicPartition
 
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors.testing import (
-    Cluster,
-    ClusterUnavailableError,
-    ConsumerGroup,
-    Load,
-    create_topic,
-    kafka_cluster as started,
-)
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, kafka_cluster as started
 from kafka_assignors.testing._brokers import coordinator
+from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.metadata import fault_of_coordinator
 from kafka_assignors.testing._topics import admin_client
 from tests.support.scale import longer

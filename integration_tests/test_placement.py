@@ -17,15 +17,10 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors.placement import (
-    PlacementError,
-    format_reassignment,
-    infer,
-    place_rack_aware,
-    place_striped,
-)
+from kafka_assignors.placement import PlacementError, format_reassignment, infer, place_rack_aware
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.logs import read_logs
+from kafka_assignors.placement._striped import place_striped
 from kafka_assignors.testing import Cluster, Load
 from kafka_assignors.testing._brokers.waiting import wait_until
 

@@ -17,8 +17,9 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import format_reassignment
 from kafka_assignors.placement._cluster import topics
 from kafka_assignors.placement._cluster.topics import read_brokers
+from kafka_assignors.testing import delete_topic
 from kafka_assignors.testing._brokers.waiting import wait_until
-from kafka_assignors.testing._topics import create_topic, delete_topic
+from kafka_assignors.testing._topics import create_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

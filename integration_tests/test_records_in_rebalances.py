@@ -43,8 +43,7 @@ from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._assignors._membership.certainty import sooner_than
 from kafka_assignors._assignors._relied_on import new_future
-from kafka_assignors.testing import Load, create_topic, grow_topic
-from kafka_assignors.testing._topics import delete_topic
+from kafka_assignors.testing import Load, create_topic, delete_topic, grow_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

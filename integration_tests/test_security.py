@@ -13,14 +13,7 @@ from kafka.errors import KafkaError
 
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
-from kafka_assignors.testing import (
-    Cluster,
-    ConsumerGroup,
-    Load,
-    create_topic,
-    delete_topic,
-    grow_topic,
-)
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._brokers.access import Access, Security
 from kafka_assignors.testing._brokers.credentials import Level
 from kafka_assignors.testing._topics import admin_client, existing_partitions

@@ -9,18 +9,9 @@ from kafka_assignors._wire.offsets_topic import (
     Record,
     RecordError,
     decode_assignment,
-    decode_prior_assignment,
     decode_record,
     decode_subscription,
     records,
 )
 
-__all__ = [
-    "Record",
-    "RecordError",
-    "decode_assignment",
-    "decode_prior_assignment",
-    "decode_record",
-    "decode_subscription",
-    "records",
-]
+__all__ = ["Record", "RecordError", "decode_assignment", "decode_record", "decode_subscription", "records"]

@@ -20,7 +20,8 @@ from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
 from kafka_assignors.history import ArchiveInfo, ReportPage, TableCounts
 from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
-from kafka_assignors.placement import Cancelled, CreatedTopic
+from kafka_assignors.placement._moving import Cancelled
+from kafka_assignors.placement._topics import CreatedTopic
 from website import examples
 
 if TYPE_CHECKING:

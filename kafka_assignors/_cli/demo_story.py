@@ -14,14 +14,7 @@ from kafka_assignors._cli.output import show_json
 from kafka_assignors._cli.results import DemoRun, DemoStep, Holdings
 from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_step
 from kafka_assignors._common.strategies import ASSIGNORS, STRATEGIES
-from kafka_assignors.testing import (
-    ConsumerGroup,
-    Load,
-    create_topic,
-    delete_topic,
-    grow_topic,
-    kafka_cluster,
-)
+from kafka_assignors.testing import ConsumerGroup, Load, create_topic, delete_topic, grow_topic, kafka_cluster
 from kafka_assignors.testing._groups.clients import load as load_client
 from kafka_assignors.testing.events import Consumed
 

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from kafka_assignors.placement import Cluster, PlacementFile, Progress, Reassigned, ReassignmentPlan
+    from kafka_assignors.placement import Cluster, PlacementFile, Reassigned
+    from kafka_assignors.placement._cluster.reassign import Progress
+    from kafka_assignors.placement._moving import ReassignmentPlan
 
 GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 """The generators that can make a topic, the default one first."""

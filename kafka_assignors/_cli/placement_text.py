@@ -1,25 +1,25 @@
 """How placements, what is inferred of them, and moves look on a terminal."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, filled, screen_width, table
 from kafka_assignors._common.words import first_of, named, size
-from kafka_assignors.placement import Fit, Inference, InferenceStep, MovePlan
+from kafka_assignors.placement import Fit, Inference, MovePlan
 
 if TYPE_CHECKING:
-    from kafka_assignors.placement import (
-        Cancelled,
-        Description,
-        Health,
-        Placement,
-        Quality,
-        Reason,
-        ReassignmentPlan,
-        Throttles,
-        UnderWay,
-    )
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from kafka_assignors.placement import Placement
+    from kafka_assignors.placement._cluster.health import Health
+    from kafka_assignors.placement._cluster.stall import Reason
+    from kafka_assignors.placement._cluster.throttle import Throttles
+    from kafka_assignors.placement._inference.infer import InferenceStep
+    from kafka_assignors.placement._moving import Cancelled, ReassignmentPlan, UnderWay
+    from kafka_assignors.placement._quality import Quality
+    from kafka_assignors.placement._topics import Description
 
 SHOWN: Final = 40
 """Up to how many partitions, or moves, are listed without being asked for."""

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from kafka_assignors.placement import MovePlan
 from kafka_assignors.placement._placement import PlacementError
-from kafka_assignors.placement._planning.moves import MovePlan, place_balanced, plan_moves
+from kafka_assignors.placement._planning.moves import place_balanced, plan_moves
 from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
 from tests.support.placement_oracle import Case, Oracle, Solved, random_case, reached, sets_of
 from tests.support.scale import block, examples, scaled

@@ -16,11 +16,12 @@ from kafka_assignors._assignors import Assignor, StickyAssignor
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.events import NO_GENERATION, name_of
 from kafka_assignors._timelines.lines import MANY
+from kafka_assignors.testing import delete_topic
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._load import Load
-from kafka_assignors.testing._topics import create_topic, delete_topic, grow_topic
+from kafka_assignors.testing._topics import create_topic, grow_topic
 from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, Promise, keep
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from kafka_assignors import placement
 from kafka_assignors._cli.arguments import data_size
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
-from kafka_assignors.placement import PlacementError, _moving, format_reassignment, parse_reassignment
+from kafka_assignors.placement import PlacementError, _moving, format_reassignment
+from kafka_assignors.placement._reassignment_file import parse_reassignment
 from tests.support.fake_cluster import Cluster, open_as
 
 if TYPE_CHECKING:

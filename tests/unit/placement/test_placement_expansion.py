@@ -5,14 +5,8 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors.placement import (
-    PlacementError,
-    Racks,
-    expand,
-    infer,
-    place_rack_aware,
-    place_rack_unaware,
-)
+from kafka_assignors.placement import PlacementError, expand, infer, place_rack_aware, place_rack_unaware
+from kafka_assignors.placement._placement import Racks
 
 
 @st.composite

@@ -5,7 +5,8 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors.placement import PlacementError, format_reassignment, parse_reassignment
+from kafka_assignors.placement import PlacementError, format_reassignment
+from kafka_assignors.placement._reassignment_file import parse_reassignment
 
 TOPICS = st.dictionaries(
     st.text(min_size=1),
