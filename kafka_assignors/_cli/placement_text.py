@@ -40,14 +40,14 @@ _WHY_DOWN: Final = {
 }
 
 
-def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:
+def placement_lines(topics: Mapping[str, Placement]) -> Iterator[str]:
     """Every partition and its replicas, the preferred leader first."""
     for topic, placement in topics.items():
         for partition, replicas in sorted(placement.items()):
             yield f"{topic}-{partition}: {_ids(replicas)}"
 
 
-def described_lines(found: "Description", *, in_full: bool) -> Iterator[str]:
+def described_lines(found: Description, *, in_full: bool) -> Iterator[str]:
     """Where replicas are, how good that is, and what is not in order."""
     listed = list(placement_lines(found.placements))
     if len(listed) > SHOWN and not in_full:
@@ -58,7 +58,7 @@ def described_lines(found: "Description", *, in_full: bool) -> Iterator[str]:
         yield from ["", *health_lines(found.health)]
 
 
-def _quality_lines(quality: "Quality", states: Mapping[int, str]) -> Iterator[str]:
+def _quality_lines(quality: Quality, states: Mapping[int, str]) -> Iterator[str]:
     """How good placements are; with the states of the brokers, where they are known."""
     down = sum(not load.known for load in quality.brokers)
     others = f", {down} of them not up" if down else ""
@@ -87,7 +87,7 @@ def _quality_lines(quality: "Quality", states: Mapping[int, str]) -> Iterator[st
         yield from ["", *_rack_lines(quality)]
 
 
-def _rack_lines(quality: "Quality") -> Iterator[str]:
+def _rack_lines(quality: Quality) -> Iterator[str]:
     """What racks have, and what is lost with each."""
     yield from table(
         [
@@ -112,7 +112,7 @@ def _rack_lines(quality: "Quality") -> Iterator[str]:
             yield f"only on {rack.rack}: {named(rack.offline)}"
 
 
-def health_lines(health: "Health") -> Iterator[str]:
+def health_lines(health: Health) -> Iterator[str]:
     """How brokers and partitions of a running cluster are."""
     for broker, why in health.silent.items():
         yield f"broker {broker} does not answer: {why}"
@@ -176,7 +176,7 @@ def _sureness(fit: Fit) -> str:
     return f"a random placement would fit with a chance of at most {fit.chance:.0e}"
 
 
-def _move_lines(planned: "ReassignmentPlan") -> Iterator[str]:
+def _move_lines(planned: ReassignmentPlan) -> Iterator[str]:
     """What is to move, and what is reached by it; with what is proved about it, if it was planned here."""
     plan = planned.moves
     proved = plan if isinstance(plan, MovePlan) else None
@@ -206,7 +206,7 @@ def _move_lines(planned: "ReassignmentPlan") -> Iterator[str]:
     yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}{leader_best}"
 
 
-def _fenced_lines(plan: "ReassignmentPlan") -> Iterator[str]:
+def _fenced_lines(plan: ReassignmentPlan) -> Iterator[str]:
     """What a plan has to do with fenced brokers."""
     for broker in plan.fenced:
         gets = sum(move.target == broker for move in plan.moves.moves)
@@ -219,7 +219,7 @@ def _fenced_lines(plan: "ReassignmentPlan") -> Iterator[str]:
             yield "  if it comes back, start it first, or say --allow-fenced"
 
 
-def plan_lines(plan: "ReassignmentPlan", rate: int | None, *, asks: bool) -> Iterator[str]:
+def plan_lines(plan: ReassignmentPlan, rate: int | None, *, asks: bool) -> Iterator[str]:
     """What is to move, what is under way of it, how long that takes, and what fenced brokers mean for it.
 
     `asks` says that no rate was given, and that one must be if much is to be copied.
@@ -238,7 +238,7 @@ def plan_lines(plan: "ReassignmentPlan", rate: int | None, *, asks: bool) -> Ite
     yield from _fenced_lines(plan)
 
 
-def under_way_lines(found: "UnderWay") -> Iterator[str]:
+def under_way_lines(found: UnderWay) -> Iterator[str]:
     """What is under way, why it does not get on, and which throttles there are."""
     if found.under_way:
         yield (
@@ -251,7 +251,7 @@ def under_way_lines(found: "UnderWay") -> Iterator[str]:
     yield from _throttle_lines(found.throttles)
 
 
-def cancelled_lines(found: "Cancelled") -> Iterator[str]:
+def cancelled_lines(found: Cancelled) -> Iterator[str]:
     """What was broken off, and which throttles there are."""
     yield from [f"{topic}-{partition} stays where it was" for topic, partition in found.cancelled] or [
         _NOTHING
@@ -259,14 +259,14 @@ def cancelled_lines(found: "Cancelled") -> Iterator[str]:
     yield from _throttle_lines(found.throttles)
 
 
-def reason_lines(why: "Sequence[Reason]") -> Iterator[str]:
+def reason_lines(why: Sequence[Reason]) -> Iterator[str]:
     """Why something does not get on, and below it what to do."""
     for one in why:
         yield from filled(one.why, "  ", "    ")
         yield from filled(one.way_out, "    ", "      ")
 
 
-def _throttle_lines(throttles: "Throttles") -> Iterator[str]:
+def _throttle_lines(throttles: Throttles) -> Iterator[str]:
     """Which replication quotas there are, and what does not say whether it has some."""
     for broker, rates in throttles.rates.items():
         for name, rate in rates.items():
@@ -279,7 +279,7 @@ def _throttle_lines(throttles: "Throttles") -> Iterator[str]:
         yield f"{resource} does not say whether it has a throttle: {why}"
 
 
-def _volume_lines(plan: "ReassignmentPlan", rate: int | None, *, asks: bool) -> Iterator[str]:
+def _volume_lines(plan: ReassignmentPlan, rate: int | None, *, asks: bool) -> Iterator[str]:
     """How long copying takes at this rate, in bytes per second of a broker, each way.
 
     Without a rate, whether that has to be said, as more must not be copied before.

@@ -421,6 +421,7 @@ def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
         _group_instance_id=None,
         _partition_assignment_strategy=[],
         _coordinator=coordinator,
+        _subscription=SimpleNamespace(subscribed_pattern=None, subscription=None),
     )
     ObservedAiokafkaConsumer(consumer, lambda kind, **fields: events.append((kind, fields)))
     events.clear()
