@@ -156,7 +156,7 @@ def began_late(service: Service, scene: Scene) -> tuple[Timeline, Mapping[TopicP
     with scene.load(50) as more:
         group.wait_for(lambda: len(group.timeline.handled) == len(before), what="records of each partition")
         after = more.stop()
-    produced = {one: before[one] + after[one] for one in before}
+    produced = {one: before[one] + after.get(one, 0) for one in before}
     group.wait_for(lambda: ends(group.timeline.handled) == produced, what="the end of the log")
     return group.timeline, produced
 

@@ -158,7 +158,8 @@ def test_a_member_that_is_expelled_amid_a_join_is_told_that_it_lost(
         expel(kafka_cluster.access, group.group_id, member_id)
 
         def heard() -> list[Assigned | Lost | Revoked]:
-            return [one for one in group.events_since(mark) if isinstance(one, Assigned | Lost | Revoked)]
+            calls = [one for one in group.events_since(mark) if isinstance(one, Assigned | Lost | Revoked)]
+            return [one for one in calls if one.partitions]  # the round before may have yet to end
 
         group.wait_for(heard, what="the application to be told")
         leader.assignor.gate.set()
