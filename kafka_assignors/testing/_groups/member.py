@@ -10,6 +10,7 @@ from kafka_assignors._timelines.events import (
     NO_GENERATION,
     AssignmentReceived,
     Closed,
+    Configured,
     Crashed,
     CutOff,
     Event,
@@ -103,6 +104,7 @@ class Member:
         paused: Whether it was asked not to poll.
         held: Whether it waits for `release` before it makes its consumer.
         begun: Whether it has made its consumer and subscribed.
+        observed: Whether its consumer is observed, or will be as it is not the user's.
         topics: What it subscribes to; empty after `unsubscribe`.
     """
 
@@ -129,6 +131,7 @@ class Member:
         self.paused = False
         self.held = config.held
         self.begun = False
+        self.observed = config.client in MODULES
         self.topics = topics
         self.last_event: Event | None = None
         self._asked_to_end = False
@@ -186,6 +189,8 @@ class Member:
         self.last_event = event
         self._events.append(event)
         match event:
+            case Configured():
+                self.observed = True
             case Subscribed():
                 self.begun = True
             case Joining():
@@ -349,7 +354,6 @@ class Member:
 
         Raises:
             GroupNotStableError: It does not end.
-            NotInAThreadError: It is to crash and runs in a thread.
         """
         if crash:
             self.crash()
@@ -357,8 +361,7 @@ class Member:
             self.leave()
         own = {**own, "topics": own.get("topics") or self.topics or None}
         base, _, count = self.name.rpartition(".")
-        if not (base and count.isdecimal()):
-            base, count = self.name, "1"
+        base, count = (base, count) if base and count.isdecimal() else (self.name, "1")
         changes = {key: value for key, value in own.items() if value is not None}
         return self._rejoin(f"{base}.{int(count) + 1}", **changes)
 

@@ -44,6 +44,7 @@ class MemberView(Protocol):
     assignment: frozenset[TopicPartition]
     joining: bool
     running: bool
+    observed: bool
     topics: Topics
 
 
@@ -162,6 +163,8 @@ def among_members(members: Collection[MemberView]) -> list[str]:
     wrong += [f"{member.name} is joining" for member in members if member.joining]
     wrong += [
         f"{member.name} is in no generation"
+        if member.observed
+        else f"{member.name} has no observed consumer: its function calls seat.observe(consumer) first"
         for member in members
         if member.generation == NO_GENERATION and not member.joining and member.running
     ]

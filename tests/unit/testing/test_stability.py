@@ -11,7 +11,7 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors.testing._groups.imports import path_of
-from kafka_assignors.testing._groups.stability import BrokersView, against_topics
+from kafka_assignors.testing._groups.stability import BrokersView, against_topics, among_members
 
 if TYPE_CHECKING:
     from kafka_assignors.testing._groups.specs import Topics
@@ -30,6 +30,7 @@ class Member:
     generation: int = 1
     joining: bool = False
     running: bool = True
+    observed: bool = True
     member_id: str = "m1-id"
 
 
@@ -112,3 +113,12 @@ def test_what_has_no_name_cannot_be_a_client_and_is_told_so() -> None:
         r" a function at the top of a module that calls it, and give what differs between members as",
     ):
         path_of(Callable())
+
+
+def test_a_member_whose_consumer_is_not_observed_is_named_with_what_to_call() -> None:
+    member = Member("m1", "s", generation=-1)
+    assert among_members([member]) == ["m1 is in no generation"]
+    member.observed = False
+    assert among_members([member]) == [
+        "m1 has no observed consumer: its function calls seat.observe(consumer) first"
+    ]
