@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
+
+from kafka import KafkaConsumer
 
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.clients import (
@@ -93,12 +96,14 @@ class MemberSpec:
 
         Raises ValueError if an assignor cannot be made in another process, the client does not know KIP-848,
         or a poll is to take no time. It does so, too, if the client (or the broker, by KIP-848) has no such
-        assignor.
+        assignor, or kafka-python no such setting.
         """
         library = self.client if isinstance(self.client, str) else path_of(self.client)
         by_epochs = is_by_epochs(self.settings)
         if by_epochs and library in MODULES:
             check_epochs(cast("ClientName", library))
+        if library == "kafka-python":
+            _check_names(self.settings)
         known = _of_the_broker if by_epochs else _assignor
         pattern = self.topics.pattern if isinstance(self.topics, re.Pattern) else None
         return WorkerConfig(
@@ -132,6 +137,15 @@ def on_top(usual: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, A
     check_settings(settings)
     left_out = _OF_CLASSIC_GROUPS if is_by_epochs({**usual, **settings}) else ()
     return {**{name: value for name, value in usual.items() if name not in left_out}, **settings}
+
+
+def _check_names(settings: Iterable[str]) -> None:
+    """Refuse settings that kafka-python does not know, before it does so in another process."""
+    for name in settings:
+        if name not in KafkaConsumer.DEFAULT_CONFIG:
+            near = get_close_matches(name, KafkaConsumer.DEFAULT_CONFIG)
+            meant = f": did you mean {' or '.join(near)}?" if near else ""
+            raise ValueError(f"kafka-python has no setting {name!r}{meant}")
 
 
 def names_of(topics: str | Collection[str]) -> list[str]:

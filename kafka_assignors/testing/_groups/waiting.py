@@ -41,6 +41,10 @@ _IDLE_SECONDS = 2.0
 class GroupNotStableError(KafkaAssignorsError, TimeoutError):
     """A group did not become what was waited for; the message says who held it up and how."""
 
+    __module__ = (
+        "kafka_assignors.testing"  # where users know it from: pytest's summary has it before the message
+    )
+
 
 def describe_group(
     headline: str,

@@ -139,3 +139,8 @@ def test_who_sets_when_to_commit_is_pointed_to_the_argument(name: str) -> None:
         ConsumerGroup(["localhost:9092"], "orders", settings={name: True})
     with ConsumerGroup(["localhost:9092"], "orders") as group, pytest.raises(ValueError, match=said):
         group.join(client=f"{__file__}:application", settings={name: True})
+
+
+def test_a_setting_that_kafka_python_does_not_know_is_refused_before_its_member_starts() -> None:
+    with pytest.raises(ValueError, match="no setting 'sesion_timeout_ms': did you mean session_timeout_ms"):
+        config(spec(client="kafka-python", settings={"sesion_timeout_ms": 3}))
