@@ -243,6 +243,24 @@ class ConsumerGroup(ReportingGroup):
             with self._changed:
                 self._changed.wait(LOOK_SECONDS)
 
+    def wait_processed(self, count: int, timeout: float | None = None) -> None:
+        """Wait until members are done with so many records in all; what counts is as in `wait_consumed`.
+
+        Raises:
+            ValueError: No record is waited for, so that a test would judge nothing.
+            GroupNotStableError: They were not in time; or see `wait_for`.
+        """
+        if count < 1:
+            raise ValueError(f"count={count}: wait for one record at least, or nothing was processed")
+        self.wait_for(
+            lambda: (
+                sum(one.last + 1 - one.first for done in self.timeline.handled.values() for one in done)
+                >= count
+            ),
+            timeout,
+            f"{count} records to be processed",
+        )
+
     def wait_consumed(self, load: Load, timeout: float | None = None) -> None:
         """Wait until members are done with every record of the load that the brokers acknowledged up to now.
 
