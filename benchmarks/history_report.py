@@ -23,7 +23,7 @@ from benchmarks.sample_history import MIDNIGHT, sample_report, summary_of
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change
 from kafka_assignors._groups.rebalances import Rebalance
-from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
+from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 from kafka_assignors.history.report import GroupHistory, ReportData, write_report
 
 if TYPE_CHECKING:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka import TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
+from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change, find_changes
 from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 from kafka_assignors._timelines.best import best_plan
 from kafka_assignors.coordinator import MemberSettings, Simulation
-from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, classic_snapshot
 from kafka_assignors.history.report import GroupHistory, GroupSummary, ReportData, WhatIf
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
 from kafka_assignors._groups.rebalances import Rebalance as Rebalance, find_rebalances as find_rebalances
+from kafka_assignors._groups.snapshots import Snapshot as Snapshot
 from kafka_assignors.history._archive import Archive as Archive
 from kafka_assignors.history._archive_format import (
     ArchiveBusyError as ArchiveBusyError,
@@ -21,7 +22,7 @@ from kafka_assignors.history._metrics import metrics as metrics
 from kafka_assignors.history._records import SparkError as SparkError
 from kafka_assignors.history._report import ReportPage as ReportPage, report_archive as report_archive
 from kafka_assignors.history._session import spark_session as spark_session
-from kafka_assignors.history._snapshots import Snapshot as Snapshot, read_snapshots as read_snapshots
+from kafka_assignors.history._snapshots import read_snapshots as read_snapshots
 from kafka_assignors.history._store.location import (
     StoreError as StoreError,
     WrongPlaceError as WrongPlaceError,

@@ -21,7 +21,7 @@ from kafka_assignors.history._what_if.course import CourseBuilder, bare
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, Wanted, check_wanted, replay_all
 from kafka_assignors.history.report import GroupHistory, ReportData, ReportLimits, write_report
 from kafka_assignors.history.report._drawing import draw
-from kafka_assignors.history.report._model import Drawing
+from kafka_assignors.history.report._model import Drawing, restlessness
 
 if TYPE_CHECKING:
     import os
@@ -171,12 +171,7 @@ def _most_restless(
 
 
 def _leave_out(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    rows.sort(key=lambda row: restlessness(row["summary"]))
+    rows.sort(key=lambda row: restlessness(summary_of(row["summary"])))
     for row in rows[most:]:
         row["drawing"] = None
     return rows[:most]
-
-
-def restlessness(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Sorts groups as `by_restlessness` does."""
-    return -row["rebalances"], -row["unowned_seconds"], row["group"]

@@ -1,7 +1,7 @@
 """A group's records, in their order, as the snapshots that they are, or that they add up to.
 
 Each record of a classic group is a snapshot; those of KIP-848 are put together by `_groups.kip848`. What a
-snapshot is, `_groups.snapshots` says, whose names are here, too.
+snapshot is, `_groups.snapshots` says.
 """
 
 from __future__ import annotations
@@ -12,33 +12,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.kip848 import Kip848Group
-from kafka_assignors._groups.snapshots import (
-    EAGER_STRATEGIES,
-    ArchivedRecord,
-    Partitions,
-    Snapshot,
-    SnapshotMember,
-    keep_claims,
-)
+from kafka_assignors._groups.snapshots import Snapshot, keep_claims
 from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from uuid import UUID
 
+    from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._wire.offsets_topic import Record
-
-__all__ = [
-    "EAGER_STRATEGIES",
-    "ArchivedRecord",
-    "Partitions",
-    "Snapshot",
-    "SnapshotMember",
-    "SnapshotReader",
-    "classic_snapshot",
-    "follow",
-    "read_snapshots",
-]
 
 _log = logging.getLogger(__name__)
 

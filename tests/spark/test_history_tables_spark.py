@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.moved import find_owner_moves
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
     RecordError,
@@ -24,7 +26,6 @@ from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
-from kafka_assignors.history._snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.history._store import reading
 from kafka_assignors.history._store.reading import _in_schema
 from kafka_assignors.history._tables import one_by_one

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors._assignors._messages import make_subscription
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     MemberMetadata,
@@ -18,7 +19,6 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
-from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, SnapshotMember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

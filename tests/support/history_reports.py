@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change
 from kafka_assignors._groups.rebalances import Rebalance
-from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
+from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 from kafka_assignors.history.report import (
     GroupHistory,
     GroupSummary,

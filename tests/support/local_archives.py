@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from kafka_assignors.history._snapshots import ArchivedRecord
+    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 DAY = 86_400
 SINCE = moment(START_US + 11_500_000)

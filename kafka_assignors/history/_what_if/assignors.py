@@ -31,7 +31,7 @@ from kafka_assignors.planners._cooperative import first_round
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kafka_assignors._groups.snapshots import Partitions, Snapshot, SnapshotMember
+    from kafka_assignors._groups.snapshots import Partitions, SnapshotMember
     from kafka_assignors._model.plan import Plan
     from kafka_assignors.history._what_if.course import CourseStep
 
@@ -68,14 +68,14 @@ class Situation:
         number_of = {one: number for number, one in enumerate(_identities(group))}
         return cls(members=step.members, group=group, place_of=place_of, number_of=number_of)
 
-    def owners_of(self, last: Snapshot) -> IntArray:
-        """(n,) the member that had each partition, or `NOBODY`."""
-        had = np.full(self.group.size, NOBODY, dtype=np.int64)
-        for member in last.members:
-            number = self.number_of.get(member.identity)
-            if number is not None:
-                had[[self.place_of[one] for one in member.assignment if one in self.place_of]] = number
-        return had
+    def owners_after(self, before: Situation, owner: IntArray) -> IntArray:
+        """(n,) the member that had each partition, by whom each went to in the situation before."""
+        number_of = self.number_of.get
+        had = np.array([*(number_of(one, NOBODY) for one in before.number_of), NOBODY])[owner]
+        if self.place_of is before.place_of:
+            return had
+        place_of = before.place_of.get
+        return np.append(had, NOBODY)[[place_of(one, -1) for one in self.place_of]]
 
     def assigned(self, owner: IntArray) -> tuple[SnapshotMember, ...]:
         """The members with what each gets: (n,) the member that gets each partition, or `NOBODY`."""

@@ -37,6 +37,7 @@ from kafka_assignors.history._what_if.course import CountedRebalance, Course
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._what_if.course import CourseStep
 
 log = logging.getLogger(__name__)
@@ -139,6 +140,8 @@ class Player:
         self.failed_before = 0
         self._leader = leader_of(name)
         self._strategy = _COOPERATIVE if self._leader.cooperative else _EAGER
+        self._situation: Situation | None = None
+        self._owner: IntArray = np.empty(0, dtype=np.int64)  # who got each partition of it
         self._span: Span | None = None
         self._failed = False
         self._left_out = 0
@@ -148,7 +151,7 @@ class Player:
         """The next step; no situation if nobody is left."""
         last = self.last
         self._idle_us = self.pass_time(step.ended_us, step.away)
-        members, self._left_out = self._assigned(last, situation)
+        members, self._left_out = self._assigned(situation)
         time_us = step.assigned_us if self._leader.cooperative else step.ended_us
         now = Snapshot(
             group=last.group,
@@ -193,20 +196,21 @@ class Player:
         idle = self._left_out * max(0, until_us - self.last.time_us)
         return self._idle_us + idle + sum(len(here[who].assignment) * us for who, us in away if who in here)
 
-    def _assigned(
-        self, last: Snapshot, situation: Situation | None
-    ) -> tuple[tuple[SnapshotMember, ...], int]:
+    def _assigned(self, situation: Situation | None) -> tuple[tuple[SnapshotMember, ...], int]:
         """The members with what they get, and how many partitions are left out."""
+        before, self._situation = self._situation, situation
         if situation is None:
             self._leader = leader_of(self.name)  # whoever comes now remembers nothing
             return (), 0
-        had = situation.owners_of(last)
+        nobody = np.full(situation.group.size, NOBODY)
+        had = nobody if before is None else situation.owners_after(before, self._owner)
         try:
             owner = self._leader.assign(situation.group, had)
         except Exception as fault:  # noqa: BLE001 - any assignor may fail in any way
             log.info("%s failed in a replay: %r", self.name, fault)
             self._failed = True
             owner = kept(situation.group, had)
+        self._owner = owner
         return situation.assigned(owner), int(np.count_nonzero(owner == NOBODY))
 
 

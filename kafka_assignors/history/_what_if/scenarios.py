@@ -74,10 +74,6 @@ def scenario_of(name: str) -> Callable[[Course], Course]:
     return _SCENARIOS[name]
 
 
-def _as_it_was(course: Course) -> Course:
-    return course
-
-
 def _with_static_members(course: Course) -> Course:
     times = _times(course)
     names = _client_names(course, times)
@@ -87,7 +83,7 @@ def _with_static_members(course: Course) -> Course:
     return replace(course, steps=tuple(steps), away=after)
 
 
-_SCENARIOS: Final = {AS_IT_WAS: _as_it_was, STATIC: _with_static_members}
+_SCENARIOS: Final = {AS_IT_WAS: lambda course: course, STATIC: _with_static_members}
 
 
 def _times(course: Course) -> list[int]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
+    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
     from kafka_assignors.history.report._model import GroupHistory, ReportLimits
 
 

@@ -243,9 +243,14 @@ class ReportLimits:
     rebalances: int = 30
 
 
+def restlessness(one: GroupSummary) -> tuple[float, float, str]:
+    """Groups with the most rebalances come first; of as many, those that were longest without an owner."""
+    return -one.rebalances, -one.unowned_seconds, one.group
+
+
 def by_restlessness(groups: Iterable[GroupSummary]) -> list[GroupSummary]:
-    """The groups with the most rebalances first; of as many, those that were longest without an owner."""
-    return sorted(groups, key=lambda one: (-one.rebalances, -one.unowned_seconds, one.group))
+    """The groups, the most restless first."""
+    return sorted(groups, key=restlessness)
 
 
 def shown_groups(groups: Iterable[GroupSummary], limits: ReportLimits | None = None) -> list[str]:

@@ -22,7 +22,7 @@ from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, Reb
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.history._metrics import rebalances_of
-from kafka_assignors.history._snapshots import Snapshot, SnapshotReader, read_snapshots
+from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from tests.support.group_histories import (
     START_US,
     RecordedGroup,
@@ -36,6 +36,8 @@ from tests.support.scale import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from kafka_assignors._groups.snapshots import Snapshot
 
 ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
 

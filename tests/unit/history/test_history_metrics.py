@@ -19,7 +19,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
-from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
+from kafka_assignors.history._snapshots import read_snapshots
 from tests.support.archives import counted, row
 from tests.support.delta_tables import files_of, rows_of
 from tests.support.group_histories import random_records
@@ -28,6 +28,8 @@ from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 LIVES = {group: random_records(seed, group=group, records=30) for seed, group in enumerate(["g1", "g2"])}
 

@@ -26,6 +26,7 @@ from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
@@ -36,7 +37,7 @@ from kafka_assignors.history import _decoded, _snapshots
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._report import report_group
-from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader, read_snapshots
+from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pytest
 
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot
+    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 
 
 def grown() -> RecordedGroup:

@@ -15,19 +15,15 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors._cli.history_text import what_if_lines
+from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.rebalances import SpanFinder, find_rebalances
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import Member
 from kafka_assignors.coordinator import Simulation
-from kafka_assignors.history._snapshots import (
-    ArchivedRecord,
-    Snapshot,
-    SnapshotMember,
-    classic_snapshot,
-    read_snapshots,
-)
+from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._what_if.assignors import NAMES, Situation, leader_of
 from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all

@@ -9,11 +9,12 @@ import pytest
 from benchmarks.history_what_if import life
 from kafka_assignors._common.times import moment
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
-from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
+from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
 from tests.support.archives import row
