@@ -262,13 +262,13 @@ class Archive:
 
     # What is added
 
-    def append(self, rows: DataFrame | Source, source: str, told: Mapping[str, int]) -> Counts:
+    def append(self, rows: DataFrame | Source, source: str, transactions: Mapping[str, int]) -> Counts:
         """Add a batch, as one commit.
 
         Args:
             rows: In the schema ARCHIVE.
             source: Where it is from.
-            told: What the commit says beside; see `read_to` and `imported`.
+            transactions: What the commit says beside; see `read_to` and `imported`.
 
         Returns:
             What is in it.
@@ -283,7 +283,7 @@ class Archive:
             rows = source_of_rows(in_days(rows, limits.DAYS_AT_ONCE), ARCHIVE)
         number = (self._records.transaction(_APPENDS) or 0) + 1
         added, tallies = write_batch(self._records, rows, source)
-        self._records.commit(add=added, transactions={**told, _APPENDS: number})
+        self._records.commit(add=added, transactions={**transactions, _APPENDS: number})
         return counts_of(map(tuple, tallies))
 
     @staticmethod

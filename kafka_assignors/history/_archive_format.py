@@ -111,13 +111,13 @@ def check_format(where: Location) -> None:
             " (kafka-assignors history capture makes one)"
         )
     try:
-        told = json.loads(text)
+        found = json.loads(text)
     except ValueError as error:
         raise WrongArchiveError(
             f"cannot read {where / DESCRIPTION}: {error}. Put it back from a backup, or remove it: history"
             " capture makes it again"
         ) from error
-    version = told.get("format") if isinstance(told, dict) else None
+    version = found.get("format") if isinstance(found, dict) else None
     if version != FORMAT:
         raise WrongArchiveError(
             f"{where} is an archive of format {version}, and this version reads {FORMAT}: update"

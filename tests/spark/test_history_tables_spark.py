@@ -20,13 +20,12 @@ from kafka_assignors._wire.offsets_topic import (
     decode_record,
     group_metadata_key,
 )
-from kafka_assignors.history import _native as native
+from kafka_assignors.history import _limits, _native as native
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
-from kafka_assignors.history._store import reading
 from kafka_assignors.history._store.reading import _in_schema
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.job import (
@@ -239,7 +238,7 @@ class TestSplits:
         parts = [rows[start : start + 43] for start in range(0, len(rows), 43)]
         if how == "shuffled files":
             Random(2).shuffle(parts)
-            monkeypatch.setattr(reading, "_OPENING", 900_000)
+            monkeypatch.setattr(_limits, "OPENING", 900_000)
         elif how == "interleaved":
             parts = [rows[number::3] for number in range(3)]
         archive = Archive(write_archive(tmp_path / "archive", parts))

@@ -298,9 +298,9 @@ def reason_of(error: Exception) -> str:
             " wants in their place"
         )
     lines = [line.strip(" ↳") for line in text.splitlines() if line.strip(" ↳")]
-    told = lines[-1] if lines else type(error).__name__
+    reason = lines[-1] if lines else type(error).__name__
     if status := _STATUS.search(text):
         code = _CODE.search(text)
         hint = _HINTS.get(code[1] if code else "", _HINTS.get(status[1]))
-        told = f"{status[0].strip()}{f' ({code[1]})' if code else ''}{f': {hint}' if hint else ''}"
-    return told
+        reason = f"{status[0].strip()}{f' ({code[1]})' if code else ''}{f': {hint}' if hint else ''}"
+    return reason

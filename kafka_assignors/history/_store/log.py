@@ -168,8 +168,8 @@ class Log:
     def files(self) -> list[DataFile]:
         """All files of the version."""
         if self._files is None:
-            told = pa.RecordBatchReader.from_stream(self._table.get_add_actions(flatten=True)).read_all()
-            self._files = [*map(_listed, rows_of(told))]
+            listed = pa.RecordBatchReader.from_stream(self._table.get_add_actions(flatten=True)).read_all()
+            self._files = [*map(_listed, rows_of(listed))]
         return self._files
 
     def refresh(self) -> None:

@@ -23,7 +23,6 @@ from kafka_assignors.history._store.log import DataFile, moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import TracebackType
 
     from pyspark.sql import DataFrame
 
@@ -81,20 +80,16 @@ class TaskFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
-            if kind is None:
+            if error is None:
                 self._end()
-        except BaseException as ended:
-            self._discard(ended)
+        except BaseException as failed:
+            error = failed
             raise
-        if error is not None:
-            self._discard(error)
+        finally:
+            if error is not None:
+                self._discard(error)
 
     def _end(self) -> None:
         for table in [*self._waiting]:

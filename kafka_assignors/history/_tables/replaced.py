@@ -116,13 +116,13 @@ def read_set(where: Location, manifest: str) -> tuple[dict[str, int], Any]:
     text = where.read_text(manifest)
     if text is None:
         raise NoTablesError(f"there are no tables in {where}: it has no {manifest}")
-    told = json.loads(text)
-    if told["format"] != _FORMAT:
+    found = json.loads(text)
+    if found["format"] != _FORMAT:
         raise NoTablesError(
-            f"the tables in {where} are of format {told['format']}, and only {_FORMAT} is known: make them"
+            f"the tables in {where} are of format {found['format']}, and only {_FORMAT} is known: make them"
             " again"
         )
-    return told["versions"], told["told"]
+    return found["versions"], found["told"]
 
 
 def _described(name: str) -> str:
@@ -134,10 +134,10 @@ def _check_manifest(where: Location, manifest: str) -> None:
     """Make sure that a file of that name is ours to replace."""
     text = where.read_text(manifest)
     try:
-        told = {"format": _FORMAT} if text is None else json.loads(text)
+        found = {"format": _FORMAT} if text is None else json.loads(text)
     except ValueError:
-        told = None
-    if not isinstance(told, dict) or "format" not in told:
+        found = None
+    if not isinstance(found, dict) or "format" not in found:
         raise WrongPlaceError(
             f"{where / manifest} is a file of others, which the tables would replace: name another folder, or"
             " move it elsewhere"

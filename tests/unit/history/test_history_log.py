@@ -161,6 +161,16 @@ def test_of_two_commits_that_give_a_name_its_number_one_is_done(log: Log, where:
     assert names(Log(where)) == ["a"]
 
 
+def test_a_commit_that_conflicts_deletes_its_files_and_no_other_s(log: Log, where: Location) -> None:
+    late, folder = Log(where), where / "day=2026-01-01"
+    for name in ("a", "b"):
+        folder.write_text(name, "")
+    log.commit(add=[file("a")], transactions={"x": 1})
+    with pytest.raises(ConflictError):
+        late.commit(add=[file("b")], transactions={"x": 1})
+    assert folder.names() == ["a"]
+
+
 def test_commits_of_other_names_do_not_disturb_each_other(log: Log, where: Location) -> None:
     late = Log(where)
     assert late.transaction("x") is None
