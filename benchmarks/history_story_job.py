@@ -73,8 +73,10 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
         check_wanted,
         replay_group,
     )
-    from kafka_assignors.history.report import ReportLimits  # noqa: PLC0415
-    from kafka_assignors.history.report._model import Drawing  # noqa: PLC0415
+    from kafka_assignors.history.report._model import (
+        Drawing,
+        ReportLimits,
+    )
 
     topics, wanted = TopicsSeen.always({}), check_wanted(ASSIGNORS, SCENARIOS)
 

@@ -19,10 +19,10 @@ from kafka_assignors.groups._coordinator import GroupCoordinator
 from kafka_assignors.groups._explain import ExplainedClassicGroup, ExplainedConsumerGroup
 from kafka_assignors.groups._live import LiveEpochGroup, LiveGroup, LiveRecord
 from kafka_assignors.groups._status import GroupStatus
-from kafka_assignors.history import Maintenance
 from kafka_assignors.history._capture import Captured
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._dump import Imported
+from kafka_assignors.history._maintenance import Maintenance
 from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.placement._cluster.stall import Reason
 from kafka_assignors.placement._cluster.throttle import Throttles

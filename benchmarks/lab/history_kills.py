@@ -34,7 +34,8 @@ from benchmarks.history_capture import fill, make_topic
 from benchmarks.processes import below
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors._common.waiting import wait_until
-from kafka_assignors.history import Archive, WrongArchiveError
+from kafka_assignors.history import Archive
+from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._counts import is_kept
 from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._schemas import ARCHIVE

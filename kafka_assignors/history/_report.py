@@ -19,9 +19,9 @@ from kafka_assignors.history._records import EachGroup, Selection
 from kafka_assignors.history._snapshots import SnapshotReader
 from kafka_assignors.history._what_if.course import CourseBuilder, bare
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, Wanted, check_wanted, replay_all
-from kafka_assignors.history.report import GroupHistory, ReportData, ReportLimits, write_report
+from kafka_assignors.history.report import GroupHistory, ReportData, write_report
 from kafka_assignors.history.report._drawing import draw
-from kafka_assignors.history.report._model import Drawing, restlessness
+from kafka_assignors.history.report._model import Drawing, ReportLimits, restlessness
 
 if TYPE_CHECKING:
     import os

@@ -3,7 +3,5 @@ from kafka_assignors.history.report._model import (
     GroupHistory as GroupHistory,
     GroupSummary as GroupSummary,
     ReportData as ReportData,
-    ReportLimits as ReportLimits,
-    shown_groups as shown_groups,
 )
-from kafka_assignors.history.report._page import render as render, write_report as write_report
+from kafka_assignors.history.report._page import write_report as write_report

@@ -41,8 +41,7 @@ from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group
-from kafka_assignors.history.report import ReportLimits
-from kafka_assignors.history.report._model import Drawing
+from kafka_assignors.history.report._model import Drawing, ReportLimits
 from kafka_assignors.history.report._savings import change
 from tests.support.archives import random_records as random_pairs
 from tests.support.group_histories import (

@@ -24,18 +24,16 @@ from kafka_assignors.history import _schemas as schemas
 from kafka_assignors.history.report import (
     GroupHistory,
     GroupSummary,
-    ReportLimits,
     WhatIf,
     _page,
     _words as words,
-    render,
-    shown_groups,
     write_report,
 )
 from kafka_assignors.history.report._causes import restarts
 from kafka_assignors.history.report._drawing import consumer_names, draw, listed_rebalances
 from kafka_assignors.history.report._layout import COLOURS, Colouring
-from kafka_assignors.history.report._model import Column, Drawing
+from kafka_assignors.history.report._model import Column, Drawing, ReportLimits, shown_groups
+from kafka_assignors.history.report._page import render
 from kafka_assignors.history.report._savings import change, saved, spared
 from kafka_assignors.history.report._sentences import group_sentences, headline
 from kafka_assignors.history.report._strip_svg import bar_step, strip
