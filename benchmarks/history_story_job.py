@@ -73,10 +73,7 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
         check_wanted,
         replay_group,
     )
-    from kafka_assignors.history.report._model import (
-        Drawing,
-        ReportLimits,
-    )
+    from kafka_assignors.history.report._model import Drawing, ReportLimits  # noqa: PLC0415 - of both revisions
 
     topics, wanted = TopicsSeen.always({}), check_wanted(ASSIGNORS, SCENARIOS)
 
