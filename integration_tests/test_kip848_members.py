@@ -170,7 +170,7 @@ def test_a_share_group_is_told_apart(scene: Scene) -> None:
     no_group = "shared is no consumer group, but one of another kind, as a share group"
     sharing.wait_for(lambda: sharing.describe().error == no_group, what="the share group")
     explained = run_command(scene.cluster, "group", "explain", "shared")
-    assert (explained.returncode, explained.stdout) == (2, "")
+    assert (explained.returncode, explained.stdout) == (2, ""), explained.stderr
     assert "group 'shared' is a share group: its members are not read" in explained.stderr
     (listed,) = json.loads(run_command(scene.cluster, "group", "list", "shared", "--json").stdout)
     assert [listed[name] for name in ("type", "state", "members", "lag")] == ["share", "Stable", None, None]
