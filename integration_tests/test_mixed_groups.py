@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from integration_tests.support.scene import Scene
+from integration_tests.support.scene import Scene, moved_for_nothing
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load
 
@@ -76,14 +76,6 @@ class Mixed:
 
     def _is_ours(self, name: str) -> bool:
         return self.group.members[name].client == "kafka-python" and name.startswith("o")
-
-
-def moved_for_nothing(before: Mapping[str, frozenset[Any]], after: Mapping[str, frozenset[Any]]) -> int:
-    """Partitions that members who stayed gave up while they got others."""
-    return sum(
-        min(len(before[name] - after[name]), len(after[name] - before[name]))
-        for name in before.keys() & after.keys()
-    )
 
 
 def mixed(consumer_group: MakeGroup, topics: list[str], client: str, strategy: str) -> Mixed:
