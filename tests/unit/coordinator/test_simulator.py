@@ -224,6 +224,22 @@ def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: ty
     group.timeline.assert_never_owned_twice()
 
 
+def test_who_waits_for_an_assignment_hears_that_the_coordinator_moved() -> None:
+    group = gathered(classic(), "ab")
+    group.run_until_stable()
+    (leader,) = [one for one in group.members.values() if one.member_id == group.group.leader]
+    group.join("c")
+    while group.group.state != State.COMPLETING:
+        group.run(0.001)
+    leader.freeze()
+    group.run(0.1)
+    group.move_coordinator()
+    group.run(2)
+    assert triggers(group)[-1] == "coordinator moved"
+    leader.thaw()
+    assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
+
+
 def test_members_without_a_common_strategy_are_refused() -> None:
     group = classic(RangeAssignor)
     group.join("a")
