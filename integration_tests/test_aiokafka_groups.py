@@ -13,6 +13,7 @@ from aiokafka.errors import CommitFailedError, KafkaError
 
 from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, until
 from integration_tests.support.raw_member import RawMember
+from integration_tests.support.scene import moved_for_nothing
 from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RandomAssignor, StickyAssignor
 from kafka_assignors.aio import CooperativeConsumer, strategies
 from kafka_assignors.planners import plan_exact
@@ -38,14 +39,6 @@ STICKY: dict[str, dict[str, Any]] = {
     "python": {"assignors": [StickyAssignor], "place": "thread"},
 }
 """Members whose user data all can read."""
-
-
-def moved_for_nothing(before: Mapping[str, frozenset[Any]], after: Mapping[str, frozenset[Any]]) -> int:
-    """Partitions that members who stayed gave up while they got others."""
-    return sum(
-        min(len(before[name] - after[name]), len(after[name] - before[name]))
-        for name in before.keys() & after.keys()
-    )
 
 
 def test_sticky_keeps_partitions_among_aiokafka_java_and_kafka_python_whoever_leads(

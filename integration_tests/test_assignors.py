@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
-from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
 
 from integration_tests.support.patience import QUICK
 from integration_tests.support.scenarios import all_members_lost_at_once
+from integration_tests.support.scene import Scene
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
@@ -25,7 +24,7 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors._timelines.events import AssignmentReceived, Joining, Led, Lost, Thawed
-from kafka_assignors.testing import ConsumerGroup, Load, create_topic, grow_topic
+from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
 from kafka_assignors.testing._groups.stability import StableGroup
 
 if TYPE_CHECKING:
@@ -56,11 +55,10 @@ def never_two_owners(group: ConsumerGroup) -> bool:
 
 @pytest.mark.parametrize("assignor", EXCLUSIVE)
 def test_a_group_lives_through_joins_a_crash_and_a_leave_and_consumes_everything(
-    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
+    assignor: Any, scene: Scene
 ) -> None:
-    topic = topic_factory(6)
-    group = consumer_group(topic, [assignor])
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+    group = scene.group([assignor])
+    with scene.load() as load:
         for name in "abc":
             group.join(name, settings=QUICK if name == "b" else None)
         three = group.wait_stable()
@@ -99,10 +97,8 @@ def test_broadcast_gives_everything_to_everybody(topic_factory: MakeTopic, consu
 
 
 @pytest.mark.parametrize("assignor", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor])
-def test_a_static_member_restarts_without_a_rebalance(
-    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic_factory(6), [assignor])
+def test_a_static_member_restarts_without_a_rebalance(assignor: Any, scene: Scene) -> None:
+    group = scene.group([assignor])
     for name in "abc":
         group.join(name, instance_id=f"instance-{name}")
     before = group.wait_stable()
@@ -205,9 +201,9 @@ def test_a_pattern_takes_in_topics_that_come_later(
 
 @pytest.mark.parametrize("assignor", STICKY)
 def test_a_frozen_member_that_thaws_does_not_win_back_what_others_have_by_now(
-    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+    assignor: Any, scene: Scene
 ) -> None:
-    group = consumer_group(topic_factory(6), [assignor])
+    group = scene.group([assignor])
     for name in "abc":
         group.join(name, settings=QUICK if name == "b" else None)
     before = group.wait_stable()
@@ -249,16 +245,15 @@ def test_no_partition_stays_without_an_owner_when_all_members_are_lost_at_once(
 
 @pytest.mark.parametrize("assignor", STICKY)
 def test_a_member_that_unsubscribes_and_subscribes_again_claims_nothing_of_others(
-    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+    assignor: Any, scene: Scene
 ) -> None:
-    topic = topic_factory(6)
-    group = consumer_group(topic, [assignor])
+    group = scene.group([assignor])
     for name in "abc":
         group.join(name)
     group.wait_stable()
     group.members["a"].unsubscribe()
     assert sizes(group.wait_stable()) == {"b": 3, "c": 3}
-    group.members["a"].subscribe(topic)
+    group.members["a"].subscribe(scene.topic)
     assert sizes(group.wait_stable()) == {"a": 2, "b": 2, "c": 2}
     assert never_two_owners(group)
 
@@ -278,11 +273,9 @@ def test_the_group_takes_the_strategy_that_most_members_prefer(
     assert never_two_owners(group)
 
 
-def test_what_was_had_under_another_strategy_is_kept_when_sticky_is_chosen_again(
-    topic_factory: MakeTopic, consumer_group: MakeGroup
-) -> None:
+def test_what_was_had_under_another_strategy_is_kept_when_sticky_is_chosen_again(scene: Scene) -> None:
     """An assignor that the group does not choose hears nothing; the consumer knows all the same."""
-    group = consumer_group(topic_factory(6), [])
+    group = scene.group([])
     group.join("a", assignors=[RoundRobinAssignor, StickyAssignor])
     group.join("b", assignors=[RoundRobinAssignor, StickyAssignor])
     by_turns = group.wait_stable()
@@ -294,12 +287,11 @@ def test_what_was_had_under_another_strategy_is_kept_when_sticky_is_chosen_again
 
 
 def test_two_rolling_restarts_lead_from_range_to_cooperative_sticky_with_nothing_lost_or_doubled(
-    topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
+    scene: Scene,
 ) -> None:
-    topic = topic_factory(6)
-    group = consumer_group(topic, [RangeAssignor], commit="auto", settings={"auto_commit_interval_ms": 500})
+    group = scene.group([RangeAssignor], commit="auto", settings={"auto_commit_interval_ms": 500})
     bounces: list[list[type[Any]]] = [[CooperativeStickyAssignor, RangeAssignor], [CooperativeStickyAssignor]]
-    with Load(kafka_cluster.bootstrap_servers, topic, rate=200) as load:
+    with scene.load(200) as load:
         members = [group.join(name) for name in "abc"]
         assert group.wait_stable().protocol == "range"
         for assignors in bounces:
@@ -314,31 +306,6 @@ def test_two_rolling_restarts_lead_from_range_to_cooperative_sticky_with_nothing
     assert never_two_owners(group)
 
 
-@pytest.mark.parametrize("first", ["ours", "stock"])
-@pytest.mark.parametrize(
-    ("ours", "stock"), [(StickyAssignor, StockSticky), (CooperativeStickyAssignor, StockCooperativeSticky)]
-)
-def test_kafka_pythons_own_members_share_a_group_with_ours_whoever_leads(
-    ours: Any, stock: Any, first: str, topic_factory: MakeTopic, consumer_group: MakeGroup
-) -> None:
-    kinds = {"ours": ours, "stock": stock}
-    group = consumer_group(topic_factory(6), [])
-    group.join(first, assignors=[kinds.pop(first)])
-    group.wait_stable()
-    for name, kind in kinds.items():
-        group.join(name, assignors=[kind])
-    two = group.wait_stable()
-    assert sizes(two) == {"ours": 3, "stock": 3}
-    assert group.timeline.of(Led)[-1].member == first
-    group.join("third", assignors=[ours])
-    three = group.wait_stable()
-    assert sizes(three) == {"ours": 2, "stock": 2, "third": 2}
-    # The stock sticky leader reads no user data but its own kind's.
-    if (ours, first) != (StickyAssignor, "stock"):
-        assert kept(two, three) == 4
-    assert never_two_owners(group)
-
-
 class ClingingAssignor(CooperativeStickyAssignor):
     """Claims to hold all partitions of its topics, whatever it has: what a broken client may do for ever."""
 
@@ -349,14 +316,12 @@ class ClingingAssignor(CooperativeStickyAssignor):
         return sent
 
 
-def test_a_member_with_false_claims_keeps_no_partition_from_an_owner_for_long(
-    topic_factory: MakeTopic, consumer_group: MakeGroup
-) -> None:
+def test_a_member_with_false_claims_keeps_no_partition_from_an_owner_for_long(scene: Scene) -> None:
     """Nobody lets go of what nobody has, so no round follows by itself: our leader starts it.
 
     In the end it leaves what is claimed with the claimant: no count of rounds proves a claim false.
     """
-    group = consumer_group(topic_factory(6), [CooperativeStickyAssignor])
+    group = scene.group([CooperativeStickyAssignor])
     group.join("leader")
     group.wait_stable()
     group.join("leaver")

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 
 from integration_tests.support.patience import QUICK, QUICK_POLLS
-from integration_tests.support.scene import Scene
+from integration_tests.support.scene import Scene, sizes
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._timelines.events import Closed, CommitFailed, Consumed, Lost
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, Seat, grow_topic
@@ -33,10 +33,6 @@ OF_CLIENT = {
     "aiokafka": ["range", "roundrobin", "sticky", "cooperative-sticky"],
     "java": ["range", "roundrobin", "sticky", "cooperative-sticky"],
 }
-
-
-def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
-    return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}
 
 
 @pytest.mark.parametrize("client", CLIENTS)

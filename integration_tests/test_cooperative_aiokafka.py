@@ -246,8 +246,7 @@ async def test_a_leader_that_stops_while_it_plans_takes_nothing_from_the_others(
                 return members.member(name, partition_assignment_strategy=listed)
 
             leader, other = made("leader", slow_planner(gate)), made("other")
-            async with leader:
-                leader.starts_to_read()
+            async with reading(leader):
                 await members.settled({"leader": 6})
                 async with reading(other):
                     await members.settled({"leader": 3, "other": 3})
@@ -295,8 +294,7 @@ async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_
         async with reading(a):
             await members.settled({"a": 6})
             await until(lambda: len(a.read) == 6, "records of all partitions")
-            async with b:
-                b.starts_to_read()
+            async with reading(b):
                 await members.settled({"a": 3, "b": 3})
                 await until(lambda: b.count > 0, "records of the new ones")
         assert len(committed) == 1
@@ -330,8 +328,7 @@ async def test_nothing_of_a_staying_partition_comes_twice_and_pauses_and_seeks_s
             positions = {number: await a.consumer.position(partition(topic, number)) for number in range(6)}
             a.consumer.seek(partition(topic, 0), 1)
             positions[0] = 1
-            async with b:
-                b.starts_to_read()
+            async with reading(b):
                 await members.settled({"a": 3, "b": 3})
                 assert {one.partition for one in a.consumer.paused()} == a.has
                 for number in a.has:
@@ -361,8 +358,7 @@ async def test_a_batch_of_which_a_partition_has_gone_is_committed_but_for_that(
     a, b = members.member("a"), members.member("b")
     async with reading(a):
         await members.settled({"a": 6})
-        async with b:
-            b.starts_to_read()
+        async with reading(b):
             await members.settled({"a": 3, "b": 3})
             generation = a.generation
             offsets = {partition(topic, number): 7 for number in range(6)}
@@ -386,14 +382,12 @@ async def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
         members.member(name, partition_assignment_strategy=listed, enable_auto_commit=True) for name in "ab"
     )
     a.consumer.subscribe([topic, doomed], listener=a)
-    async with a:
-        a.starts_to_read()
+    async with reading(a):
         await until(lambda: len(a.consumer.assignment()) == 9, "both topics")
         for number in range(3):
             assert await a.consumer.position(partition(doomed, number)) == 0  # so it is committed
         await asyncio.to_thread(delete_topic, kafka_cluster, doomed)
-        async with b:
-            b.starts_to_read()
+        async with reading(b):
             await members.settled({"a": 3, "b": 3})
             assert {one.topic for one in a.consumer.assignment()} == {topic}
             await b.stops_to_read()
@@ -417,8 +411,7 @@ async def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
         await members.settled({"a": 6})
         partitions = [partition(topic, number) for number in range(6)]
         waiting = {one: asyncio.create_task(a.consumer.getone(one)) for one in partitions}
-        async with b:
-            b.starts_to_read()
+        async with reading(b):
             await members.settled({"a": 3, "b": 3})
             gone = set(partitions) - a.consumer.assignment()
             await until(lambda: all(waiting[one].done() for one in gone), "who waits to hear")

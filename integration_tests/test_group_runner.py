@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from integration_tests.support.scene import Scene
+from integration_tests.support.scene import Scene, sizes
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._timelines.events import AssignmentReceived, Failed, Happened, Led
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError
@@ -32,10 +32,6 @@ class Unreliable(RangePartitionAssignor):
             self.failures -= 1
             raise ZeroDivisionError(f"{self.failures} more to come")
         return super().assign(cluster, members)
-
-
-def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
-    return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}
 
 
 def kinds(events: tuple[Happened, ...]) -> list[str]:

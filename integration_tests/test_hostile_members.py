@@ -14,6 +14,7 @@ import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from integration_tests.support.raw_member import RawMember
+from integration_tests.support.scene import Scene
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
@@ -24,7 +25,7 @@ from kafka_assignors import (
 )
 from kafka_assignors._timelines.events import Failed
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
-from kafka_assignors.testing import ConsumerGroup, Load
+from kafka_assignors.testing import ConsumerGroup
 from tests.support.wire import NULL, partition_list, subscription
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ SOME = [RangeAssignor, StickyAssignor, CooperativeStickyAssignor]
 
 PARTITIONS = 6
 NEWEST = 2**31 - 1
-
-MakeGroup = Callable[..., ConsumerGroup]
-MakeTopic = Callable[..., str]
 
 
 def undecodable(topic: str) -> dict[str, bytes]:
@@ -178,19 +176,17 @@ def test_a_group_goes_on_beside_a_member_whatever_its_subscription_is(
     client: str,
     assignor: Any,
     kind: str,
-    topic: str,
-    consumer_group: MakeGroup,
+    scene: Scene,
     hostile_in: Callable[..., RawMember],
-    kafka_cluster: Any,
 ) -> None:
     # Nobody is to be expelled here, however laden the machine that decodes all this.
-    group = consumer_group(topic, [assignor], client=client, settings={"session_timeout_ms": 20_000})
+    group = scene.group([assignor], client=client, settings={"session_timeout_ms": 20_000})
     ownership: Sharing = "broadcast" if assignor is BroadcastAssignor else "exclusive"
     for name in "ab":
         group.join(name)
         group.wait_stable(ownership=ownership)
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
-        for what, raw in KINDS[kind](topic).items():
+    with scene.load() as load:
+        for what, raw in KINDS[kind](scene.topic).items():
             with hostile_in(group, assignor, raw) as hostile:
                 hostile.wait_for(lambda hostile: bool(hostile.assigned))
                 if kind == "undecodable":
@@ -212,20 +208,16 @@ def test_what_a_silent_member_was_given_comes_back_when_it_is_expelled(
     *,
     assignor: Any,
     syncs: bool,
-    topic: str,
-    consumer_group: MakeGroup,
+    scene: Scene,
     hostile_in: Callable[..., RawMember],
-    kafka_cluster: Any,
 ) -> None:
-    group = consumer_group(topic, [assignor])
+    group = scene.group([assignor])
     for name in "ab":
         group.join(name)
         group.wait_stable()
-    raw = subscription(3, [topic])
-    with (
-        Load(kafka_cluster.bootstrap_servers, topic) as load,
-        hostile_in(group, assignor, raw, session_timeout=1.0, syncs=syncs, lives=False) as hostile,
-    ):
+    raw = subscription(3, [scene.topic])
+    silent = hostile_in(group, assignor, raw, session_timeout=1.0, syncs=syncs, lives=False)
+    with scene.load() as load, silent as hostile:
         hostile.wait_for(lambda hostile: hostile.joins > 0 and (bool(hostile.assigned) or not syncs))
         # It never leaves, so only the coordinator can have made it go.
         assert sum(map(len, group.wait_stable().assignments.values())) == PARTITIONS
@@ -242,19 +234,17 @@ def test_what_a_silent_member_was_given_comes_back_when_it_is_expelled(
 def test_a_group_goes_on_beside_a_member_that_rejoins_with_other_bytes_all_the_time(
     *,
     assignor: Any,
-    topic: str,
-    consumer_group: MakeGroup,
+    scene: Scene,
     hostile_in: Callable[..., RawMember],
-    kafka_cluster: Any,
 ) -> None:
-    group = consumer_group(topic, [assignor])
+    group = scene.group([assignor])
     for name in "ab":
         group.join(name)
         group.wait_stable()
-    bytes_of_all_kinds = [*undecodable(topic).values(), *contradictory(topic).values()]
+    bytes_of_all_kinds = [*undecodable(scene.topic).values(), *contradictory(scene.topic).values()]
     rng = Random(7)
     garbage = (rng.choice(bytes_of_all_kinds) for _ in count())
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+    with scene.load() as load:
         with hostile_in(group, assignor, garbage, rejoins=True) as hostile:
             hostile.wait_for(lambda hostile: len(hostile.assigned) >= 15, timeout=120)
         group.wait_stable()
@@ -265,11 +255,11 @@ def test_a_group_goes_on_beside_a_member_that_rejoins_with_other_bytes_all_the_t
 
 
 def test_a_stock_leader_fails_for_as_long_as_a_member_is_there_whose_subscription_cannot_be_decoded(
-    topic: str, consumer_group: MakeGroup, hostile_in: Callable[..., RawMember]
+    scene: Scene, hostile_in: Callable[..., RawMember]
 ) -> None:
     # A leader that fails again and again is expelled in the end. Only then the other can leave.
     # The session is not longer on a slow machine: a member of the kit ends after 100 errors, in 20 s.
-    group = consumer_group(topic, [RangePartitionAssignor], settings={"session_timeout_ms": 10_000})
+    group = scene.group([RangePartitionAssignor], settings={"session_timeout_ms": 10_000})
     group.join("a")
     group.wait_stable()
     with hostile_in(group, RangePartitionAssignor, b"\0") as hostile:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jpype
 import pytest
 from confluent_kafka import Consumer
 
 from integration_tests.support.commands import run_command
+from integration_tests.support.scene import sizes
 from kafka_assignors.testing import ConsumerGroup, GroupNotStableError, grow_topic
 from kafka_assignors.testing._groups.clients import java
 
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 
 BY_EPOCHS = {"group_protocol": "consumer"}
 CLIENTS = ["confluent-kafka", "java"]
-
-
-def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
-    return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -170,7 +167,7 @@ def test_a_share_group_is_told_apart(scene: Scene) -> None:
     no_group = "shared is no consumer group, but one of another kind, as a share group"
     sharing.wait_for(lambda: sharing.describe().error == no_group, what="the share group")
     explained = run_command(scene.cluster, "group", "explain", "shared")
-    assert (explained.returncode, explained.stdout) == (2, "")
+    assert (explained.returncode, explained.stdout) == (2, ""), explained.stderr
     assert "group 'shared' is a share group: its members are not read" in explained.stderr
     (listed,) = json.loads(run_command(scene.cluster, "group", "list", "shared", "--json").stdout)
     assert [listed[name] for name in ("type", "state", "members", "lag")] == ["share", "Stable", None, None]

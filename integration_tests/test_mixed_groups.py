@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from integration_tests.support.scene import Scene, moved_for_nothing
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load
 
@@ -75,14 +76,6 @@ class Mixed:
 
     def _is_ours(self, name: str) -> bool:
         return self.group.members[name].client == "kafka-python" and name.startswith("o")
-
-
-def moved_for_nothing(before: Mapping[str, frozenset[Any]], after: Mapping[str, frozenset[Any]]) -> int:
-    """Partitions that members who stayed gave up while they got others."""
-    return sum(
-        min(len(before[name] - after[name]), len(after[name] - before[name]))
-        for name in before.keys() & after.keys()
-    )
 
 
 def mixed(consumer_group: MakeGroup, topics: list[str], client: str, strategy: str) -> Mixed:
@@ -158,12 +151,14 @@ def test_stock_sticky_cannot_read_what_ours_tells_and_moves_more(
     # The stock leader keeps its own partitions; to it ours have none.
     assert before["p1"] >= group.parts()["p1"]
     assert moved_for_nothing(before, group.parts()) > 0
-    # Under our lead all are read again.
+    # Under our lead all are read again, the stock member's too.
     group.leave("p1")
-    before = group.parts()
-    group.join(("other", "p2"))
-    assert group.leader_is_ours()
-    assert moved_for_nothing(before, group.parts()) == 0
+    for newcomer in [("other", "p2"), ("ours", "o4")]:
+        before = group.parts()
+        group.join(newcomer)
+        assert group.leader_is_ours()
+        assert moved_for_nothing(before, group.parts()) == 0
+    assert group.group.timeline.double_assigned() == {}
 
 
 FIRST_BOUNCE = [CooperativeStickyAssignor, RangeAssignor]
@@ -176,11 +171,9 @@ def nothing_lost_or_doubled(group: ConsumerGroup, load: Load) -> bool:
     return not (timeline.missing(load.produced) or timeline.double_assigned() or timeline.overlaps())
 
 
-def test_two_rolling_restarts_lead_a_group_with_java_from_range_to_cooperative_sticky(
-    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
-    group = consumer_group(topic, [RangeAssignor], place="thread")
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+def test_two_rolling_restarts_lead_a_group_with_java_from_range_to_cooperative_sticky(scene: Scene) -> None:
+    group = scene.group([RangeAssignor], place="thread")
+    with scene.load() as load:
         group.join("o1")
         group.join("p1", client="java", assignors=["range"], place="process")
         group.join("o2")
@@ -198,11 +191,11 @@ def test_two_rolling_restarts_lead_a_group_with_java_from_range_to_cooperative_s
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka"])
 def test_a_member_that_cannot_stand_beside_eager_stays_away_between_the_two_restarts(
-    client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+    client: str, scene: Scene
 ) -> None:
     """kafka-python's own cooperative class and librdkafka's refuse a list with an eager one."""
-    group = consumer_group(topic, [RangeAssignor], place="thread")
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+    group = scene.group([RangeAssignor], place="thread")
+    with scene.load() as load:
         group.join("o1")
         group.join("p1", client=client, assignors=["range"])
         group.wait_stable()
@@ -219,10 +212,8 @@ def test_a_member_that_cannot_stand_beside_eager_stays_away_between_the_two_rest
         assert nothing_lost_or_doubled(group, load)
 
 
-def test_librdkafka_cannot_go_from_eager_to_cooperative_by_rolling_restarts(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, ["range"], client="confluent-kafka")
+def test_librdkafka_cannot_go_from_eager_to_cooperative_by_rolling_restarts(scene: Scene) -> None:
+    group = scene.group(["range"], client="confluent-kafka")
     group.join("p1", assignors=["cooperative-sticky", "range"])
     with pytest.raises(GroupNotStableError, match=r"p1 ended by itself(.|\n)*cooperative"):
         group.wait_stable()
@@ -230,13 +221,11 @@ def test_librdkafka_cannot_go_from_eager_to_cooperative_by_rolling_restarts(
 
 @pytest.mark.parametrize("client", OTHERS)
 @pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
-def test_a_static_member_comes_back_with_another_client(
-    leads: bool, client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
-) -> None:
+def test_a_static_member_comes_back_with_another_client(leads: bool, client: str, scene: Scene) -> None:
     # Longer than Java takes to start on a laden machine.
     settings = {"session_timeout_ms": 120_000}
-    group = consumer_group(topic, [RangeAssignor], place="thread", settings=settings)
-    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+    group = scene.group([RangeAssignor], place="thread", settings=settings)
+    with scene.load() as load:
         names = ["a", "b"] if leads else ["b", "a"]
         for name in names:
             group.join(name, instance_id=f"instance-{name}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from integration_tests.support.scene import sizes
 from kafka_assignors.testing import ConsumerGroup, Load
 from kafka_assignors.testing.events import CutOff, Reconnected
 
@@ -50,10 +51,6 @@ def group_of(kafka_cluster: Cluster, topic_factory: Callable[..., str]) -> Calla
         )
 
     return make
-
-
-def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
-    return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -132,9 +132,7 @@ def test_partitions_that_stay_are_read_and_committed_while_one_member_is_slow_to
         pass
     leader.consumer.commit()
     assert (leader.phase, leader.held, leader.calls[calls:]) == ("JOINING", before, [])
-    leader.go()
-    slow.go()
-    group.settled({"a": 2, "b": 2, "c": 2})
+    group.resumed({"a": 2, "b": 2, "c": 2})
     assert [call.method for call in leader.calls[calls:]][:1] == ["revoked"]
     assert new.errors == leader.errors == slow.errors == []
     assert group.read_twice().keys() <= new.held  # from the last commit on, as nobody committed these
@@ -217,7 +215,7 @@ def test_an_iteration_continues_through_a_rebalance(group: Application) -> None:
 
 @pytest.mark.usefixtures("load")
 def test_pauses_seeks_and_positions_work_while_a_join_waits(group: Application) -> None:
-    leader, other = both_halted(group)
+    _, other = both_halted(group)
     paused, sought, free = sorted(other.held)
     while not (other.read[paused] and other.read[sought] and other.read[free]):
         other.poll()
@@ -231,9 +229,7 @@ def test_pauses_seeks_and_positions_work_while_a_join_waits(group: Application) 
         other.poll()
     assert other.read[sought][before[sought]] == 0
     assert (other.count()[paused], other.phase) == (before[paused], "JOINING")
-    leader.go()
-    other.go()
-    group.settled({"a": 3, "b": 3})
+    group.resumed({"a": 3, "b": 3})
     assert other.consumer.paused() == {paused}
     assert other.consumer.position(paused) == at[paused]
 
@@ -257,17 +253,13 @@ def test_patterns_new_topics_and_growing_ones_are_followed(
 
 
 def test_commits_succeed_while_others_are_waited_for_and_while_the_leader_plans(group: Application) -> None:
-    gate = Gate()
-    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    gate, leader, other = joining(group)
     one = min(other.held)
-    other.begin_join()
     other.commit(one, 1)
     assert other.phase == "JOINING"
     assert other.consumer.committed(one) == 1
     generation = other.generation.generation_id
-    gate.shut()
-    leader.go()
-    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+    begin_sync(gate, leader, other)
     assert other.generation.generation_id == generation + 1
     answers: list[Any] = []
     future = other.consumer.commit_async(offsets_of(one, 2), callback=lambda *it: answers.append(it))
@@ -284,19 +276,30 @@ def test_commits_succeed_while_others_are_waited_for_and_while_the_leader_plans(
     assert [offsets for offsets, error in answers if not isinstance(error, Exception)] == [offsets_of(one, 2)]
 
 
+def joining(group: Application) -> tuple[Gate, ReadingConsumer, ReadingConsumer]:
+    """The leader, whose plans a gate holds back, and another one, whose join waits for it."""
+    gate = Gate()
+    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    other.begin_join()
+    return gate, leader, other
+
+
+def begin_sync(gate: Gate, leader: ReadingConsumer, other: ReadingConsumer) -> None:
+    """Have a new generation wait for its plan."""
+    gate.shut()
+    leader.go()
+    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+
+
 def offsets_of(one: TopicPartition, offset: int) -> dict[TopicPartition, OffsetAndMetadata]:
     return {one: OffsetAndMetadata(offset, "", -1)}
 
 
 def test_commits_that_wait_for_a_join_are_answered_in_order_however_many_they_are(group: Application) -> None:
     """Without waiting a connection takes five."""
-    gate = Gate()
-    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    gate, leader, other = joining(group)
     one = min(other.held)
-    other.begin_join()
-    gate.shut()
-    leader.go()
-    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+    begin_sync(gate, leader, other)
     answered: list[tuple[int, object]] = []
     errors: list[object] = []
     for offset in range(1, 9):
@@ -314,16 +317,12 @@ def test_commits_that_wait_for_a_join_are_answered_in_order_however_many_they_ar
 
 
 def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Application) -> None:
-    gate = Gate()
-    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    gate, leader, other = joining(group)
     one = min(other.held)
-    other.begin_join()
     requests = Held(other, OffsetCommitRequest, answers=False)
     overtaken = other.consumer.commit_async(offsets_of(one, 1))
     wait_for("it to be sent", lambda: len(requests), SECONDS)
-    gate.shut()
-    leader.go()
-    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+    begin_sync(gate, leader, other)
     later = other.consumer.commit_async(offsets_of(one, 2))
     wait_for("both to wait", lambda: len(other.coordinator._flow.commits) == 2, SECONDS)
     requests.release()
@@ -348,8 +347,7 @@ class Waits(CooperativeStickyAssignor):
 
 def test_commits_wait_while_the_leader_waits_for_metadata(group: Application) -> None:
     assignor = Waits()
-    one = group.consumer("a", assignor=assignor).go()
-    group.settled({"a": 6})
+    (one,) = group.started({"a": 6}, assignor=assignor)
     partition = min(one.held)
     one.halt()
     assignor.plans = 10
@@ -421,8 +419,7 @@ def test_a_commit_of_partitions_that_are_revoked_before_it_can_be_sent_names_the
     assert isinstance(future.exception, CommitFailedError)
     assert f"revoked meanwhile, so not committed: {gone.topic}-{gone.partition}" in str(future.exception)
     assert [other.consumer.committed(one) for one in sorted(held)] == [None, 1, 1]
-    other.go()
-    group.settled({"a": 2, "b": 2, third.name: 2})
+    group.resumed({"a": 2, "b": 2, third.name: 2})
 
 
 # Membership
@@ -467,8 +464,7 @@ def test_a_calm_group_sends_no_more_heartbeats_than_regular_ones(group: Applicat
         return send(request, *args, **more)
 
     manager.send = counts
-    one.go()
-    group.settled({"a": 6})
+    group.resumed({"a": 6})
     soon = len([*sooner_than(0.5)])
     wait_for("ten regular heartbeats", lambda: len(sent) >= soon + 10, SECONDS)
     after = sent[soon:]
@@ -490,8 +486,7 @@ def test_an_application_that_works_longer_than_its_session_stays_a_member_of_a_r
     certainty = other.coordinator._flow.certainty
     wait_for("two sessions to pass", lambda: certainty.until > began + 3 * 6, SECONDS)
     assert (other.generation.member_id, other.held, other.phase) == (member, held, "ASSIGNED")
-    other.go()
-    group.settled({"a": 3, "b": 3})
+    group.resumed({"a": 3, "b": 3})
     assert other.generation.member_id == member
 
 
@@ -514,22 +509,18 @@ def test_an_application_that_stops_in_a_join_is_expelled_by_its_poll_interval(
     stops.poll(0)
     assert (stops.calls[-1].method, stops.calls[-1].partitions) == ("lost", held)
     assert {one: stops.count().get(one) for one in held} == {one: before.get(one) for one in held}
-    for one in (stops, other):
-        one.go()
-    group.settled({"a": 2, "b": 2, "c": 2})
+    group.resumed({"a": 2, "b": 2, "c": 2})
 
 
 def test_a_join_whose_coordinator_is_given_up_does_not_wait_for_its_answer(group: Application) -> None:
     """It would wait for `max_poll_interval_ms` on a connection that is half open."""
-    leader, other = both_halted(group)
+    _, other = both_halted(group)
     member, held = other.generation.member_id, other.held
     other.begin_join()
     join = other.coordinator._join_task
     other.coordinator.coordinator_dead("test")
     wait_for("the join to end", lambda: join.is_done, 20)
-    leader.go()
-    other.go()
-    group.settled({"a": 3, "b": 3})
+    group.resumed({"a": 3, "b": 3})
     assert (other.generation.member_id, other.held, other.errors) == (member, held, [])
 
 
@@ -554,8 +545,7 @@ def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> N
 
 @pytest.mark.usefixtures("load")
 def test_a_consumer_reads_on_after_an_error_that_ended_its_heartbeats(group: Application) -> None:
-    one = group.consumer("a", session_timeout_ms=6000, heartbeat_interval_ms=500).go()
-    group.settled({"a": 6})
+    (one,) = group.started({"a": 6}, session_timeout_ms=6000, heartbeat_interval_ms=500)
     handle = one.coordinator._handle_heartbeat_response
 
     def fails(*_: Any) -> None:
@@ -572,8 +562,7 @@ def test_a_consumer_reads_on_after_an_error_that_ended_its_heartbeats(group: App
 
 @pytest.mark.usefixtures("load")
 def test_a_poll_that_waits_for_offsets_delivers_nothing_after_the_session(group: Application) -> None:
-    one = group.consumer("a", session_timeout_ms=12_000, max_poll_records=1).go()
-    group.settled({"a": 6})
+    (one,) = group.started({"a": 6}, session_timeout_ms=12_000, max_poll_records=1)
     one.reads_on(one.held)
     one.halt()
     while one.poll() == 0:  # after it, others wait in the consumer
@@ -595,8 +584,7 @@ def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Applicatio
         other.poll(50)
     assert other.phase == "OUT"
     leave.release()
-    other.go()
-    group.settled({"a": 3, "b": 3})
+    group.resumed({"a": 3, "b": 3})
     assert group.listed == {one.generation.member_id for one in (leader, other)}
 
 
@@ -604,16 +592,14 @@ def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Applicatio
 def test_a_member_that_is_removed_while_its_join_waits_loses_all_and_delivers_nothing(
     group: Application,
 ) -> None:
-    leader, other = both_halted(group)
+    _, other = both_halted(group)
     held = other.held
     other.begin_join()
     group.expel(other.generation.member_id)
     wait_for("it to be out", lambda: other.phase == "OUT", SECONDS)
     assert other.poll(0) == 0
     assert (other.calls[-1].method, other.calls[-1].partitions) == ("lost", held)
-    for one in (leader, other):
-        one.go()
-    group.settled({"a": 3, "b": 3})
+    group.resumed({"a": 3, "b": 3})
 
 
 def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_may_be_over(
@@ -623,7 +609,7 @@ def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_m
     settings = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 500}
     network = disturbed_brokers.network
     with application(network.access, topic, **settings) as group, Load(disturbed_brokers, topic, rate=300):
-        leader, other = both_halted(group)
+        _, other = both_halted(group)
         coordinator = int(str(other.coordinator.coordinator_id).removeprefix("coordinator-"))
         elsewhere = [
             one
@@ -649,9 +635,7 @@ def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_m
             assert last <= certainty.until
             assert elsewhere
             assert all(other.count()[one] > before[one] for one in elsewhere)
-        for one in (leader, other):
-            one.go()
-        group.settled({"a": 3, "b": 3})
+        group.resumed({"a": 3, "b": 3})
         assert group.consumers[0].errors == group.consumers[1].errors == []
 
 
@@ -684,22 +668,19 @@ def test_a_narrower_subscription_is_revoked_at_once_while_a_join_waits(
 def test_unsubscribing_and_subscribing_again_while_a_join_waits_begins_a_new_membership(
     group: Application,
 ) -> None:
-    leader, other = both_halted(group)
+    _, other = both_halted(group)
     other.begin_join()
     member = other.generation.member_id
     other.consumer.unsubscribe()
     assert other.held == frozenset()
     other.consumer.subscribe(group.topics, listener=other)
-    for one in (leader, other):
-        one.go()
-    group.settled({"a": 3, "b": 3})
+    group.resumed({"a": 3, "b": 3})
     assert other.generation.member_id != member
 
 
 def test_a_join_that_had_not_begun_by_then_does_not_fail_the_next_subscription(group: Application) -> None:
     """Without a coordinator it cannot leave: its former member id goes with the session."""
-    one = group.consumer("a", session_timeout_ms=6000, heartbeat_interval_ms=500).go()
-    group.settled({"a": 6})
+    (one,) = group.started({"a": 6}, session_timeout_ms=6000, heartbeat_interval_ms=500)
     one.halt()
     lookups = Held(one, FindCoordinatorRequest)
     one.coordinator.coordinator_dead("test")
@@ -711,8 +692,7 @@ def test_a_join_that_had_not_begun_by_then_does_not_fail_the_next_subscription(g
     lookups.release()
     wait_for("the join to fail", lambda: join.is_done, SECONDS)
     one.consumer.subscribe(group.topics, listener=one)
-    one.go()
-    group.settled({"a": 6})
+    group.resumed({"a": 6})
     assert one.errors == []
 
 
@@ -722,8 +702,7 @@ def test_partitions_of_a_topic_that_a_pattern_loses_during_a_revocation_are_revo
     first = topic_factory(2)
     second = create_topic(kafka_cluster, 4, name=f"{first}-2")
     with application(kafka_cluster, session_timeout_ms=180_000) as group:
-        one = group.consumer("a", pattern=f"^{first}.*").go()
-        group.settled({"a": 6})
+        (one,) = group.started({"a": 6}, pattern=f"^{first}.*")
         answers = Held(one, OffsetCommitRequest)
         one.consumer.commit_async(offsets_of(TopicPartition(first, 0), 1))
         wait_for("it to be sent", lambda: len(answers), SECONDS)
@@ -748,8 +727,7 @@ def test_partitions_of_a_topic_that_a_pattern_loses_during_a_revocation_are_revo
 
 
 def test_a_consumer_that_assigns_by_hand_after_it_unsubscribed_waits_for_nothing(group: Application) -> None:
-    one = group.consumer("a").go()
-    group.settled({"a": 6})
+    (one,) = group.started({"a": 6})
     one.halt()
     one.consumer.unsubscribe()
     one.consumer.assign([TopicPartition(group.topics[0], 0)])
@@ -761,20 +739,17 @@ def test_a_consumer_that_assigns_by_hand_after_it_unsubscribed_waits_for_nothing
 
 
 def test_kafka_pythons_own_refuses_commits_while_a_join_waits(group: Application) -> None:
-    leader, other = both_halted(group, assignor=StockCooperativeSticky)
+    _, other = both_halted(group, assignor=StockCooperativeSticky)
     other.coordinator.request_rejoin()
     other.poll(0)
     with pytest.raises(RebalanceInProgressError):
         other.commit(min(other.held), 1)
-    leader.go()
-    other.go()
-    group.settled({"a": 3, "b": 3})
+    group.resumed({"a": 3, "b": 3})
 
 
 @pytest.mark.usefixtures("load")
 def test_kafka_pythons_own_has_no_position_of_what_is_revoked(group: Application) -> None:
-    alone = group.consumer("a", assignor=StockCooperativeSticky).go()
-    group.settled({"a": 6})
+    (alone,) = group.started({"a": 6}, assignor=StockCooperativeSticky)
     alone.reads_on(alone.held)
     alone.looks_at_positions = True
     group.consumer("b", assignor=StockCooperativeSticky).go()
@@ -787,8 +762,7 @@ def taken_over(group: Application, assignor: Any) -> ReadingConsumer:
     """A static member whose instance id another consumer has by now, and that has heard of it."""
     heard: list[Exception] = []
     settings = {"group_instance_id": "i", "heartbeat_interval_ms": 100, "assignor": assignor}
-    first = group.consumer("a", **settings).go()
-    group.settled({"a": 6})
+    (first,) = group.started({"a": 6}, **settings)
     handle = first.coordinator._handle_heartbeat_response
 
     def handled(*answer: Any) -> None:
@@ -824,8 +798,7 @@ def test_who_is_fenced_loses_its_partitions_hears_so_and_takes_nothing_back(grou
 def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Application) -> None:
     """Before a heartbeat does."""
     settings = {"group_instance_id": "i", "heartbeat_interval_ms": 20_000, "session_timeout_ms": 60_000}
-    first = group.consumer("a", **settings).go()
-    group.settled({"a": 6})
+    (first,) = group.started({"a": 6}, **settings)
     held = first.held
     listens_until, heartbeat = first.coordinator._flow.listens_until, first.coordinator.heartbeat
     wait_for(
@@ -864,8 +837,7 @@ class Raises(CooperativeStickyAssignor):
 
 def test_what_an_assignor_raises_in_the_background_comes_out_of_a_poll(group: Application) -> None:
     assignor = Raises()
-    one = group.consumer("a", assignor=assignor).go()
-    group.settled({"a": 6})
+    (one,) = group.started({"a": 6}, assignor=assignor)
     assignor.fails = True
     one.coordinator.request_rejoin()
     wait_for("an error", lambda: one.errors, SECONDS)
@@ -886,8 +858,7 @@ def test_what_an_assignor_raises_in_the_background_comes_out_of_a_poll(group: Ap
 def test_other_consumers_keep_kafka_pythons_coordinator(assignor: Any, group: Application) -> None:
     one = group.consumer("a", assignor=assignor)
     manager = one.coordinator._manager
-    one.go()
-    group.settled({"a": 6})
+    group.resumed({"a": 6})
     assert type(one.coordinator) is ConsumerCoordinator
     assert one.coordinator._manager is manager
     assert not hasattr(one.coordinator, "_flow")

@@ -150,7 +150,9 @@ class ReadingConsumer(ConsumerRebalanceListener):
         self.consumer.commit({one: OffsetAndMetadata(offset, "", -1)}, timeout_ms=30_000)
 
     def go(self, milliseconds: int = 200, *, commits: bool = False) -> Self:
-        """Poll in a thread until `halt`; commit what each poll gave."""
+        """Poll in a thread until `halt`, if it does not; commit what each poll gave."""
+        if self._thread is not None:
+            return self
         self._stopping.clear()
 
         def work() -> None:
@@ -218,6 +220,12 @@ class Application:
             )
 
         wait_for(f"the group to settle with {sizes}", done, SECONDS)
+
+    def resumed(self, sizes: dict[str, int]) -> None:
+        """The same, with those polling again that were halted."""
+        for one in self.consumers:
+            one.go()
+        self.settled(sizes)
 
     def started(self, sizes: dict[str, int], **more: Any) -> list[ReadingConsumer]:
         """New consumers that poll, once they have so many partitions; the leader comes first."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_assignors.testing import Load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from kafka_assignors.testing import Cluster, ConsumerGroup
 
@@ -33,3 +33,16 @@ class Scene:
             group.wait_for(lambda: sum(load.produced.values()) > count, what="records")
             load.stop()
         return load
+
+
+def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
+    """How many partitions members have, once the group is stable."""
+    return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}
+
+
+def moved_for_nothing(before: Mapping[str, frozenset[Any]], after: Mapping[str, frozenset[Any]]) -> int:
+    """Partitions that members who stayed gave up while they got others."""
+    return sum(
+        min(len(before[name] - after[name]), len(after[name] - before[name]))
+        for name in before.keys() & after.keys()
+    )

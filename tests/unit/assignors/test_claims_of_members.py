@@ -175,38 +175,22 @@ class TestWhoseItIs:
         assert other.plan(group).owner.tolist() == assignor.plan(group).owner.tolist()
 
 
+@pytest.mark.parametrize(
+    ("chosen", "takes", "warnings"),
+    [("sticky", False, 1), ("sticky", True, 0), ("range", False, 0)],  # of "range" it hears no assignment
+    ids=["it never does", "it does", "not of this strategy"],
+)
 def test_a_consumer_that_never_takes_an_assignment_is_warned_of_once(
-    caplog: pytest.LogCaptureFixture,
+    chosen: str, takes: bool, warnings: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     host, assignor = HandHost(), StickyAssignor()
-    host.strategy = "sticky"
+    host.strategy = chosen
     for generation in range(1, 30):
         host.generation = generation
         joined(host, assignor, {"t"})
-    assert caplog.text.count("Poll for longer, or work for less time between polls") == 1
-
-
-def test_a_consumer_that_takes_assignments_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    host, assignor = HandHost(), StickyAssignor()
-    host.strategy = "sticky"
-    for generation in range(1, 30):
-        host.generation = generation
-        joined(host, assignor, {"t"})
-        if generation % 5 == 0:
+        if takes and generation % 5 == 0:
             took(host, assignor, generation, parts("t", 0))
-    assert "Poll for longer" not in caplog.text
-
-
-def test_an_assignor_that_its_group_does_not_choose_warns_of_nothing(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """It hears of no assignment, and they are taken all the same."""
-    host, assignor = HandHost(), StickyAssignor()
-    host.strategy = "range"
-    for generation in range(1, 30):
-        host.generation = generation
-        joined(host, assignor, {"t"})
-    assert "Poll for longer" not in caplog.text
+    assert caplog.text.count("Poll for longer, or work for less time between polls") == warnings
 
 
 def test_the_time_limit_counts_from_the_first_byte(caplog: pytest.LogCaptureFixture) -> None:

@@ -79,17 +79,20 @@ class Round:
         return seconds
 
 
-def test_what_a_member_claims_is_given_to_nobody_however_often_it_was_told() -> None:
+@pytest.fixture
+def round_of() -> Round:
+    return Round()
+
+
+def test_what_a_member_claims_is_given_to_nobody_however_often_it_was_told(round_of: Round) -> None:
     """Others began the rounds: it may have thrown its joins away."""
-    round_of = Round()
     for generation in range(1, 4 * PATIENCE):
         other = f"other{generation}"
         given = round_of(generation, {"leader": ([], -1), "slow": ([0, 1, 2, 3], 0), other: ([], -1)})
         assert given["leader"] == given[other] == []
 
 
-def test_a_leader_begins_rounds_by_itself_and_then_leaves_claims_with_claimants() -> None:
-    round_of = Round()
+def test_a_leader_begins_rounds_by_itself_and_then_leaves_claims_with_claimants(round_of: Round) -> None:
     members = {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1)}
     waits = []
     for generation in range(1, PATIENCE + 1):
@@ -101,8 +104,7 @@ def test_a_leader_begins_rounds_by_itself_and_then_leaves_claims_with_claimants(
     assert round_of.host.later == []
 
 
-def test_a_round_that_somebody_else_begins_counts_for_nothing() -> None:
-    round_of = Round()
+def test_a_round_that_somebody_else_begins_counts_for_nothing(round_of: Round) -> None:
     members = {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1)}
     for generation in range(1, PATIENCE + 1):
         round_of(generation, members)
@@ -111,8 +113,7 @@ def test_a_round_that_somebody_else_begins_counts_for_nothing() -> None:
     assert round_of(PATIENCE + 2, members) == {"leader": [], "clinging": [0, 1]}
 
 
-def test_asking_again_in_one_generation_counts_once() -> None:
-    round_of = Round()
+def test_asking_again_in_one_generation_counts_once(round_of: Round) -> None:
     members = {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1)}
     for generation in range(1, PATIENCE + 1):
         for delivered in (False, True):
@@ -120,8 +121,7 @@ def test_asking_again_in_one_generation_counts_once() -> None:
         round_of.wait()
 
 
-def test_claims_of_a_topic_without_subscription_are_given_away_in_the_end() -> None:
-    round_of = Round()
+def test_claims_of_a_topic_without_subscription_are_given_away_in_the_end(round_of: Round) -> None:
     members = {"leader": ([], -1), "narrow": ([0, 1, 2, 3], 0)}
     topics = {"narrow": ["u"]}
     for generation in range(1, PATIENCE + 1):
@@ -130,32 +130,28 @@ def test_claims_of_a_topic_without_subscription_are_given_away_in_the_end() -> N
     assert round_of(PATIENCE + 1, members, topics=topics)["leader"] == [0, 1, 2, 3]
 
 
-def test_a_liar_who_says_the_last_generation_takes_nothing_from_its_holders() -> None:
+def test_a_liar_who_says_the_last_generation_takes_nothing_from_its_holders(round_of: Round) -> None:
     """The leader knows that its own plan gave them to somebody else."""
-    round_of = Round()
     assert round_of(1, {"a": ([0, 1], 0), "b": ([2, 3], 0)}) == {"a": [0, 1], "b": [2, 3]}
     given = round_of(2, {"a": ([0, 1], 1), "b": ([0, 1, 2, 3], 1)})
     assert given == {"a": [0, 1], "b": [2, 3]}
     assert round_of.host.later == []
 
 
-def test_a_generation_that_is_yet_to_come_counts_for_nothing() -> None:
-    round_of = Round()
+def test_a_generation_that_is_yet_to_come_counts_for_nothing(round_of: Round) -> None:
     given = round_of(5, {"a": ([0, 1], 4), "b": ([0, 1, 2, 3], 2**31 - 1)})
     assert given == {"a": [0, 1], "b": [2, 3]}
 
 
-def test_a_holder_that_says_the_generation_it_joined_but_did_not_get_is_waited_for() -> None:
+def test_a_holder_that_says_the_generation_it_joined_but_did_not_get_is_waited_for(round_of: Round) -> None:
     """Java's consumer does."""
-    round_of = Round()
     assert round_of(1, {"leader": ([], -1), "java": ([0, 1, 2, 3], 0)})["java"] == [0, 1]
     given = round_of(2, {"leader": ([], -1), "java": ([0, 1, 2, 3], 1), "new": ([], -1)})
     assert given["leader"] == given["new"] == []
 
 
-def test_a_static_member_may_still_take_what_the_last_plan_gave_it() -> None:
+def test_a_static_member_may_still_take_what_the_last_plan_gave_it(round_of: Round) -> None:
     """The coordinator keeps its old subscription while it does not join."""
-    round_of = Round()
     static = ("s",)
     assert round_of(1, {"leader": ([], -1), "s": ([], -1)}, static=static) == {
         "leader": [0, 2],
@@ -166,9 +162,8 @@ def test_a_static_member_may_still_take_what_the_last_plan_gave_it() -> None:
     assert given == {"leader": [0, 2], "s": [1], "new": []}
 
 
-def test_a_static_member_may_hang_with_what_another_leader_gave_it() -> None:
+def test_a_static_member_may_hang_with_what_another_leader_gave_it(round_of: Round) -> None:
     """It says generation 5 for ever: whether it was in generation 6, and with what, nobody can tell."""
-    round_of = Round()
     static = ("s",)
     members = {"leader": ([0], 6), "s": ([1], 5), "new": ([], -1)}
     for generation in range(7, 7 + PATIENCE):
@@ -179,8 +174,7 @@ def test_a_static_member_may_hang_with_what_another_leader_gave_it() -> None:
     assert round_of(7 + PATIENCE, members, static=static) == {"leader": [0, 3], "s": [1], "new": [2]}
 
 
-def test_a_static_member_that_missed_a_plan_is_asked_once_more() -> None:
-    round_of = Round()
+def test_a_static_member_that_missed_a_plan_is_asked_once_more(round_of: Round) -> None:
     static = ("s",)
     assert round_of(7, {"leader": ([0], 6), "s": ([1], 5)}, static=static) == {"leader": [0], "s": [1]}
     assert round_of(8, {"leader": ([0], 7), "s": ([1], 7)}, static=static) == {"leader": [0, 2], "s": [1, 3]}
@@ -195,8 +189,7 @@ def test_what_nobody_claims_is_given_away_at_once_otherwise(said: int, static: t
     assert sorted([*given["leader"], *given["s"]]) == [0, 1, 2, 3]
 
 
-def test_static_members_are_told_that_a_round_follows_and_begin_it_if_nobody_does() -> None:
-    round_of = Round()
+def test_static_members_are_told_that_a_round_follows_and_begin_it_if_nobody_does(round_of: Round) -> None:
     static = ("s",)
     round_of(1, {"leader": ([], -1), "s": ([0, 1, 2, 3], 0)}, static=static)
     assert round_of.raw["s"].user_data == UNFINISHED
@@ -216,8 +209,7 @@ def test_static_members_are_told_that_a_round_follows_and_begin_it_if_nobody_doe
 
 
 @pytest.mark.parametrize("change", ["another generation", "closed"])
-def test_a_round_is_not_begun_when_it_has_become_pointless(change: str) -> None:
-    round_of = Round()
+def test_a_round_is_not_begun_when_it_has_become_pointless(change: str, round_of: Round) -> None:
     round_of(1, {"leader": ([], -1), "slow": ([0, 1, 2, 3], 0)})
     before = round_of.host.rejoins
     if change == "closed":
@@ -228,8 +220,7 @@ def test_a_round_is_not_begun_when_it_has_become_pointless(change: str) -> None:
     assert round_of.host.rejoins == before
 
 
-def test_a_join_calls_off_the_round_that_was_to_begin() -> None:
-    round_of = Round()
+def test_a_join_calls_off_the_round_that_was_to_begin(round_of: Round) -> None:
     round_of(1, {"leader": ([], -1), "slow": ([0, 1, 2, 3], 0)})
     assert len(round_of.host.later) == 1
     with calls(round_of.host):
@@ -237,9 +228,8 @@ def test_a_join_calls_off_the_round_that_was_to_begin() -> None:
     assert round_of.host.later == []
 
 
-def test_told_partitions_are_found_again_when_topics_change() -> None:
+def test_told_partitions_are_found_again_when_topics_change(round_of: Round) -> None:
     """What the last plan gave is evidence also when numbers of partitions shift."""
-    round_of = Round()
     assert round_of(1, {"a": ([0, 1], 0), "b": ([2, 3], 0)})["b"] == [2, 3]
     topics = {"a": ["a", "t"], "b": ["a", "t"]}
     said = [

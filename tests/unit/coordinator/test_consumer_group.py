@@ -28,11 +28,11 @@ from kafka_assignors.coordinator._simulator.messages import (
 from kafka_assignors.coordinator._simulator.settings import (
     BrokerSettings,
     ConsumerBrokerSettings,
-    MemberSettings,
 )
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic, partitions_of
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples
+from tests.support.simulations import QUICK_BROKER, by_epochs, gathered, loads, triggers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 ORDERS = UUID(int=7)
 PAYMENTS = UUID(int=8)
-QUICK = ConsumerBrokerSettings(session_timeout_ms=6000, heartbeat_interval_ms=300)
-MEMBER = MemberSettings(max_poll_interval_ms=20_000)
 
 
 class Asked:
@@ -353,31 +351,9 @@ def test_who_uses_anothers_instance_is_fenced() -> None:
 # Groups in virtual time -------------------------------------------------------------------------------------
 
 
-def simulated(assignor: Assignor | None = None, **options: Any) -> ConsumerGroupSimulation:
-    return ConsumerGroupSimulation(
-        {"orders": 12}, assignor, **{"broker": QUICK, "member": MEMBER, "seed": 7, **options}
-    )
-
-
-def gathered(names: str, *, static: bool = False, **how: Any) -> ConsumerGroupSimulation:
-    """A group that members of these names of one letter join."""
-    group = simulated(**how)
-    for name in names:
-        group.join(name, instance_id=f"instance-{name}" if static else None)
-    return group
-
-
-def loads(assignments: Mapping[str, frozenset[Any]]) -> dict[str, int]:
-    return {member: len(partitions) for member, partitions in assignments.items()}
-
-
-def triggers(simulation: ConsumerGroupSimulation) -> list[str]:
-    return [cause.trigger for cause in simulation.group.causes]
-
-
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_a_group_lives(assignor: Assignor) -> None:
-    group = gathered("abc", assignor=assignor)
+    group = gathered(by_epochs(assignor), "abc")
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
     group.join("d")
     assert loads(group.run_until_stable()) == {"a": 3, "b": 3, "c": 3, "d": 3}
@@ -394,7 +370,7 @@ def test_a_group_lives(assignor: Assignor) -> None:
 
 
 def test_only_what_moves_is_ever_without_an_owner() -> None:
-    group = gathered("abc")
+    group = gathered(by_epochs(), "abc")
     before = group.run_until_stable()
     stable = group.now
     group.join("d")
@@ -405,7 +381,7 @@ def test_only_what_moves_is_ever_without_an_owner() -> None:
 
 
 def test_a_member_that_gets_new_ones_waits_for_no_one_who_keeps_what_it_has() -> None:
-    group = gathered("abc")
+    group = gathered(by_epochs(), "abc")
     group.run_until_stable()
     group.members["a"].pause_polling()
     group.join("d")
@@ -423,7 +399,7 @@ def test_a_member_that_gets_new_ones_waits_for_no_one_who_keeps_what_it_has() ->
 
 
 def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back_under_its_id() -> None:
-    group = gathered("ab")
+    group = gathered(by_epochs(), "ab")
     group.run_until_stable()
     hangs = group.members["b"]
     hangs.pause_polling()
@@ -439,7 +415,7 @@ def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back_under_its_i
 
 
 def test_a_frozen_member_is_lost_and_comes_back() -> None:
-    group = gathered("ab")
+    group = gathered(by_epochs(), "ab")
     group.run_until_stable()
     group.members["b"].freeze()
     group.run(10)
@@ -450,7 +426,7 @@ def test_a_frozen_member_is_lost_and_comes_back() -> None:
 
 
 def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() -> None:
-    group = gathered("ab", static=True)
+    group = gathered(by_epochs(), "ab", static=True)
     group.run_until_stable()
     group.restart("b", crash=True)
     group.run(1)
@@ -461,40 +437,10 @@ def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() ->
     assert loads(group.run_until_stable()) == {"a": 6, "b.3": 6}
 
 
-def test_a_changed_subscription_makes_an_epoch() -> None:
-    group = ConsumerGroupSimulation({"orders": 6, "payments": 6}, broker=QUICK)
-    for name in "ab":
-        group.join(name)
-    group.run_until_stable()
-    group.members["b"].subscribe(["payments"])
-    after = group.run_until_stable()
-    assert {partition.topic for partition in after["b"]} == {"payments"}
-    assert triggers(group)[-1] == "member changed its subscription"
-
-
-def test_a_group_that_does_not_come_to_rest_is_said() -> None:
-    group = simulated()
-    group.join("a").freeze()
-    with pytest.raises(NotStableError, match="the group is Empty after 5 s: a not stable"):
-        group.run_until_stable(timeout=5)
-
-
-def test_the_same_seed_gives_the_same_life() -> None:
-    lives = []
-    for seed in (1, 1, 2):
-        group = simulated(seed=seed)
-        for name in "abc":
-            group.join(name)
-        group.run_until_stable()
-        lives.append(([str(event) for event in group.timeline.events], group.members["b"].member_id))
-    assert lives[0] == lives[1]
-    assert lives[0][1] != lives[2][1]
-
-
 def random_life(assignor: Assignor, seed: int) -> ConsumerGroupSimulation:
     """A group to which all sorts of things happened."""
     rng = Random(seed)
-    group = simulated(assignor, seed=seed)
+    group = by_epochs(assignor, seed=seed)
     group.join()
     for number in range(rng.randint(3, 15)):
         awake = [member for member in group.members.values() if member.running and not member.frozen]
@@ -559,7 +505,7 @@ def test_whatever_happens_nothing_has_two_owners_and_in_the_end_members_have_the
 def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is_touched(
     members: int, partitions: int, assignor: Assignor, seed: int
 ) -> None:
-    group = ConsumerGroupSimulation({"orders": partitions}, assignor, seed=seed, broker=QUICK)
+    group = ConsumerGroupSimulation({"orders": partitions}, assignor, seed=seed, broker=QUICK_BROKER)
     for number in range(members):
         group.join(f"m{number}", instance_id=f"i{number}")
     before = group.run_until_stable()
@@ -579,14 +525,15 @@ def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is
 
 def test_static_members_are_restarted_without_an_epoch() -> None:
     for assignor in ASSIGNORS:
-        cost = rolling_restart({"orders": 12}, 4, assignor, static=True, broker=QUICK, down_seconds=2)
+        cost = rolling_restart({"orders": 12}, 4, assignor, static=True, broker=QUICK_BROKER, down_seconds=2)
         assert (cost.generations, cost.moved) == (0, 0)
         assert 12 * 2 <= cost.unowned < 12 * 2.3
 
 
 def test_a_restart_of_dynamic_members_makes_two_epochs_each_and_range_moves_more_than_uniform() -> None:
     uniform, by_range = (
-        rolling_restart({"orders": 12}, 4, assignor, broker=QUICK, down_seconds=2) for assignor in ASSIGNORS
+        rolling_restart({"orders": 12}, 4, assignor, broker=QUICK_BROKER, down_seconds=2)
+        for assignor in ASSIGNORS
     )
     assert uniform.generations == by_range.generations == 4 * 2
     assert uniform.moved == 2 * 12
@@ -595,7 +542,7 @@ def test_a_restart_of_dynamic_members_makes_two_epochs_each_and_range_moves_more
 
 def test_static_members_that_are_killed_cost_a_session_that_the_classic_protocol_does_not_ask_for() -> None:
     killed = rolling_restart(
-        {"orders": 12}, 4, "uniform", static=True, crash=True, broker=QUICK, down_seconds=2
+        {"orders": 12}, 4, "uniform", static=True, crash=True, broker=QUICK_BROKER, down_seconds=2
     )
     classic = rolling_restart(
         {"orders": 12}, 4, CooperativeStickyAssignor, static=True, crash=True, down_seconds=2
@@ -609,7 +556,7 @@ def test_settings_of_the_other_protocols_broker_are_refused() -> None:
     with pytest.raises(TypeError, match="with 'range' give ConsumerBrokerSettings"):
         rolling_restart({"orders": 1}, 1, "range", broker=BrokerSettings())
     with pytest.raises(TypeError, match="with a classic assignor give BrokerSettings"):
-        rolling_restart({"orders": 1}, 1, CooperativeStickyAssignor, broker=QUICK)
+        rolling_restart({"orders": 1}, 1, CooperativeStickyAssignor, broker=QUICK_BROKER)
 
 
 def test_a_group_that_does_not_let_all_members_in_is_said() -> None:

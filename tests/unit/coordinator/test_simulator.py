@@ -21,40 +21,20 @@ from kafka_assignors._timelines.events import Failed, Led, Lost
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
-from kafka_assignors.coordinator._simulator.simulation import NotStableError, Simulation
+from kafka_assignors.coordinator._simulator.simulation import NotStableError
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples
+from tests.support.simulations import QUICK, by_epochs, classic, gathered, loads, triggers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
 ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
-QUICK = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000)
-
-
-def simulated(assignor: type[Assignor] = CooperativeStickyAssignor, **options: Any) -> Simulation:
-    return Simulation({"orders": 12}, [assignor], **{"member": QUICK, "seed": 7, **options})
-
-
-def gathered(names: str, *, static: bool = False, **how: Any) -> Simulation:
-    """A group that members of these names of one letter join."""
-    group = simulated(**how)
-    for name in names:
-        group.join(name, instance_id=f"instance-{name}" if static else None)
-    return group
-
-
-def loads(assignments: Mapping[str, frozenset[Any]]) -> dict[str, int]:
-    return {member: len(partitions) for member, partitions in assignments.items()}
-
-
-def triggers(simulation: Simulation) -> list[str]:
-    return [cause.trigger for cause in simulation.group.causes]
 
 
 @pytest.mark.parametrize("assignor", ALL)
 def test_a_group_lives_as_on_a_broker(assignor: type[Assignor]) -> None:
-    group = gathered("abc", assignor=assignor)
+    group = gathered(classic(assignor), "abc")
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
     # Three seconds for more members than the first, and three more since some came.
     assert 6 < group.now < 6.2
@@ -83,7 +63,7 @@ def test_a_group_lives_as_on_a_broker(assignor: type[Assignor]) -> None:
 
 
 def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer() -> None:
-    group = gathered("ab", member=replace(QUICK, max_poll_interval_ms=300_000))
+    group = gathered(classic(member=replace(QUICK, max_poll_interval_ms=300_000)), "ab")
     group.run_until_stable()
     leader, other = sorted(group.members.values(), key=lambda member: member.member_id != group.group.leader)
     group.join("c")
@@ -103,7 +83,7 @@ def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer(
 
 
 def test_a_static_member_that_comes_back_in_time_is_not_noticed() -> None:
-    group = gathered("ab", static=True)
+    group = gathered(classic(), "ab", static=True)
     before = group.run_until_stable()
     generation = group.group.generation
     group.restart("b", crash=True)
@@ -113,7 +93,7 @@ def test_a_static_member_that_comes_back_in_time_is_not_noticed() -> None:
 
 
 def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
-    group = gathered("ab", static=True)
+    group = gathered(classic(), "ab", static=True)
     before = group.run_until_stable()
     leader = next(name for name in "ab" if group.members[name].member_id == group.group.leader)
     group.restart(leader)
@@ -123,7 +103,7 @@ def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
 
 
 def test_a_static_member_that_does_not_come_back_is_lost() -> None:
-    group = gathered("ab", static=True)
+    group = gathered(classic(), "ab", static=True)
     group.run_until_stable()
     group.members["b"].leave()
     assert loads(group.run_until_stable()) == {"a": 12}
@@ -131,7 +111,7 @@ def test_a_static_member_that_does_not_come_back_is_lost() -> None:
 
 
 def test_one_instance_given_to_two_members_ends_the_first() -> None:
-    group = simulated()
+    group = classic()
     group.join("a", instance_id="one")
     group.run_until_stable()
     group.join("b", instance_id="one")
@@ -142,7 +122,7 @@ def test_one_instance_given_to_two_members_ends_the_first() -> None:
 
 
 def test_a_frozen_member_is_lost_and_comes_back_as_another() -> None:
-    group = gathered("ab")
+    group = gathered(classic(), "ab")
     group.run_until_stable()
     frozen = group.members["b"]
     old_id = frozen.member_id
@@ -159,7 +139,7 @@ def test_a_frozen_member_is_lost_and_comes_back_as_another() -> None:
 
 
 def test_a_member_that_does_not_poll_leaves_by_itself() -> None:
-    group = gathered("ab")
+    group = gathered(classic(), "ab")
     group.run_until_stable()
     group.members["b"].pause_polling()
     group.run(19)
@@ -172,7 +152,7 @@ def test_a_member_that_does_not_poll_leaves_by_itself() -> None:
 
 
 def test_a_member_that_does_not_poll_in_a_rebalance_is_left_behind() -> None:
-    group = gathered("ab")
+    group = gathered(classic(), "ab")
     group.run_until_stable()
     group.members["b"].pause_polling()
     group.join("c")
@@ -183,7 +163,7 @@ def test_a_member_that_does_not_poll_in_a_rebalance_is_left_behind() -> None:
 
 
 def test_new_partitions_are_the_leaders_to_find() -> None:
-    group = gathered("ab", metadata_max_age_ms=5000)
+    group = gathered(classic(metadata_max_age_ms=5000), "ab")
     group.run_until_stable()
     group.grow("orders", 16)
     group.run(4)
@@ -193,20 +173,22 @@ def test_new_partitions_are_the_leaders_to_find() -> None:
     assert triggers(group) == ["member joined", "leader joined again"]
 
 
-def test_a_changed_subscription_makes_a_round() -> None:
-    group = Simulation({"orders": 6, "payments": 6}, [CooperativeStickyAssignor], member=QUICK)
-    for name in "ab":
-        group.join(name)
+@pytest.mark.parametrize(
+    ("simulated", "begun"),
+    [(classic, "member joined again with other metadata"), (by_epochs, "member changed its subscription")],
+)
+def test_a_changed_subscription_makes_a_round(simulated: Callable[..., Any], begun: str) -> None:
+    group = gathered(simulated(topics={"orders": 6, "payments": 6}), "ab")
     group.run_until_stable()
     group.members["b"].subscribe(["payments"])
     after = group.run_until_stable()
     assert {partition.topic for partition in after["b"]} == {"payments"}
-    assert "joined again" in triggers(group)[1]
+    assert begun in triggers(group)
 
 
 @pytest.mark.parametrize("assignor", ALL)
 def test_a_group_at_rest_does_not_notice_that_its_coordinator_moved(assignor: type[Assignor]) -> None:
-    group = simulated(assignor)
+    group = classic(assignor)
     group.join("a")
     group.join("b", instance_id="inst-b")
     before = group.run_until_stable()
@@ -223,9 +205,7 @@ def test_a_group_at_rest_does_not_notice_that_its_coordinator_moved(assignor: ty
 @pytest.mark.parametrize("assignor", ALL)
 def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: type[Assignor]) -> None:
     slow = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=3000)
-    group = simulated(assignor, member=slow)
-    group.join("a")
-    group.join("b")
+    group = gathered(classic(assignor, member=slow), "ab")
     group.run_until_stable()
     group.join("c")
     group.run(0.1)
@@ -244,8 +224,24 @@ def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: ty
     group.timeline.assert_never_owned_twice()
 
 
+def test_who_waits_for_an_assignment_hears_that_the_coordinator_moved() -> None:
+    group = gathered(classic(), "ab")
+    group.run_until_stable()
+    (leader,) = [one for one in group.members.values() if one.member_id == group.group.leader]
+    group.join("c")
+    while group.group.state != State.COMPLETING:
+        group.run(0.001)
+    leader.freeze()
+    group.run(0.1)
+    group.move_coordinator()
+    group.run(2)
+    assert triggers(group)[-1] == "coordinator moved"
+    leader.thaw()
+    assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
+
+
 def test_members_without_a_common_strategy_are_refused() -> None:
-    group = simulated(RangeAssignor)
+    group = classic(RangeAssignor)
     group.join("a")
     group.run_until_stable()
     group.join("b", assignors=[StickyAssignor])
@@ -257,9 +253,7 @@ def test_members_without_a_common_strategy_are_refused() -> None:
 def test_an_eager_round_stops_everyone_and_a_cooperative_one_only_what_moves() -> None:
     pauses = {}
     for assignor in (StickyAssignor, CooperativeStickyAssignor):
-        group = simulated(assignor)
-        for name in "abc":
-            group.join(name)
+        group = gathered(classic(assignor), "abc")
         group.run_until_stable()
         group.join("d")
         group.run_until_stable()
@@ -269,25 +263,25 @@ def test_an_eager_round_stops_everyone_and_a_cooperative_one_only_what_moves() -
 
 
 def test_a_session_that_the_broker_does_not_allow_ends_the_member() -> None:
-    group = simulated(broker=BrokerSettings(min_session_timeout_ms=10_000))
+    group = classic(broker=BrokerSettings(min_session_timeout_ms=10_000))
     group.join("a")
     group.run(1)
     assert group.timeline.of(Failed)[-1].text == "INVALID_SESSION_TIMEOUT"
 
 
-def test_a_group_that_does_not_come_to_rest_is_said() -> None:
+@pytest.mark.parametrize("simulated", [classic, by_epochs])
+def test_a_group_that_does_not_come_to_rest_is_said(simulated: Callable[..., Any]) -> None:
     group = simulated()
     group.join("a").freeze()
     with pytest.raises(NotStableError, match="the group is Empty after 5 s: a not stable"):
         group.run_until_stable(timeout=5)
 
 
-def test_the_same_seed_gives_the_same_life() -> None:
+@pytest.mark.parametrize("simulated", [classic, by_epochs])
+def test_the_same_seed_gives_the_same_life(simulated: Callable[..., Any]) -> None:
     lives = []
     for seed in (1, 1, 2):
-        group = simulated(seed=seed)
-        for name in "abc":
-            group.join(name)
+        group = gathered(simulated(seed=seed), "abc")
         group.run_until_stable()
         group.members["a"].crash()
         group.run_until_stable()
@@ -304,7 +298,7 @@ def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
     assignor: type[Assignor], seed: int
 ) -> None:
     rng = Random(seed)
-    group = simulated(assignor, seed=seed, metadata_max_age_ms=2000)
+    group = classic(assignor, seed=seed, metadata_max_age_ms=2000)
     group.join()
     frozen: set[str] = set()
     partitions = 12
