@@ -49,6 +49,7 @@ def expected(group: str, topic: str, *, kind: str, members: int, state: str) -> 
         ("kafka_group_problems", (one, ("severity", "warning"))): 0.0,
         ("kafka_group_uncommitted_partitions", (one,)): 0.0,
         ("kafka_group_lag_records", (one, ("partition", "0"), ("topic", topic))): 6.0,
+        ("kafka_group_lost_records", (one, ("partition", "0"), ("topic", topic))): 0.0,
     }
     return found
 

@@ -18,6 +18,8 @@ from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer
 from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
+from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -270,6 +272,27 @@ def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: s
         [f"{topic}-0", "a", "4", "10", "6"],
         [f"{topic}-2", "a", "no", "commit", "30", "-"],
     ]
+
+
+def test_records_that_were_deleted_before_they_were_read_are_no_lag(
+    kafka_cluster: Cluster, group_id: str
+) -> None:
+    topic = create_topic(kafka_cluster, 2)
+    produce(kafka_cluster, topic, {0: 10, 1: 10})
+    commit(kafka_cluster, group_id, topic, 4)
+    deleted = [TopicPartition(topic, 0, 10), TopicPartition(topic, 1, 10)]
+    for one in admin_client(Access.to(kafka_cluster)).delete_records(deleted).values():
+        one.result()
+    found = explained(kafka_cluster, group_id)
+    checked = run_command(kafka_cluster, "group", "list", group_id, "--max-lag", "0", "--check")
+    assert [
+        (one["beginning"], one["end"], one["lag"], one["lost"]) for one in found["lag"]["partitions"]
+    ] == [(10, 10, 0, 6)]
+    assert (found["lag"]["total"], found["lag"]["uncommitted"], found["lag"]["lost"]) == (0, 0, 6)
+    assert [problem["text"] for problem in found["problems"]] == [
+        f"6 records were deleted before the group had read them, of {topic}-0"
+    ]
+    assert checked.returncode == 0
 
 
 def test_partitions_that_nobody_has_are_said(kafka_cluster: Cluster, group_id: str) -> None:

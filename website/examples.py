@@ -10,7 +10,7 @@ from kafka import TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._cli.results import DemoRun, DemoStep
-from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Topic
+from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent, Topic
 from kafka_assignors._groups.epochs import EpochLook
 from kafka_assignors._groups.joining import Look
 from kafka_assignors._timelines.rebalances import SeenRebalance
@@ -37,9 +37,9 @@ COMMITTED: Final = {("orders", 0): 70, ("orders", 1): 81}
 _NOW_MS: Final = 1_750_000_000_000
 
 
-def ends(partitions: Collection[tuple[str, int]]) -> Mapping[tuple[str, int], int]:
-    """Where partitions end."""
-    return dict.fromkeys(partitions, 82)
+def extents(partitions: Collection[tuple[str, int]]) -> Mapping[tuple[str, int], Extent]:
+    """Where partitions begin and end."""
+    return dict.fromkeys(partitions, Extent(0, 82))
 
 
 @cache
@@ -94,12 +94,12 @@ def live_epoch_group() -> LiveEpochGroup:
 
 def explained_classic() -> ExplainedClassicGroup:
     """What `explain` says of the first."""
-    return ExplainedClassicGroup.of(live_group(), ends)
+    return ExplainedClassicGroup.of(live_group(), extents)
 
 
 def explained_consumer() -> ExplainedConsumerGroup:
     """What `explain` says of the second."""
-    return ExplainedConsumerGroup.of(live_epoch_group(), ends)
+    return ExplainedConsumerGroup.of(live_epoch_group(), extents)
 
 
 def listed() -> tuple[GroupStatus, ...]:

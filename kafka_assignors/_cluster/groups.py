@@ -32,6 +32,7 @@ Partition = tuple[str, int]
 
 _AT_ONCE: Final = 500  # groups in one request: the response of a thousand large groups may be too long
 _LATEST: Final = -1
+_EARLIEST: Final = -2
 _MANY_OFFSETS: Final = 8  # the version of OffsetFetch from which on it is of many groups
 _MEMBER_KINDS: Final[Mapping[int, Literal["classic", "consumer"]]] = {0: "classic", 1: "consumer"}
 
@@ -211,10 +212,17 @@ def read_topics(admin: Admin) -> dict[str, Topic]:
     }
 
 
-def end_offsets(
+class Extent(NamedTuple):
+    """The offset of the first record that a partition still has, and the one after its last."""
+
+    beginning: int
+    end: int
+
+
+def find_extents(
     admin: Admin, partitions: Iterable[Partition], topics: Mapping[str, Topic]
-) -> dict[Partition, int]:
-    """The offsets after the last record of partitions; not of one that has no leader, or is gone.
+) -> dict[Partition, Extent]:
+    """The extents of partitions; not of one that has no leader, or is gone.
 
     Raises KafkaError if a leader does not answer.
     """
@@ -224,19 +232,24 @@ def end_offsets(
         if leader >= 0:
             by_leader[leader][topic].append(partition)
 
-    def ask(client: KafkaAdminClient) -> dict[Partition, int]:
-        return {
-            (topic.name, one.partition_index): one.offset
-            for leader, wanted in by_leader.items()
-            for topic in send(client, _list_offsets(wanted), leader).topics
-            for one in topic.partitions
-            if not one.error_code and one.offset >= 0
-        }
+    def ask(client: KafkaAdminClient) -> dict[Partition, Extent]:
+        # Beginnings first: retention never moves one beyond an end that is asked for later.
+        beginnings, ends = (
+            {
+                (topic.name, one.partition_index): one.offset
+                for leader, wanted in by_leader.items()
+                for topic in send(client, _list_offsets(wanted, which), leader).topics
+                for one in topic.partitions
+                if not one.error_code and one.offset >= 0
+            }
+            for which in (_EARLIEST, _LATEST)
+        )
+        return {one: Extent(beginnings[one], ends[one]) for one in beginnings.keys() & ends.keys()}
 
     return admin.ask(ask)
 
 
-def _list_offsets(wanted: Mapping[str, Collection[int]]) -> Any:
+def _list_offsets(wanted: Mapping[str, Collection[int]], which: int) -> Any:
     topic = ListOffsetsRequest.ListOffsetsTopic
     return ListOffsetsRequest(
         replica_id=-1,
@@ -245,7 +258,7 @@ def _list_offsets(wanted: Mapping[str, Collection[int]]) -> Any:
             topic(
                 name=name,
                 partitions=[
-                    topic.ListOffsetsPartition(partition_index=one, timestamp=_LATEST) for one in sorted(ids)
+                    topic.ListOffsetsPartition(partition_index=one, timestamp=which) for one in sorted(ids)
                 ],
             )
             for name, ids in wanted.items()

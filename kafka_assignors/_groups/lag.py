@@ -1,4 +1,4 @@
-"""How far a group is behind: what it has committed of each partition, and where that ends."""
+"""How far a group is behind: what it has committed of each partition, and what records that has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from kafka_assignors._cluster.groups import Extent
     from kafka_assignors._groups.snapshots import Partitions
 
 
@@ -21,6 +22,7 @@ class PartitionLag:
         partition: Its id.
         owner: The member that has it, by its id; None if nobody has.
         committed: The offset that the group has committed; None without a commit.
+        beginning: The offset of the first record that it still has; None if the cluster did not say.
         end: The offset after its last record; None if the cluster did not say.
     """
 
@@ -28,15 +30,24 @@ class PartitionLag:
     partition: int
     owner: str | None
     committed: int | None
+    beginning: int | None
     end: int | None
 
     @property
     def lag(self) -> int | None:
-        """How many offsets are between the two; None if one of them is not known.
+        """How many offsets there are from the commit to the end; None if one of them is not known.
 
-        It is 0 if the commit is beyond the end, as after a topic was created again.
+        Offsets whose records were deleted do not count. It is 0 if the commit is beyond the end, as after a
+        topic was created again.
         """
-        return None if self.committed is None or self.end is None else max(0, self.end - self.committed)
+        if self.committed is None or self.end is None:
+            return None
+        return max(0, self.end - max(self.committed, self.beginning or 0))
+
+    @property
+    def lost(self) -> int:
+        """How many offsets behind the commit were deleted before the group had read them."""
+        return 0 if self.committed is None else max(0, (self.beginning or 0) - self.committed)
 
     @property
     def beyond(self) -> bool:
@@ -55,8 +66,10 @@ class PartitionLag:
             "partition": self.partition,
             "owner": self.owner,
             "committed": self.committed,
+            "beginning": self.beginning,
             "end": self.end,
             "lag": self.lag,
+            "lost": self.lost,
         }
 
 
@@ -78,7 +91,14 @@ class GroupLag:
     @property
     def uncommitted(self) -> tuple[PartitionLag, ...]:
         """Those that have records, of which the group has committed nothing."""
-        return tuple(one for one in self.partitions if one.committed is None and one.end)
+        return tuple(
+            one for one in self.partitions if one.committed is None and (one.end or 0) > (one.beginning or 0)
+        )
+
+    @property
+    def lost(self) -> tuple[PartitionLag, ...]:
+        """Those of which records were deleted before the group had read them."""
+        return tuple(one for one in self.partitions if one.lost)
 
     @property
     def unknown(self) -> tuple[PartitionLag, ...]:
@@ -103,6 +123,7 @@ class GroupLag:
             "total": self.total,
             "uncommitted": len(self.uncommitted),
             "unknown": len(self.unknown),
+            "lost": sum(one.lost for one in self.partitions),
         }
 
 
@@ -112,7 +133,7 @@ def lag_partitions(
     topics: Mapping[str, Collection[int]],
     committed: Mapping[tuple[str, int], int],
 ) -> frozenset[tuple[str, int]]:
-    """The partitions whose ends have to be known for `find_lag`, which takes the same."""
+    """The partitions whose extents have to be known for `find_lag`, which takes the same."""
     return frozenset(
         [
             *(one for partitions in owned.values() for one in partitions),
@@ -127,12 +148,12 @@ def find_lag(
     subscribed: Collection[str],
     topics: Mapping[str, Collection[int]],
     committed: Mapping[tuple[str, int], int],
-    ends: Mapping[tuple[str, int], int],
+    extents: Mapping[tuple[str, int], Extent],
 ) -> GroupLag:
     """How far a group is behind.
 
     `owned` has the partitions of each member by its id, `topics` the partition ids of each topic that exists.
-    Commits of topics that are gone do not count. `ends` has what the cluster named.
+    Commits of topics that are gone do not count. `extents` has what the cluster named.
     """
     owner = {one: member for member, partitions in owned.items() for one in partitions}
     return GroupLag(
@@ -142,8 +163,10 @@ def find_lag(
                 partition=one[1],
                 owner=owner.get(one),
                 committed=committed.get(one),
-                end=ends.get(one),
+                beginning=extent.beginning if extent else None,
+                end=extent.end if extent else None,
             )
             for one in sorted(lag_partitions(owned, subscribed, topics, committed))
+            for extent in [extents.get(one)]
         )
     )

@@ -34,6 +34,7 @@ Kind = Literal[
     "behind",
     "offsets",
     "no commit",
+    "lost records",
     "end unknown",
     "lag",
     "lag unknown",
@@ -111,6 +112,15 @@ def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
             text=f"the end of {_some(unknown)} is not known: there is no leader, or it does not say",
             advice="the lag may be greater than the one shown: see which partitions are offline with"
             " kafka-assignors placement describe",
+        )
+    if lag.lost:
+        named, offsets = _some([f"{one.topic}-{one.partition}" for one in lag.lost]), lag.counts()["lost"]
+        yield Problem(
+            kind="lost records",
+            severity="note",
+            text=f"{offsets:,} records were deleted before the group had read them, of {named}",
+            advice="retention (retention.ms, retention.bytes) is shorter than the group was behind; it goes on"
+            " where auto.offset.reset says",
         )
     if members and (uncommitted := [f"{one.topic}-{one.partition}" for one in lag.uncommitted]):
         yield Problem(

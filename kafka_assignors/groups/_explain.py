@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from kafka_assignors._cluster.groups import end_offsets
+from kafka_assignors._cluster.groups import find_extents
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import partitions_in_words
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import EpochGroup, Partition
+    from kafka_assignors._cluster.groups import EpochGroup, Extent, Partition
     from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.epochs import Behind
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from kafka_assignors.groups._coordinator import GroupCoordinator
     from kafka_assignors.groups._live import NotedChange
 
-    Ends = Callable[[Collection[Partition]], Mapping[Partition, int]]
-    """Asks where partitions end."""
+    Extents = Callable[[Collection[Partition]], Mapping[Partition, Extent]]
+    """Asks where partitions begin and end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class ExplainedClassicGroup:
     problems: tuple[Problem, ...]
 
     @classmethod
-    def of(cls, live: LiveGroup, ends: Ends, leader_client: Client | None = None) -> Self:
+    def of(cls, live: LiveGroup, extents: Extents, leader_client: Client | None = None) -> Self:
         """Explain a group that was read."""
         found = explain_record(
             live.group_id,
@@ -75,7 +75,7 @@ class ExplainedClassicGroup:
             record_limit=live.record_limit,
             leader_client=leader_client,
         )
-        lag = _lag(live, found.account, ends)
+        lag = _lag(live, found.account, extents)
         joining = live.joining
         return cls(
             state=live.state,
@@ -132,12 +132,12 @@ class ExplainedConsumerGroup:
     problems: tuple[Problem, ...]
 
     @classmethod
-    def of(cls, live: LiveEpochGroup, ends: Ends) -> Self:
+    def of(cls, live: LiveEpochGroup, extents: Extents) -> Self:
         """Explain a group that was read."""
         found = explain_epochs(
             live.looks, live.partition_ids, committed={topic for topic, _ in live.committed}
         )
-        lag = _lag(live, found.account, ends)
+        lag = _lag(live, found.account, extents)
         more = find_lag_problems(lag, members=bool(found.account.members))
         return cls(
             coordinator=live.coordinator,
@@ -206,18 +206,18 @@ def explain(
             live = read_group(admin, group_id, observe=observe, watch=watch)
         except OtherProtocolError:
             epochs = read_epoch_group(admin, group_id, observe=observe)
-            return ExplainedConsumerGroup.of(epochs, _ends(admin, epochs))
-        return ExplainedClassicGroup.of(live, _ends(admin, live), leader_client)
+            return ExplainedConsumerGroup.of(epochs, _extents(admin, epochs))
+        return ExplainedClassicGroup.of(live, _extents(admin, live), leader_client)
 
 
-def _ends(admin: Admin, live: LiveGroup | LiveEpochGroup) -> Ends:
-    return lambda partitions: end_offsets(admin, partitions, live.topics)
+def _extents(admin: Admin, live: LiveGroup | LiveEpochGroup) -> Extents:
+    return lambda partitions: find_extents(admin, partitions, live.topics)
 
 
-def _lag(live: LiveGroup | LiveEpochGroup, account: GroupAccount, ends: Ends) -> GroupLag:
-    """How far a group is behind; only the ends of partitions that it has to do with are asked for."""
+def _lag(live: LiveGroup | LiveEpochGroup, account: GroupAccount, extents: Extents) -> GroupLag:
+    """How far a group is behind; only the extents of partitions that it has to do with are asked for."""
     known = (account.owned, account.subscribed, live.partition_ids, live.committed)
-    return find_lag(*known, ends(lag_partitions(*known)))
+    return find_lag(*known, extents(lag_partitions(*known)))
 
 
 def _lag_of(own: GroupLag | None) -> dict[str, int | None]:

@@ -144,7 +144,12 @@ _METRICS: Final[Mapping[str, tuple[str, ...]]] = {
     "members": ("How many members it has",),
     "epoch": ("The epoch of a group of KIP-848",),
     "problems": ("How many problems it has of a severity", "severity"),
-    "lag_records": ("The end of a partition less the committed offset", "topic", "partition"),
+    "lag_records": (
+        "The end of a partition less the committed offset, or less its beginning if that is later",
+        "topic",
+        "partition",
+    ),
+    "lost_records": ("Offsets that were deleted before the group had read them", "topic", "partition"),
     "lag_known": ("Whether the lag of each partition with a commit is known: 1, else 0",),
     "uncommitted_partitions": ("Partitions with records and no commit",),
     "unowned_partitions": ("Partitions of subscribed topics that nobody has",),
@@ -173,6 +178,7 @@ def metrics_of(groups: Iterable[GroupStatus]) -> Iterator[Metric]:
             add("problems", counts[severity], severity)
         for one in () if group.lag is None else group.lag.partitions:
             add("lag_records", one.lag, one.topic, one.partition)
+            add("lost_records", one.lost, one.topic, one.partition)
         add("lag_known", group.lag_known)
         add("uncommitted_partitions", None if group.lag is None else len(group.lag.uncommitted))
         add("unowned_partitions", None if group.unowned is None else len(group.unowned))

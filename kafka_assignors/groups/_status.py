@@ -17,7 +17,7 @@ from kafka_assignors._cluster.groups import (
     committed_offsets,
     describe_classic,
     describe_consumer,
-    end_offsets,
+    find_extents,
     list_groups as list_all,
     read_topics,
 )
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import ListedGroup, Partition
+    from kafka_assignors._cluster.groups import Extent, ListedGroup, Partition
     from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.lag import GroupLag
@@ -149,10 +149,10 @@ def read_groups(
             _Found(group, described.get(group.group_id), committed.get(group.group_id, {}), ids)
             for group in listed
         ]
-        ends = end_offsets(admin, {one for group in found for one in group.partitions}, topics)
+        extents = find_extents(admin, {one for group in found for one in group.partitions}, topics)
     except KafkaError as error:
         raise ClusterError(f"cannot read the cluster's groups: {error}") from error
-    read = (group.status(ends, seconds.get(group.listed.group_id), max_lag) for group in found)
+    read = (group.status(extents, seconds.get(group.listed.group_id), max_lag) for group in found)
     return tuple(sorted((one for one in read if one is not None), key=lambda one: one.badness))
 
 
@@ -212,7 +212,7 @@ class _Found:
         self.partitions = lag_partitions(*self._reads)
 
     def status(
-        self, ends: Mapping[Partition, int], seconds: float | None, max_lag: int | None
+        self, extents: Mapping[Partition, Extent], seconds: float | None, max_lag: int | None
     ) -> GroupStatus | None:
         """The group; None if it went meanwhile."""
         described, account = self.described, self._account
@@ -220,7 +220,7 @@ class _Found:
             return None
         lag = None
         if self.listed.kind != "share" and not self._untold:
-            lag = find_lag(*self._reads, ends)
+            lag = find_lag(*self._reads, extents)
         return GroupStatus(
             group_id=self.listed.group_id,
             kind=self.listed.kind,

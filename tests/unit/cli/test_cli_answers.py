@@ -52,7 +52,7 @@ def _running_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "connect", nullcontext)
     monkeypatch.setattr(_coordinator, "coordinator_of", lambda *_: examples.COORDINATOR)
     monkeypatch.setattr(_status, "read_groups", lambda *_, **__: examples.listed())
-    monkeypatch.setattr(_explain, "end_offsets", lambda _, partitions, __: examples.ends(partitions))
+    monkeypatch.setattr(_explain, "find_extents", lambda _, partitions, __: examples.extents(partitions))
     monkeypatch.setattr(_explain, "read_epoch_group", lambda *_, **__: examples.live_epoch_group())
     for module in (_explain, _what_if):
         monkeypatch.setattr(module, "read_group", read_group)

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_assignors._cli.main import main
-from kafka_assignors._cluster.groups import ClassicGroup, ListedGroup, Refused, Topic
+from kafka_assignors._cluster.groups import ClassicGroup, Extent, ListedGroup, Refused, Topic
 from kafka_assignors.groups import _status
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class Cluster:
         self.state = "Empty"
         self.described: ClassicGroup | Refused = EMPTY
         self.committed: Mapping[Partition, int] | Refused = BEHIND
-        self.ends: Mapping[Partition, int] = {("orders", 0): 10}
+        self.extents: Mapping[Partition, Extent] = {("orders", 0): Extent(0, 10)}
         monkeypatch.setattr(_status, "connect", nullcontext)
         for name, answer in {
             "list_all": lambda _: (ListedGroup("billing", self.kind, self.state, "consumer"),),
             "describe_classic": lambda _, ids: dict.fromkeys(ids, self.described),
             "committed_offsets": lambda _, ids: dict.fromkeys(ids, self.committed),
             "read_topics": lambda _: {"orders": Topic(name="orders", leaders={0: 1})},
-            "end_offsets": lambda *_: self.ends,
+            "find_extents": lambda *_: self.extents,
         }.items():
             monkeypatch.setattr(_status, name, answer)
 
@@ -114,7 +114,7 @@ def test_a_group_whose_commits_are_not_said_fails_and_has_no_lag(
 def test_a_group_with_an_end_that_is_not_known_fails(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster.ends = {}
+    cluster.extents = {}
     status, lines = checked(capsys)
     assert status == 1
     assert lines[0].endswith("lag: 0 records; that of 1 group is not known, or not all of it")

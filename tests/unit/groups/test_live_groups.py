@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cli.group_parts import lag_cell, lag_lines, lag_words
-from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, EpochGroup, EpochMember
+from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, EpochGroup, EpochMember, Extent
 from kafka_assignors._groups.described import described_value
 from kafka_assignors._groups.epochs import EpochLook, explain_epochs
 from kafka_assignors._groups.explanation import explain
@@ -17,6 +17,8 @@ from kafka_assignors._groups.problems import find_lag_problems
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 TOPICS = {"orders": (0, 1, 2, 3)}
@@ -214,13 +216,31 @@ def test_partitions_that_nobody_has_are_said_of_topics_that_an_expression_matche
     assert found.account.members[0].topics == ("orders",)
 
 
+def ending(ends: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], Extent]:
+    """Partitions that have all their records."""
+    return {one: Extent(0, end) for one, end in ends.items()}
+
+
+def test_what_was_deleted_before_it_was_read_is_no_lag_and_is_said() -> None:
+    topics, committed = {"orders": (0, 1, 2)}, {("orders", 0): 10, ("orders", 1): 10}
+    extents = {("orders", 0): Extent(100, 100), ("orders", 1): Extent(4, 30), ("orders", 2): Extent(7, 7)}
+    lag = find_lag({}, {"orders"}, topics, committed, extents)
+    assert [(one.lag, one.lost) for one in lag.partitions] == [(0, 90), (20, 0), (None, 0)]
+    assert lag.uncommitted == ()  # all records of orders-2 are deleted
+    assert lag_words(lag) == "lag: 20 records in 3 partitions; 90 records deleted before being read"
+    assert [(one.severity, one.text) for one in find_lag_problems(lag, members=True)] == [
+        ("note", "90 records were deleted before the group had read them, of orders-0")
+    ]
+    assert lag.to_json()["lost"] == 90
+
+
 def test_lag_is_by_partition_and_member_and_says_where_there_is_no_commit() -> None:
     lag = find_lag(
         {"a": frozenset({("orders", 0), ("orders", 1)}), "b": frozenset({("orders", 2)})},
         {"orders"},
         {"orders": (0, 1, 2, 3), "old": (0,)},
         {("orders", 0): 10, ("orders", 2): 50, ("old", 0): 1, ("gone", 0): 1},
-        {("orders", 0): 100, ("orders", 1): 100, ("orders", 2): 50, ("orders", 3): 0, ("old", 0): 3},
+        ending({("orders", 0): 100, ("orders", 1): 100, ("orders", 2): 50, ("orders", 3): 0, ("old", 0): 3}),
     )
     assert [(one.topic, one.partition, one.owner, one.lag) for one in lag.partitions] == [
         ("old", 0, None, 2),
@@ -241,7 +261,7 @@ def test_lag_is_by_partition_and_member_and_says_where_there_is_no_commit() -> N
 def test_lag_is_not_known_and_a_warning_where_there_is_a_commit_and_no_end() -> None:
     owned = {"a": frozenset({("orders", 0)}), "b": frozenset({("orders", 1)})}
     committed = {("orders", 0): 5, ("orders", 1): 7}
-    lag = find_lag(owned, {"orders"}, {"orders": (0, 1)}, committed, {("orders", 1): 10})
+    lag = find_lag(owned, {"orders"}, {"orders": (0, 1)}, committed, ending({("orders", 1): 10}))
     assert {name: lag_cell(own) for name, own in lag.by_member().items()} == {"a": "?", "b": "3"}
     assert lag_cell(lag) == ">=3"
     assert lag_words(lag) == "lag: 3 records in 2 partitions; the end of 1 partition is not known"
@@ -257,7 +277,7 @@ def test_lag_is_not_known_and_a_warning_where_there_is_a_commit_and_no_end() -> 
 
 
 def test_a_commit_beyond_the_end_is_no_lag_but_a_problem() -> None:
-    lag = find_lag({}, (), {"orders": (0,)}, {("orders", 0): 9}, {("orders", 0): 3})
+    lag = find_lag({}, (), {"orders": (0,)}, {("orders", 0): 9}, ending({("orders", 0): 3}))
     assert lag.total == 0
     assert [problem.text for problem in find_lag_problems(lag, members=False)] == [
         "the group has committed offsets beyond the end of orders-0"

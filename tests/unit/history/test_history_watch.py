@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.history_watch import show_rebalances
 from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
+from kafka_assignors._cluster.groups import Extent
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.lag import find_lag
 from kafka_assignors._groups.rebalances import find_rebalances
@@ -212,7 +213,11 @@ def test_how_far_members_are_behind_and_what_nobody_has_is_said() -> None:
     account = explain("billing", group.group.record(), topics).account
     owned = {member.member_id: member.assignment for member in account.members}
     lag = find_lag(
-        owned, {"orders"}, topics, {("orders", 0): 3}, {("orders", 0): 10, ("orders", 1): 5, ("orders", 2): 0}
+        owned,
+        {"orders"},
+        topics,
+        {("orders", 0): 3},
+        {("orders", 0): Extent(0, 10), ("orders", 1): Extent(0, 5), ("orders", 2): Extent(0, 0)},
     )
     summary = GroupStatus(
         group_id="billing",
