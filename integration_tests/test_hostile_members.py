@@ -58,14 +58,22 @@ def undecodable(topic: str) -> dict[str, bytes]:
         "half a version": b"\0",
         "no topics": b"\0\3",
         "half a number": whole[:5],
+        "negative version": b"\xff\xff" + whole[2:],
+        "topic not UTF-8": subscription(0, [b"\xff\xfe"]),
+        "owned topic not UTF-8": subscription(1, [], owned=partition_list([(b"\xff", [1])])),
+    }
+
+
+def unreadable_behind_topics(topic: str) -> dict[str, bytes]:
+    """The same, but for the topics: by them a leader of ours serves the member."""
+    whole = subscription(3, [topic], generation=5)
+    return {
+        "no owned partitions": subscription(1, [topic])[:-4],
         "half a generation": subscription(2, [topic])[:-2],
         "no rack": whole[:-2],
-        "negative version": b"\xff\xff" + whole[2:],
         "random behind topics and user data": b"\0\3"
         + subscription(0, [topic])[2:]
         + Random(4).randbytes(200),
-        "topic not UTF-8": subscription(0, [b"\xff\xfe"]),
-        "owned topic not UTF-8": subscription(1, [], owned=partition_list([(b"\xff", [1])])),
         "rack not UTF-8": subscription(3, [topic], rack=b"\xff"),
         "negative length of user data": whole.replace(NULL, b"\xff\xff\xff\xf0", 1),
     }
@@ -125,7 +133,12 @@ def contradictory(topic: str) -> dict[str, bytes]:
     }
 
 
-KINDS = {"undecodable": undecodable, "huge": huge, "contradictory": contradictory}
+KINDS = {
+    "undecodable": undecodable,
+    "unreadable behind topics": unreadable_behind_topics,
+    "huge": huge,
+    "contradictory": contradictory,
+}
 
 
 def errors_of(group: ConsumerGroup) -> list[str]:
@@ -166,7 +179,7 @@ def hostile_in(kafka_cluster: Any) -> Callable[..., RawMember]:
 @pytest.mark.parametrize(
     ("client", "assignor", "kind"),
     [
-        *(("kafka-python", assignor, "undecodable") for assignor in ALL),
+        *(("kafka-python", assignor, kind) for assignor in ALL for kind in [*KINDS][:2]),
         *(("kafka-python", assignor, kind) for assignor in SOME for kind in ("huge", "contradictory")),
         *(("aiokafka", assignor, kind) for assignor in SOME[1:] for kind in KINDS),
     ],
@@ -192,6 +205,8 @@ def test_a_group_goes_on_beside_a_member_whatever_its_subscription_is(
                 if kind == "undecodable":
                     assert set(hostile.assigned.values()) == {frozenset()}, what
                     group.wait_consumed(load)
+                elif kind == "unreadable behind topics":
+                    hostile.wait_for(lambda hostile: any(hostile.assigned.values()))
             group.wait_stable(ownership=ownership)
             assert errors_of(group) == [], what
             assert assignor is BroadcastAssignor or never_two_owners(group, hostile), what

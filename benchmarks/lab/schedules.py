@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 from dataclasses import asdict, dataclass, replace
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -44,9 +44,6 @@ TAKEN_OVER: Final[tuple[Kind, ...]] = ("take over",)
 FIRST_SEED: Final = 1_000_000
 PART: Final = 25_000
 """Drawn schedules after which what was done is kept."""
-DEEP: Final = 5
-"""From so many steps on, all there are is run in parts: there are more than a million of 5."""
-DEEP_PART: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +55,7 @@ class Search:
         clients: What members are.
         count: How many schedules are drawn; 0 for all of three members of the first client.
         depth: Up to how many steps those have after the first join.
-        first: The seed of the first one drawn; of all there are, the number of the first one.
-        whole: Of a part of all there are: how many all are.
-        most: Of a part of all there are: how many at most are run.
+        first: The seed of the first one drawn.
         rare: Kinds of steps that are drawn, too.
     """
 
@@ -69,35 +64,19 @@ class Search:
     count: int = 0
     depth: int = 0
     first: int = FIRST_SEED
-    whole: int = 0
-    most: int = 0
     rare: tuple[Kind, ...] = ()
 
     def schedules(self) -> Iterator[Schedule]:
         """The schedules."""
-        if self.whole:
-            yield from islice(self._all(), self.first, self.first + self.most)
-        else:
-            yield from self._all()
+        for depth in range(1, self.depth + 1):
+            yield from every(depth, client=self.clients[0], strategy=self.strategy)
         for seed in range(self.first, self.first + self.count):
             yield draw(seed, LENGTH, strategy=self.strategy, clients=self.clients, rare=self.rare)
 
-    def _all(self) -> Iterator[Schedule]:
-        for depth in range(1, self.depth + 1):
-            yield from every(depth, client=self.clients[0], strategy=self.strategy)
-
     def parts(self) -> Iterator[Search]:
         """The same in parts."""
-        if 0 < self.depth < DEEP:
+        if self.depth:
             yield self
-        elif self.depth:
-            # Shallower ones are a search of their own, which is done by then: they come first.
-            shallow, whole = (
-                sum(1 for _ in replace(self, depth=depth).schedules())
-                for depth in (self.depth - 1, self.depth)
-            )
-            for first in range(shallow, whole, DEEP_PART):
-                yield replace(self, first=first, whole=whole, most=min(DEEP_PART, whole - first))
         for done in range(0, self.count, PART):
             yield replace(self, first=self.first + done, count=min(PART, self.count - done))
 
@@ -141,11 +120,7 @@ class Row:
     def joined(self, other: Row) -> Row:
         """One of both, of the same strategy and clients."""
         return Row(
-            search=replace(
-                self.search,
-                count=self.search.count + other.search.count,
-                most=self.search.most + other.search.most,
-            ),
+            search=replace(self.search, count=self.search.count + other.search.count),
             schedules=self.schedules + other.schedules,
             generations=self.generations + other.generations,
             by_others=self.by_others + other.by_others,
@@ -162,7 +137,7 @@ def searches(scale: float) -> list[Search]:
     """What is searched.
 
     Args:
-        scale: The part of the drawn schedules that is run; below 1 also fewer of all there are.
+        scale: The part of the drawn schedules that is run.
     """
 
     def drawn(
@@ -190,7 +165,6 @@ def searches(scale: float) -> list[Search]:
         replace(drawn(10_000), rare=TAKEN_OVER),
         replace(drawn(10_000, WAITS), rare=TAKEN_OVER),
         replace(drawn(5000, AIO), rare=TAKEN_OVER),
-        *([Search(depth=5)] if scale >= 1 else []),
     ]
 
 
@@ -218,10 +192,7 @@ def read(file: Path) -> tuple[dict[str, int], list[Row]]:
             **{
                 **row,
                 "search": Search(
-                    **{
-                        **row["search"],
-                        **{name: tuple(row["search"].get(name, ())) for name in ("clients", "rare")},
-                    }
+                    **{**row["search"], **{name: tuple(row["search"][name]) for name in ("clients", "rare")}}
                 ),
                 "broken": tuple((seed, fault) for seed, fault in row["broken"]),
                 "revisions": tuple(row["revisions"]),
@@ -325,15 +296,7 @@ def _is_cooperative(row: Row) -> bool:
 
 def _line(row: Row) -> str:
     one = row.search
-    if one.count:
-        kind = f"{row.schedules:,}"
-    elif one.whole:
-        # The first part is the first to be run, and begins behind those of fewer steps.
-        there_are = one.whole - one.first
-        part = f"all {there_are:,}" if row.schedules == there_are else f"{row.schedules:,} of {there_are:,}"
-        kind = f"{part} of {one.depth} steps"
-    else:
-        kind = f"all {row.schedules:,} of up to {one.depth} steps"
+    kind = f"{row.schedules:,}" if one.count else f"all {row.schedules:,} of up to {one.depth} steps"
     kind = ", ".join([kind, *one.rare])
     return (
         f"| {one.strategy} | {' '.join(one.clients)} | {kind} | {row.generations:,} | {len(row.broken)}"
@@ -343,10 +306,9 @@ def _line(row: Row) -> str:
 
 
 def _in_turn(those: Sequence[Search]) -> Iterator[Search]:
-    """A part of each search in turn, so that a run that is ended has some of all; the deep ones last."""
-    for deep in (False, True):
-        rounds = zip_longest(*(one.parts() for one in those if (one.depth >= DEEP) == deep))
-        yield from (one for some in rounds for one in some if one is not None)
+    """A part of each search in turn, so that a run that is ended has some of all."""
+    rounds = zip_longest(*(one.parts() for one in those))
+    yield from (one for some in rounds for one in some if one is not None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

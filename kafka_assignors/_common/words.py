@@ -1,6 +1,7 @@
 """Lists and sizes in messages."""
 
 from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Final
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -20,6 +21,12 @@ def size(number: int) -> str:
     while value >= _KIBI and unit < len(_UNITS) - 1:
         value, unit = value / _KIBI, unit + 1
     return f"{value:.1f} {_UNITS[unit]}" if unit else f"{number} B"
+
+
+def or_meant(name: str, known: Iterable[str]) -> str:
+    """What an unknown name may have been meant to be, to follow it; nothing if nothing is near."""
+    near = get_close_matches(name, [*known])
+    return f": did you mean {' or '.join(near)}?" if near else ""
 
 
 def are(brokers: Collection[int]) -> str:

@@ -118,14 +118,13 @@ def longest_processing(timeline: "TimelineFacts") -> float:
     """Seconds that a record took at most from a member's poll until that member had processed it."""
     longest = 0.0
     for partition, reports in timeline.handled.items():
-        polled = timeline.deliveries.get(partition, ())
+        polled = {
+            (one.member, offset): one.time
+            for one in timeline.deliveries.get(partition, ())
+            for offset in range(one.first, one.last + 1)
+        }
         for done in reports:
-            times = [
-                one.time
-                for one in polled
-                if one.member == done.member and one.first <= done.first <= one.last
-            ]
-            longest = max(longest, done.time - max(times, default=done.time))
+            longest = max(longest, done.time - polled.get((done.member, done.first), done.time))
     return longest
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.lab.schedules import FIRST_SEED, RESULT
 from kafka_assignors._assignors import Assignor
-from kafka_assignors.coordinator._simulator import member
+from kafka_assignors.coordinator._simulator import exchange
 from tests.lab.schedules import (
     BrokenError,
     Schedule,
@@ -165,7 +165,7 @@ def test_a_plan_of_ours_that_raises_is_never_excused(monkeypatch: pytest.MonkeyP
         raise KeyError("planted")
 
     monkeypatch.setattr(Assignor, "assign", fail)
-    monkeypatch.setattr(member, "lead", fail)
+    monkeypatch.setattr(exchange, "lead", fail)
     with pytest.raises((BrokenError, KeyError)):
         run(draw(1, 40, strategy="roundrobin"))
 

@@ -339,3 +339,18 @@ def test_nothing_is_left_of_a_closed_network() -> None:
             network.heal()
         network.close()
     assert set(threading.enumerate()) == threads
+
+
+def test_a_client_is_followed_into_each_cut_and_out_until_that_is_called_off() -> None:
+    heard: list[bool] = []
+    with Network([1]) as network:
+        unfollow = network.follow("a", heard.append)
+        with network.half_open(client="b"):
+            assert heard == []
+        with network.half_open(client="a"), network.half_open():
+            assert heard == [True]
+        assert heard == [True, False]
+        unfollow()
+        unfollow()  # a group may be closed twice
+        with network.half_open(client="a"):
+            assert heard == [True, False]

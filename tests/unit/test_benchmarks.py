@@ -15,7 +15,7 @@ from benchmarks.measure import Effort, Measurement, Times, describe, measure
 from benchmarks.peers import PEERS
 from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
 from kafka_assignors._wire.user_data import decode_sticky
-from tests.lab.schedules import Tally, draw, every
+from tests.lab.schedules import Tally, draw
 from tests.support.planted_faults import FAULTS
 
 SMALL = [case for case in CASES if case.topics * case.partitions <= 10_000]
@@ -350,24 +350,6 @@ def test_the_page_of_schedules_says_what_was_run_and_what_broke() -> None:
     assert (
         "- cores: 2\n- revision: first, second\n\n## Broken: seed 7\n\n```\nt-0 has two owners\n```\n" in page
     )
-
-
-def test_all_schedules_of_many_steps_are_run_in_parts_beyond_those_of_fewer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(schedules, "DEEP", 2)
-    monkeypatch.setattr(schedules, "DEEP_PART", 100)
-    parts = [*schedules.Search(depth=2).parts()]
-    assert [(one.first, one.most, one.whole) for one in parts] == [
-        (18, 100, 242),
-        (118, 100, 242),
-        (218, 24, 242),
-    ]
-    steps = [schedule.steps for part in parts for schedule in part.schedules()]
-    assert steps == [schedule.steps for schedule in every(2)]
-    rows = [schedules.Row.of(one, Tally(schedules=one.most), 60.0, "first") for one in parts]
-    assert "| 200 of 224 of 2 steps |" in schedules.page(rows[:2], {}, {})
-    assert "| all 224 of 2 steps |" in schedules.page(rows, {}, {})
 
 
 def test_a_search_that_was_ended_goes_on_with_its_next_part(

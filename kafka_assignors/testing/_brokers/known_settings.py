@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._common.words import or_meant
 from kafka_assignors.testing._brokers.errors import UnknownSettingError
 
 if TYPE_CHECKING:
@@ -32,10 +32,6 @@ def check_known(log: str, settings: Iterable[str]) -> None:
         return
     wrong = [name for name in given if name not in known and not name.startswith(_OF_A_LISTENER)]
     if wrong:
-        raise UnknownSettingError("; ".join(_named(name, known) for name in wrong))
-
-
-def _named(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known)
-    meant = f": did you mean {' or '.join(near)}?" if near else ""
-    return f"Kafka has no broker setting {name!r}{meant}"
+        raise UnknownSettingError(
+            "; ".join(f"Kafka has no broker setting {name!r}{or_meant(name, known)}" for name in wrong)
+        )

@@ -100,7 +100,7 @@ class Network:
         self._thread.start()
         self._loop, self._closing, self._proxy, addresses = self._started.result()
         self.access = Access(tuple(addresses), security)
-        self._followed: list[_Followed] = []
+        self._followed: set[_Followed] = set()
         self._looking = threading.Lock()
         _networks[self.access.servers] = self
 
@@ -192,9 +192,15 @@ class Network:
         It is called in the thread that made or healed the fault. What is returned ends it.
         """
         one = _Followed(client, changed)
-        self._followed.append(one)
+        with self._looking:
+            self._followed.add(one)
         self._look()
-        return lambda: self._followed.remove(one)
+
+        def unfollow() -> None:
+            with self._looking:
+                self._followed.discard(one)
+
+        return unfollow
 
     def _look(self) -> None:
         with self._looking:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
 
 from kafka import KafkaConsumer
 
+from kafka_assignors._common.words import or_meant
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.clients import (
     MODULES,
@@ -143,8 +143,7 @@ def _check_names(settings: Iterable[str]) -> None:
     """Refuse settings that kafka-python does not know, before it does so in another process."""
     for name in settings:
         if name not in KafkaConsumer.DEFAULT_CONFIG:
-            near = get_close_matches(name, KafkaConsumer.DEFAULT_CONFIG)
-            meant = f": did you mean {' or '.join(near)}?" if near else ""
+            meant = or_meant(name, KafkaConsumer.DEFAULT_CONFIG)
             raise ValueError(f"kafka-python has no setting {name!r}{meant}")
 
 

@@ -128,8 +128,8 @@ class Unhandled:
             return False
         self._look_at = now + _IDLE_SECONDS / 2
         seen = timeline()
-        return now > self._handled_at + 3 * longest_processing(seen) and are_committed_past(
-            seen, self.missing
+        return are_committed_past(seen, self.missing) and now > self._handled_at + 3 * longest_processing(
+            seen
         )
 
     def described(self, timeline: Timeline) -> list[str]:
