@@ -281,7 +281,8 @@ def test_records_that_were_deleted_before_they_were_read_are_no_lag(
     produce(kafka_cluster, topic, {0: 10, 1: 10})
     commit(kafka_cluster, group_id, topic, 4)
     deleted = [TopicPartition(topic, 0, 10), TopicPartition(topic, 1, 10)]
-    for one in admin_client(Access.to(kafka_cluster)).delete_records(deleted).values():
+    admin = admin_client(Access.to(kafka_cluster))  # one that is collected answers nothing
+    for one in admin.delete_records(deleted).values():
         one.result()
     found = explained(kafka_cluster, group_id)
     checked = run_command(kafka_cluster, "group", "list", group_id, "--max-lag", "0", "--check")
@@ -290,7 +291,7 @@ def test_records_that_were_deleted_before_they_were_read_are_no_lag(
     ] == [(10, 10, 0, 6)]
     assert (found["lag"]["total"], found["lag"]["uncommitted"], found["lag"]["lost"]) == (0, 0, 6)
     assert [problem["text"] for problem in found["problems"]] == [
-        f"6 records were deleted before the group had read them, of {topic}-0"
+        f"deleted before the group had read them: 6 offsets of {topic}-0"
     ]
     assert checked.returncode == 0
 

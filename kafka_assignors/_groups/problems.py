@@ -118,9 +118,9 @@ def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
         yield Problem(
             kind="lost records",
             severity="note",
-            text=f"{offsets:,} records were deleted before the group had read them, of {named}",
-            advice="retention (retention.ms, retention.bytes) is shorter than the group was behind; it goes on"
-            " where auto.offset.reset says",
+            text=f"deleted before the group had read them: {offsets:,} offsets of {named}",
+            advice="the group was behind for longer than retention.ms or retention.bytes allow;"
+            " auto.offset.reset says where it goes on",
         )
     if members and (uncommitted := [f"{one.topic}-{one.partition}" for one in lag.uncommitted]):
         yield Problem(

@@ -229,7 +229,7 @@ def test_what_was_deleted_before_it_was_read_is_no_lag_and_is_said() -> None:
     assert lag.uncommitted == ()  # all records of orders-2 are deleted
     assert lag_words(lag) == "lag: 20 records in 3 partitions; 90 records deleted before being read"
     assert [(one.severity, one.text) for one in find_lag_problems(lag, members=True)] == [
-        ("note", "90 records were deleted before the group had read them, of orders-0")
+        ("note", "deleted before the group had read them: 90 offsets of orders-0")
     ]
     assert lag.to_json()["lost"] == 90
 
