@@ -119,6 +119,9 @@ def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None
     return running_cluster(required=False, section=_CLUSTER)(files(known(run)))
 
 
+_RACKS_IGNORED: Final = flag(
+    "--disable-rack-aware", "place without racks, as where only some brokers have one", section=_TARGET
+)
 _TOPICS: Final = click.argument(
     "topics", nargs=-1, metavar="[TOPIC]...", help="all but internal topics if none is named"
 )
@@ -258,6 +261,7 @@ def infer_generators(
 @click.argument("topic")
 @number("--partitions", "how many there are to be in all", required=True)
 @flag("--balanced", "balance the brokers, and do not continue the topic's pattern")
+@_RACKS_IGNORED
 @flag("--execute", "do it; else it is only shown")
 def expand(
     *,
@@ -265,6 +269,7 @@ def expand(
     topic: str,
     partitions: int,
     balanced: bool,
+    disable_rack_aware: bool,
     execute: bool,
     as_json: bool,
     **_: bool,
@@ -272,7 +277,9 @@ def expand(
     """Add partitions to a topic, placed as the ones that it has."""
     from kafka_assignors._cli.placement_text import placement_lines
 
-    found = library.expand_topic(source(), topic, partitions, balanced=balanced, execute=execute)
+    found = library.expand_topic(
+        source(), topic, partitions, balanced=balanced, rack_aware=not disable_rack_aware, execute=execute
+    )
     lines = [
         *placement_lines({topic: found.added}),
         f"{found.how}: {found.why}",
@@ -294,6 +301,7 @@ def expand(
 )
 @number("--replication-factor", "another than now", section=_TARGET)
 @flag("--per-topic", "balance each topic by itself (default: all together)", section=_TARGET)
+@_RACKS_IGNORED
 @flag("--count-replicas", "move the fewest replicas; else the fewest bytes if known", section=_TARGET)
 @option(
     "--file",
@@ -385,6 +393,7 @@ def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *,
             per_topic=options.per_topic,
             count_replicas=options.count_replicas,
             allow_fenced=options.allow_fenced,
+            rack_aware=not options.disable_rack_aware,
         )
         for broker, why in plan.untold.items():
             _warn(f"broker {broker} does not say all that its logs hold: {why}")

@@ -225,6 +225,10 @@ def plan_lines(plan: ReassignmentPlan, rate: int | None, *, asks: bool) -> Itera
     `asks` says that no rate was given, and that one must be if much is to be copied.
     """
     yield from _move_lines(plan)
+    if racks := plan.crowded_racks:
+        few = f"rack {racks[0]} has" if len(racks) == 1 else f"racks {', '.join(racks)} have"
+        yield f"{few} few brokers for a replica of each partition: these hold more than others"
+        yield "  more brokers there, fewer replicas of each partition, or --disable-rack-aware evens that out"
     if plan.there:
         yield f"{count(len(plan.there), 'partition')} of it under way already: {named(plan.there)}"
     if plan.elsewhere:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kafka_assignors._common.words import are
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from kafka_assignors.placement._placement import Racks
 
 
 def check_request(
@@ -36,6 +39,16 @@ def check_request(
         raise PlacementError(
             f"replication_factor is {replication_factor}, but there are {len(brokers)} brokers, and each "
             f"takes one replica of a partition: ask for at most {len(brokers)}, or give more brokers"
+        )
+
+
+def check_racks(racks: Racks) -> None:
+    """Check that all brokers have a rack, or none."""
+    without = [broker for broker, rack in racks.items() if rack is None]
+    if 0 < len(without) < len(racks):
+        raise PlacementError(
+            f"{are(without)} without a rack, and others have one: name the rack of each (ID=RACK), or place "
+            "without racks: --disable-rack-aware, create --generator rack-unaware, in Python None for all"
         )
 
 

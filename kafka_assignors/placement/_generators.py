@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._checks import check_request
-from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._checks import check_racks, check_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -182,11 +181,5 @@ def _place(
 
 def _complete(racks: Racks) -> Mapping[int, str]:
     """The racks, when every broker has one."""
-    complete = {broker: rack for broker, rack in racks.items() if rack is not None}
-    if len(complete) < len(racks):
-        without = ", ".join(str(broker) for broker in sorted(racks.keys() - complete.keys()))
-        raise PlacementError(
-            f"no rack is known of broker {without}, but of others: rack-aware placement needs all of them; "
-            "give the missing racks, or use place_rack_unaware"
-        )
-    return complete
+    check_racks(racks)
+    return {broker: rack for broker, rack in racks.items() if rack is not None}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafka import TopicPartition
 
     from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors.placement._placement import Placement
+    from kafka_assignors.placement._placement import Placement, Racks
     from kafka_assignors.placement._quality import TopicPartitions
 
 UNTHROTTLED_BYTES: Final = 1 << 30
@@ -52,6 +52,7 @@ class ReassignmentPlan:
         fenced: The brokers that are fenced, and count as gone.
         untold: Why brokers do not say what their logs hold.
         internal_left: Internal topics that were not named -> their brokers that are to have no replicas.
+        racks: Broker -> rack, as the plan goes by them.
         allow_fenced: Whether fenced brokers count as up.
     """
 
@@ -65,7 +66,23 @@ class ReassignmentPlan:
     fenced: tuple[int, ...]
     untold: dict[int, str]
     internal_left: dict[str, tuple[int, ...]]
+    racks: Racks
     allow_fenced: bool
+
+    @property
+    def crowded_racks(self) -> tuple[str, ...]:
+        """Racks with so few brokers that each of them has to hold more than an even share of the replicas."""
+        loads = self.moves.replica_loads if isinstance(self.moves, MovePlan) else {}
+        by_rack: dict[str, list[int]] = {}
+        for broker, load in loads.items():
+            by_rack.setdefault(self.racks[broker] or "", []).append(load)
+        return tuple(
+            sorted(
+                rack
+                for rack, held in by_rack.items()
+                if len(by_rack) > 1 and (min(held) - 1) * len(loads) >= sum(loads.values())
+            )
+        )
 
     @property
     def much(self) -> str:
@@ -103,6 +120,7 @@ class Reassigned:
             "throttle": rate,
             "estimated_seconds": None if rate is None else volume.seconds(rate),
             "under_way": self.plan.under_way,
+            "crowded_racks": self.plan.crowded_racks,
         }
 
 
@@ -116,6 +134,7 @@ def plan_reassignment(
     per_topic: bool = False,
     count_replicas: bool = False,
     allow_fenced: bool = False,
+    rack_aware: bool = True,
 ) -> ReassignmentPlan:
     """Plan where replicas should be, as `plan_moves` does; nothing is changed.
 
@@ -128,15 +147,15 @@ def plan_reassignment(
         per_topic: Balance each topic by itself.
         count_replicas: Copy the fewest replicas; else the fewest bytes if these are known.
         allow_fenced: Count fenced brokers as up.
+        rack_aware: Whether each partition spreads over the racks; all brokers need one then, or none.
 
     Raises:
         PlacementError: An argument cannot be, or no placement is allowed.
         ClusterError: No broker answers.
         ImportError: OR-tools is not installed.
     """
-    logs = sizes = None
-    left: dict[str, tuple[int, ...]] = {}
-    with opened(source, [*(target or topics)], moving=True) as cluster:
+    logs = sizes = left = None
+    with opened(source, [*(target or topics)], moving=True, rack_aware=rack_aware) as cluster:
         if cluster.admin is not None:
             logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
             sizes = logs.largest(cluster.topics)
@@ -144,10 +163,8 @@ def plan_reassignment(
                 left = _internal_left(cluster.admin, cluster.moving, to_brokers)
     if allow_fenced:
         cluster = cluster._replace(racks=cluster.all_racks, down={})
-    plan: Moves
     if target is not None:
-        after = {topic: {p: [*replicas] for p, replicas in of.items()} for topic, of in target.items()}
-        plan = _given(cluster, after, sizes)
+        plan, after = _given(cluster, target, sizes)
     else:
         counted = None if count_replicas else sizes
         plan = _best(cluster, counted, to_brokers, replication_factor, per_topic=per_topic)
@@ -163,7 +180,8 @@ def plan_reassignment(
         unknown=() if logs is None else logs.unknown((move.topic, move.partition) for move in plan.moves),
         fenced=tuple(sorted(cluster.down)),
         untold={} if logs is None else {**logs.silent, **logs.untold},
-        internal_left=left,
+        internal_left=left or {},
+        racks=cluster.racks,
         allow_fenced=allow_fenced,
     )
 
@@ -344,9 +362,12 @@ def _leaders(cluster: Opened) -> dict[tuple[str, int], int]:
     }
 
 
-def _given(cluster: Opened, target: Topics, sizes: Mapping[tuple[str, int], int] | None) -> Moves:
-    """What is to move for given placements; partitions that these do not name stay."""
-    after = {topic: {**placement, **target[topic]} for topic, placement in cluster.topics.items()}
+def _given(
+    cluster: Opened, target: Mapping[str, Placement], sizes: Mapping[tuple[str, int], int] | None
+) -> tuple[Moves, Topics]:
+    """What is to move for given placements, and these; partitions that they do not name stay."""
+    named = {topic: {p: [*replicas] for p, replicas in of.items()} for topic, of in target.items()}
+    after = {topic: {**cluster.topics[topic], **placement} for topic, placement in named.items()}
     for topic, placement in target.items():
         present = cluster.topics[topic]
         if missing := sorted(placement.keys() - present.keys()):
@@ -357,7 +378,7 @@ def _given(cluster: Opened, target: Topics, sizes: Mapping[tuple[str, int], int]
         except PlacementError as error:
             raise PlacementError(f"topic {topic}: {error}") from error
     brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
-    return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes)
+    return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes), named
 
 
 def _best(

@@ -30,7 +30,7 @@ def format_reassignment(topics: Mapping[str, Placement]) -> str:
 
 
 def parse_reassignment(text: str) -> dict[str, dict[int, list[int]]]:
-    """Read placements of topics; log directories are not looked at.
+    """Read placements of topics. What `kafka-reassign-partitions` refuses is refused.
 
     Raises:
         PlacementError: It is not such a file; the message names the entry and what is wrong with it.
@@ -50,6 +50,8 @@ def parse_reassignment(text: str) -> dict[str, dict[int, list[int]]]:
         if partition in topics.setdefault(topic, {}):
             raise PlacementError(f"partitions[{place}]: {topic}-{partition} is there twice; keep one")
         topics[topic][partition] = replicas
+    if not topics:
+        raise PlacementError('the reassignment names no partition under "partitions": there is nothing to do')
     return topics
 
 
@@ -96,6 +98,16 @@ def _read(place: int, entry: Any) -> tuple[str, int, list[int]]:
         raise PlacementError(f"{where}: replicas of {topic}-{partition} are {replicas!r}, not broker ids")
     if len({*replicas}) < len(replicas):
         raise PlacementError(f"{where}: replicas of {topic}-{partition} name a broker twice: {replicas}")
+    logs = entry.get("log_dirs", ["any"] * len(replicas))
+    if not isinstance(logs, list) or len(logs) != len(replicas):
+        raise PlacementError(
+            f"{where}: log_dirs of {topic}-{partition} are {logs!r}: give one for each replica of {replicas}"
+        )
+    if moved := [log for log in logs if log != "any"]:
+        raise PlacementError(
+            f"{where}: {topic}-{partition} names log directory {moved[0]!r}; replicas are not moved between "
+            'directories here: write "any", leave log_dirs out, or use kafka-reassign-partitions'
+        )
     assert isinstance(partition, int)  # noqa: S101 - for the type checker: looked at above
     return topic, partition, replicas
 

@@ -202,6 +202,7 @@ def expand_topic(
     partitions: int,
     *,
     balanced: bool = False,
+    rack_aware: bool = True,
     execute: bool = False,
 ) -> ExpandedTopic:
     """Place further partitions of a topic as its own are, or balanced; on a cluster also add them.
@@ -211,13 +212,14 @@ def expand_topic(
         topic: The topic's name.
         partitions: How many there are to be in all.
         balanced: Balance the brokers, and do not continue the topic's pattern.
+        rack_aware: Whether each partition spreads over the racks; all brokers need one then, or none.
         execute: Add them to the running cluster.
 
     Raises:
         PlacementError: There is no such topic, or it has as many partitions.
         ClusterError: The cluster does not add them.
     """
-    with opened(source) as cluster:
+    with opened(source, rack_aware=rack_aware) as cluster:
         if topic not in cluster.topics:
             raise PlacementError(f"there is no topic {topic!r}")
         present = cluster.topics[topic]

@@ -320,7 +320,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"brokers": []}, "t-0 is to have 2 replicas, but at most 0 brokers may hold them (none): allow"),
     ({"brokers": [1, 2, 8, 7]}, "brokers has 7, 8, and racks does not: add them there"),
-    ({"racks": {0: "a", 2: None, 1: None}}, "1, 2 of 3 brokers have no rack, but the others have one. Name"),
+    ({"racks": {0: "a", 2: None, 1: None}}, "brokers 1, 2 are without a rack, and others have one: name"),
     ({"replication_factor": 0}, "t-0 is to have 0 replicas: give a replication factor of 1 or more"),
     ({"replication_factor": {"t": -1}}, "t-0 is to have -1 replicas: give a replication factor of 1"),
     ({"replication_factor": {"x": 1}}, "replication_factor names topic 'x', which is not among the 1 topics"),

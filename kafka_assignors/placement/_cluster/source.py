@@ -54,12 +54,21 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened(
-    source: Cluster | PlacementFile, wanted: Sequence[str] = (), *, moving: bool = False
+    source: Cluster | PlacementFile,
+    wanted: Sequence[str] = (),
+    *,
+    moving: bool = False,
+    rack_aware: bool = True,
 ) -> Iterator[Opened]:
-    """The cluster that is meant, with the topics that are asked for; with all if there are none."""
+    """The cluster that is meant, with the topics that are asked for; with all if there are none.
+
+    If it is not rack-aware, no broker has a rack.
+    """
     if isinstance(source, Cluster):
         with connect(source) as admin:
             up, down = live.read_brokers(admin)
+            if not rack_aware:
+                up, down = dict.fromkeys(up), dict.fromkeys(down)
             # First: what arrives meanwhile has too many replicas only in what was described before.
             moves = live.read_moving(admin) if moving else {}
             states = live.read_states(admin, wanted or None)
@@ -74,6 +83,7 @@ def opened(
         if topic not in topics:
             raise PlacementError(f"{source.path} has no topic {topic!r}: it has {', '.join(topics)}")
     racks = source.racks or dict.fromkeys(sorted({b for one in topics.values() for b in holders(one)}))
+    racks = racks if rack_aware else dict.fromkeys(racks)
     chosen = {topic: topics[topic] for topic in wanted or sorted(topics)}
     yield Opened(racks, chosen, None, {}, {}, {})
 

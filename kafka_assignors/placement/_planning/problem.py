@@ -8,6 +8,7 @@ import numpy as np
 
 from kafka_assignors._common.words import first_of
 from kafka_assignors._model.arrays import IntArray
+from kafka_assignors.placement._checks import check_racks
 from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 from kafka_assignors.placement._planning.spread import rack_bounds
 
@@ -112,12 +113,7 @@ class BrokerSet:
     @classmethod
     def of(cls, racks: Racks, brokers: Collection[int] | None) -> "BrokerSet":
         """The cluster; arguments as of `plan_moves`."""
-        without = sorted(broker for broker, rack in racks.items() if rack is None)
-        if without and len(without) < len(racks):
-            raise PlacementError(
-                f"{listed(without)} of {len(racks)} brokers have no rack, but the others have one. Name "
-                "the racks of all, or give None for all to place without racks"
-            )
+        check_racks(racks)
         allowed = sorted(racks if brokers is None else set(brokers))
         unknown = [broker for broker in allowed if broker not in racks]
         if unknown:

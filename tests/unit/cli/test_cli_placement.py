@@ -248,7 +248,7 @@ def test_the_way_back_of_an_interrupted_run_is_never_written_over(
             "is to have 5 replicas, but at most 4 brokers",
         ),
         (("reassign", "uneven", "--to-brokers", "1,8"), "brokers has 8, and racks does not"),
-        (("reassign", "--brokers", "1=a,2=b,3"), "3 brokers have no rack, but the others have one"),
+        (("reassign", "--brokers", "1=a,2=b,3"), "broker 3 is without a rack, and others have one"),
         (("describe", "--draw", "p.txt"), "p.txt is no name for a picture"),
     ],
 )
@@ -256,6 +256,21 @@ def test_what_cannot_be_is_refused(
     arguments: tuple[str, ...], said: str, placements: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said in refused(capsys, *arguments, "--placements", placements)
+
+
+def test_a_rack_with_too_few_brokers_is_named_and_racks_can_be_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.json"
+    file.write_text(format_reassignment({"t": {p: [p % 2, 2 + p % 2, 4] for p in range(10)}}))
+    arguments = ("reassign", "--placements", str(file), "--brokers", "0=a,1=a,2=b,3=b,4=c")
+    assert "rack c has few brokers" in shown(capsys, *arguments)
+    assert told(capsys, *arguments)["crowded_racks"] == ["c"]
+    even = told(capsys, *arguments, "--disable-rack-aware")
+    assert (even["crowded_racks"], {*even["plan"]["replica_loads"].values()}) == ([], {6})
+    some = (*arguments[:-1], "0=a,1=a,2=b,3=b,4")
+    assert "broker 4 is without a rack, and others have one" in refused(capsys, *some)
+    assert told(capsys, *some, "--disable-rack-aware") == even
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

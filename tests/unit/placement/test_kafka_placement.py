@@ -264,7 +264,7 @@ def test_replica_assignment() -> None:
         (0, 0, r"^partitions is 0:"),
         (10, 0, r"^replication_factor is 0:"),
         (10, 6, r"^replication_factor is 6, but there are 5 brokers"),
-        (10, 5, r"^no rack is known of broker 4,"),
+        (10, 5, r"^broker 4 is without a rack, "),
     ],
 )
 def test_invalid_parameters(partitions: int, replication_factor: int, message: str) -> None:

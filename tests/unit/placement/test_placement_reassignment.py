@@ -13,6 +13,7 @@ TOPICS = st.dictionaries(
     st.dictionaries(
         st.integers(0, 99), st.lists(st.integers(0, 99), min_size=1, max_size=4, unique=True), min_size=1
     ),
+    min_size=1,
 )
 
 
@@ -28,9 +29,14 @@ def test_it_is_the_format_of_kafkas_own_tool() -> None:
     )
 
 
-def test_log_directories_are_not_looked_at() -> None:
+def test_replicas_in_any_log_directory_are_read() -> None:
     entry = {"topic": "t", "partition": 0, "replicas": [1, 2], "log_dirs": ["any", "any"]}
     assert parse_reassignment(json.dumps({"version": 1, "partitions": [entry]})) == {"t": {0: [1, 2]}}
+
+
+def _logs(directories: str) -> str:
+    entry = f'{{"topic": "t", "partition": 0, "replicas": [1, 2], "log_dirs": {directories}}}'
+    return f'{{"version": 1, "partitions": [{entry}]}}'
 
 
 @pytest.mark.parametrize(
@@ -39,6 +45,11 @@ def test_log_directories_are_not_looked_at() -> None:
         ("", "must be JSON"),
         ("Current partition replica assignment\n{}", "keep only the line of JSON"),
         ("[]", 'a list under "partitions"'),
+        ('{"partitions": []}', "names no partition"),
+        (_logs('["any"]'), "give one for each replica"),
+        (_logs('"any"'), "give one for each replica"),
+        (_logs('["any", "/var/kafka"]'), "t-0 names log directory '/var/kafka'; replicas are not moved"),
+        (_logs('["any", null]'), "names log directory None"),
         ('{"partitions": 3}', 'a list under "partitions"'),
         ('{"version": 2, "partitions": []}', "version 2: only 1"),
         ('{"partitions": [7]}', r"partitions\[0\]: 7 is no object"),
