@@ -113,10 +113,12 @@ def show_run(console: Console, run: DemoRun) -> None:
         "several owners by design" if run.shared else f"partitions with two owners at once: {run.owned_twice}"
     )
     console.print(
-        f"\n{verdict} [bold]{run.assignor}[/]: {run.produced} messages produced, {run.consumed} consumed, "
-        f"{run.lost} lost, {run.duplicates} delivered again; {owners}; "
-        f"{run.moves} partitions moved, least possible {run.least_moves}; "
-        f"longest pause {run.longest_silence:.2f} s",
+        f"\n{verdict} [bold]{run.assignor}[/]\n"
+        f"  {run.produced} messages produced, {run.consumed} consumed, {run.lost} lost,"
+        f" {run.duplicates} delivered again\n"
+        f"  {owners}\n"
+        f"  {run.moves} partitions moved, least possible {run.least_moves};"
+        f" longest pause {run.longest_silence:.2f} s",
         highlight=False,
     )
     for one in run.overlaps if not run.shared else ():

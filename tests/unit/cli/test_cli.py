@@ -130,7 +130,7 @@ def test_a_failed_run_says_what_was_wrong() -> None:
     console = Console(width=200, record=True, file=sys.stderr)
     show_run(console, run(JOIN, consumed=97, overlaps=(OVERLAP,)))
     shown = console.export_text()
-    assert "FAILED sticky: 100 messages produced, 97 consumed, 3 lost, 2 delivered again" in shown
+    assert "FAILED sticky\n  100 messages produced, 97 consumed, 3 lost, 2 delivered again\n" in shown
     assert "orders-3 had m1 and m2 for 0.500 s" in shown
 
 
