@@ -5,6 +5,7 @@ They fit a terminal of 80 columns, as far as names are not longer; tables take w
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -59,11 +60,11 @@ def when(time_ms: int) -> str:
 def fitted(columns: Mapping[str, Sequence[str]], *, left: set[str], cut: Sequence[str]) -> Iterator[str]:
     """A table of columns, cells by heading; those without cells are left out, those of `left` to the left.
 
-    Cells of the columns `cut` are shortened, the first ones first, until the table fits.
+    On a terminal, cells of the columns `cut` are shortened, the first ones first, until the table fits.
     """
     shown = {name: [escaped(cell) for cell in (name, *cells)] for name, cells in columns.items() if cells}
     width = screen_width()
-    for name in cut:
+    for name in cut if sys.stdout.isatty() else ():
         if name not in shown:
             continue
         over = sum(max(map(len, cells)) + 2 for cells in shown.values()) - 2 - width

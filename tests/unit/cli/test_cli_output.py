@@ -94,16 +94,19 @@ def test_names_and_options_are_not_broken_at_their_hyphens() -> None:
     ]
 
 
-def test_a_table_is_cut_to_80_columns_or_to_what_the_terminal_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_cut_to_what_the_terminal_has_and_whole_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = {"group": ["billing"], "problem": ["p" * 100]}
+    whole = len("billing") + 2 + 100
 
     def longest() -> int:
         return max(map(len, fitted(cells, left={"group", "problem"}, cut=("problem", "group"))))
 
-    monkeypatch.setenv("COLUMNS", "200")
-    assert longest() == 80
+    monkeypatch.setenv("COLUMNS", "70")
+    assert longest() == whole
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert longest() == len("billing") + 2 + 100
+    assert longest() == 80
+    monkeypatch.setenv("COLUMNS", "200")
+    assert longest() == whole
 
 
 def test_a_terminal_gets_as_many_partitions_as_its_line_has_room_for(
@@ -146,7 +149,9 @@ def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
     assert capsys.readouterr().err == f"{whole} {'b' * 40}\n{whole}\n  {'b' * 40}\n"
 
 
-def test_metrics_fit_80_columns_and_long_groups_are_cut_last() -> None:
+def test_metrics_fit_80_columns_and_long_groups_are_cut_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
     row = summary(
         "a-group-with-a-name-of-40-letters-or-so-",
         rebalances=5,
