@@ -136,6 +136,7 @@ def metrics_lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
     for row in shown:
         if row.flapping:
             yield f"{row.group}: {', '.join(row.flapping)} came and went three times within an hour"
+    yield "unowned leaves out the time in which eager members stop: no record has it"
 
 
 def count_lines(counts: Counts) -> Iterator[str]:

@@ -168,5 +168,6 @@ def test_metrics_fit_80_columns_and_long_groups_are_cut_last(monkeypatch: pytest
     assert short_one == [
         "group         rebalances  a day  moved  needed  unowned  longest  mostly",
         "orders-range           5  428.6  1,900      15  110.1 s    0.1 s  member joined",
+        "unowned leaves out the time in which eager members stop: no record has it",
     ]
     assert max(map(len, long_one)) == 80
