@@ -92,6 +92,7 @@ class MemberCoordinator(ConsumerCoordinator):
     def _process_join_group_response(self, response: Any, send_time: float) -> Any:
         joined = super()._process_join_group_response(response, send_time)
         self._flow.asked_again = False
+        self._flow.certainty.joined()
         self._flow.on(Event.JOIN_ANSWERED)
         return joined
 

@@ -632,7 +632,9 @@ class CooperativeCoordinator(EagerCoordinator):
     async def _send_req(self, request: Any) -> Any:
         sent = time.monotonic()
         answer = await super()._send_req(request)
-        if isinstance(request, SyncGroupRequest) and answer.error_code == 0:
+        if isinstance(request, JoinGroupRequest) and answer.error_code == 0:
+            self._certainty.joined()
+        elif isinstance(request, SyncGroupRequest) and answer.error_code == 0:
             self._certainty.synced(sent)
         elif isinstance(request, HeartbeatRequest) and answer.error_code in {0, REBALANCE_IN_PROGRESS}:
             self._confirm(sent, awaited=answer.error_code == REBALANCE_IN_PROGRESS)

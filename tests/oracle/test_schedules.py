@@ -293,6 +293,21 @@ def test_a_member_whose_join_is_lost_delivers_no_longer_than_its_rebalance_timeo
     assert sorted(told.owners) == ["u-0"]
 
 
+def test_a_member_whose_generation_was_lost_with_its_coordinator_is_not_certain_of_its_number() -> None:
+    """Found by search: the next coordinator counted that number again, and answered heartbeats of it."""
+    told = live(
+        Step(kind="join", target="m1", topics=("t", "u"), work_ms=900),
+        Step(after_ms=1101, kind="join", target="m2", topics=("t", "u"), work_ms=900),
+        Step(after_ms=1101, kind="move coordinator"),
+        Step(after_ms=2, kind="lose answer", target="m1"),
+        Step(after_ms=1101, kind="join", target="m3", topics=("t", "u"), work_ms=900),
+        topics={"t": 2, "u": 1},
+        seed=4,
+        delay_ms=0,
+    )
+    assert sorted(told.owners) == ["t-0", "t-1", "u-0"]
+
+
 def test_a_member_that_leaves_as_it_polled_too_late_delivers_nothing_meanwhile() -> None:
     """Found by search: kafka-python is in its generation until LeaveGroup is answered."""
     told = live(

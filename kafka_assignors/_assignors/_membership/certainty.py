@@ -19,6 +19,7 @@ class Certainty:
         self._session = session  # in seconds, as is the rebalance timeout, max.poll.interval.ms
         self._rebalance = rebalance
         self._awaited_until = -math.inf
+        self._has_assignment = False  # of the generation in which it is
         self.until = -math.inf
 
     def confirm(self, sent: float, *, awaited: bool = False) -> None:
@@ -27,14 +28,20 @@ class Certainty:
         The session ends no sooner than the session timeout after that. When the answer came is no measure: a
         process that was frozen finds old ones when it runs again. In a rebalance the coordinator expels who
         has not joined by the rebalance timeout, in spite of heartbeats. That counts from after the last
-        request at which it did not wait for this member (`awaited`).
+        request at which it did not wait for this member (`awaited`). Without an assignment nobody knows: a
+        coordinator that moved counts a lost generation's number again, and may wait for a SyncGroup of it.
         """
-        if not awaited:
-            self.synced(sent)
+        if self._has_assignment and not awaited:
+            self._awaited_until = max(self._awaited_until, sent + self._rebalance)
         self.until = max(self.until, min(sent + self._session, self._awaited_until))
+
+    def joined(self) -> None:
+        """Note that JoinGroup was answered with a generation: its assignment is yet to come."""
+        self._has_assignment = False
 
     def synced(self, sent: float) -> None:
         """Note that a SyncGroup, sent then, was answered: the coordinator did not wait for this member."""
+        self._has_assignment = True
         self._awaited_until = max(self._awaited_until, sent + self._rebalance)
 
 

@@ -153,6 +153,8 @@ async def coordinator(request: pytest.FixtureRequest, listener: Listener) -> Gro
     made: Any = kind(*first, client, state, enable_auto_commit=False)
     made._coordination_task.cancel()
     made.generation, made.member_id, made.coordinator_id = 5, "m", 0
+    if first:
+        made._certainty.synced(time.monotonic())
     return made
 
 
@@ -299,6 +301,7 @@ async def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_s
     # Frozen for a session while the answer was on its way: it is too old to prove anything.
     clock.now -= 4
     coordinator._certainty = Certainty(4.0, coordinator._rebalance_timeout_ms / 1000)
+    coordinator._certainty.synced(clock.now)
     await coordinator._do_heartbeat()
     assert lasting.doubted is not None
 
@@ -1169,6 +1172,7 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
     joining, joined = asyncio.Event(), asyncio.Event()
     lasting: Any = coordinator._lasting
     coordinator._certainty = Certainty(10.0, 12.0)
+    coordinator._certainty.synced(clock.now)
     coordinator._assignors, coordinator._retry_backoff_ms = [STRATEGY], 1
     coordinator._client.answers["JoinGroupRequest"] = join
     await beat(0)
@@ -1195,6 +1199,7 @@ async def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certain
     clock = Clock()
     clock.rules(monkeypatch)
     coordinator._certainty = Certainty(10.0, 4.0)
+    coordinator._certainty.synced(clock.now)
     lasting: Any = coordinator._lasting
     coordinator._confirm(clock.now)
     clock.now += 3.9

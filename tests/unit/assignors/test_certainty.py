@@ -15,6 +15,7 @@ def test_nothing_is_certain_before_the_coordinator_has_answered() -> None:
 
 def test_a_session_counts_from_when_the_request_was_sent() -> None:
     certainty = Certainty(6.0, 300.0)
+    certainty.synced(100.0)
     certainty.confirm(100.0)
     assert certainty.until == 106.0
     certainty.confirm(99.0)  # an answer that comes late proves no less than before
@@ -23,12 +24,16 @@ def test_a_session_counts_from_when_the_request_was_sent() -> None:
 
 def test_a_member_that_is_waited_for_is_expelled_by_the_rebalance_timeout_in_spite_of_heartbeats() -> None:
     certainty = Certainty(6.0, 10.0)
-    certainty.confirm(100.0)
+    certainty.synced(100.0)
     for sent in range(101, 120):
         certainty.confirm(float(sent), awaited=True)
     assert certainty.until == 110.0
-    certainty.confirm(120.0)  # its JoinGroup is there
-    assert certainty.until == 126.0
+    certainty.joined()
+    certainty.confirm(120.0)  # its JoinGroup is there, and its SyncGroup may be waited for
+    assert certainty.until == 110.0
+    certainty.synced(121.0)
+    certainty.confirm(122.0)
+    assert certainty.until == 128.0
 
 
 def test_an_answer_to_sync_group_renews_no_session() -> None:
@@ -37,6 +42,7 @@ def test_an_answer_to_sync_group_renews_no_session() -> None:
     certainty.synced(100.0)
     assert certainty.until == -math.inf
     certainty.confirm(101.0)
+    certainty.joined()
     certainty.synced(105.0)
     assert certainty.until == 107.0
 
