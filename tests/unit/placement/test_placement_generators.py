@@ -235,7 +235,8 @@ def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, 
             lambda: place_rack_aware(1, 1, {3: None, 1: "a", 2: None}),
             (
                 "brokers 2, 3 are without a rack, and others have one: name the rack of each (ID=RACK), or "
-                "place without racks: --disable-rack-aware, create --generator rack-unaware, in Python None for all"
+                "place without racks: --disable-rack-aware, create --generator rack-unaware, in Python "
+                "None for all"
             ),
         ),
         (
