@@ -92,15 +92,26 @@ def _by_assignor(outcomes: Sequence[Outcome]) -> list[str]:
             sum(one.produced for one in mine),
             sum(one.consumed for one in mine),
             sum(one.duplicates for one in mine),
-            "all" if name == "broadcast" else sum(one.overlaps for one in mine),
+            "all" if name == "broadcast" else sum(one.overlaps.total() for one in mine),
             f"{sum(one.seconds for one in mine) / 60:.0f}",
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += [
         "",
         "*again*: deliveries on top of each record's first. *two at once*: how often a member still had a",
-        "partition by its application's word, and had been expelled: it was frozen, did not poll, or the",
-        "machine was slow.",
+        "partition by its application's word, and had been expelled:",
+        "",
+        "| assignor | why it was expelled | times |",
+        "|---|---|---|",
+    ]
+    for name, mine in by_name.items():
+        if name != "broadcast":
+            causes = sum((one.overlaps for one in mine), Counter[str]())
+            lines += [f"| {name} | {why} | {times} |" for why, times in sorted(causes.items())]
+    lines += [
+        "",
+        "*and got records*: its application polled records of the partition after the other had got it.",
+        "*neither* frozen nor without polls: brokers were down, or the machine was slow.",
     ]
     return lines
 

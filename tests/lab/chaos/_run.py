@@ -22,7 +22,7 @@ from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, grow_topic
-from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, Promise, keep
+from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, Promise, cause, keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,7 +87,7 @@ class Outcome:
         produced: Records that the brokers acknowledged.
         consumed: Those of them that members reported.
         duplicates: Records that were reported again.
-        overlaps: How often two applications had a partition at once, one of them out of the group.
+        overlaps: How often two applications had a partition at once, by why one of them was out of the group.
         seconds: How long it took.
         failure: What went wrong; empty if nothing did.
     """
@@ -100,7 +100,7 @@ class Outcome:
     produced: int = 0
     consumed: int = 0
     duplicates: int = 0
-    overlaps: int = 0
+    overlaps: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     failure: str = ""
 
@@ -318,7 +318,7 @@ class _ScriptRun:
         self.outcome.produced = sum(produced.values())
         self.outcome.consumed = self.outcome.produced - sum(map(len, timeline.missing(produced).values()))
         self.outcome.duplicates = sum(timeline.duplicates().values())
-        self.outcome.overlaps = len(timeline.overlaps("callback"))
+        self.outcome.overlaps = Counter(cause(timeline, one) for one in timeline.overlaps("callback"))
 
     def post_mortem(self) -> list[str]:
         """What else there is to know of a failure: what members logged, and where missing records are."""

@@ -23,11 +23,11 @@ from tests.lab.chaos import (
 )
 from tests.lab.chaos.__main__ import jobs, main
 from tests.lab.chaos._model import Model
-from tests.lab.chaos._promises import keep, without_excuse
+from tests.lab.chaos._promises import cause, keep, without_excuse
 from tests.lab.chaos._report import page
 from tests.lab.chaos._run import name_of_assignor
 from tests.lab.chaos._script import WEIGHTS, count_kinds
-from tests.support.timelines import P0, P1, event, history, lived, start, told
+from tests.support.timelines import P0, P1, event, history, lived, records, start, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -412,6 +412,35 @@ def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_own_w
     assert [*without_excuse(Timeline([*events, *identified("id-new", joins_again)]))] == []
 
 
+@pytest.mark.parametrize(
+    ("done", "why"),
+    [
+        ([(1.2, "frozen")], "was frozen"),
+        ([(1.2, "frozen"), (1.9, "thawed")], "was frozen"),
+        ([(1.2, "paused")], "did not poll"),
+        ([(2.3, "frozen")], "neither"),
+        ([], "neither"),
+    ],
+)
+def test_two_owners_at_once_have_a_cause_and_the_records_that_the_former_one_got(
+    done: list[tuple[float, str]], why: str
+) -> None:
+    def found(*ranges: tuple[TopicPartition, int, int]) -> str:
+        timeline = lived(
+            *told(1, 1, {"a": "01"}),
+            *(event(time, "a", kind) for time, kind in done),
+            *told(2, 2, {"b": "1"}),
+            records(2.4, "a", *ranges),
+            event(2.5, "a", "revoked", P1),
+            end=3,
+        )
+        (overlap,) = timeline.overlaps("callback")
+        return cause(timeline, overlap)
+
+    assert found() == found((P0, 0, 3)) == why
+    assert found((P1, 0, 3)) == f"{why}, and got records"
+
+
 def test_a_silent_static_member_is_excused_where_the_strategy_gives_its_partitions_away() -> None:
     def timeline(*joining: Event, instance_id: str | None = "static", claimed: int = 0) -> Timeline:
         return lived(
@@ -572,12 +601,14 @@ def test_the_page_adds_up_what_was_measured() -> None:
     first = Outcome(seed=3, assignor="range", events=Counter({"join": 2, "crash": 1}), rebalances=4)
     first.stable["crash"] += [1.0, 3.0, 2.0]
     first.stable["burst"] += [0.5]
-    first.produced, first.consumed, first.duplicates, first.overlaps, first.seconds = 100, 100, 7, 1, 120
+    first.produced, first.consumed, first.duplicates, first.seconds = 100, 100, 7, 120
+    first.overlaps["was frozen"] += 1
     second = replace(first, seed=4, stable={"crash": [4.0]}, failure="step 3: it broke")
     told_page = page([first, second], "python -m x", {"cores": "2"}, client="aiokafka")
     assert "Members are consumers\nof aiokafka." in told_page
     assert "**6 events in 2 scripts, 1 failures.** Seeds 3 to 4." in told_page
     assert "| range | 6 | 8 | 200 | 200 | 14 | 2 | 4 |" in told_page
+    assert "| range | was frozen | 2 |" in told_page
     assert "| crash | 2 | 4 | 2.5 | 4.0 | 4.0 |" in told_page
     assert "| join | 4 | 0 |  |  |  |" in told_page
     assert "| burst |  | 1 | 0.5 | 0.5 | 0.5 |" in told_page
