@@ -253,11 +253,11 @@ def consumer_with_its_own_settings(seat: Seat) -> Any:
     return KafkaConsumer(*seat.topics, **{**seat.kafka_python(), "max_poll_records": 3})
 
 
-def application(seat: Seat) -> None:
+def application(seat: Seat, *, poll_ms: int) -> None:
     consumer = seat.observe(KafkaConsumer(**seat.kafka_python()))
     consumer.subscribe(seat.topics, listener=Notes())
     while not seat.leaving:
-        consumer.poll(timeout_ms=300)
+        consumer.poll(timeout_ms=poll_ms)
     consumer.close()
 
 
@@ -297,7 +297,7 @@ def returns_no_consumer(seat: Seat) -> str:
     "function",
     [
         consumer_with_its_own_settings,
-        application,
+        (application, {"poll_ms": 2000}),  # longer than a rebalance, which kafka-python forgets else
         confluent_application,
         asynchronous_application,
         asynchronous_consumer,
@@ -322,7 +322,7 @@ def test_a_function_of_the_users_is_a_member(function: Any, scene: Scene) -> Non
     assert (closed.member, closed.reason) == ("a", "left")
 
 
-@pytest.mark.parametrize("function", [application, confluent_application])
+@pytest.mark.parametrize("function", [partial(application, poll_ms=2000), confluent_application])
 def test_an_applications_own_listener_is_called(function: Any, scene: Scene) -> None:
     group = scene.group(["range"], client=function)
     member = group.join("a")

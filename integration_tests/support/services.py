@@ -550,7 +550,7 @@ def ends_by_its_own_handler(seat: Seat) -> None:
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics)
     while not ended.is_set():
-        for records in consumer.poll(timeout_ms=200).values():
+        for records in consumer.poll(timeout_ms=_POLL_MS).values():
             seat.processed(*records)
     seat.note("ended", "by its own handler")
     consumer.close()
@@ -565,7 +565,7 @@ def polls_until_it_is_over(seat: Seat) -> None:
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics)
     while not OVER.is_set():
-        consumer.poll(timeout_ms=100)
+        consumer.poll(timeout_ms=_POLL_MS)
     consumer.close()
 
 
@@ -573,4 +573,4 @@ def is_not_observed(seat: Seat) -> None:
     """Forgets `seat.observe`."""
     with contextlib.closing(KafkaConsumer(*seat.topics, **seat.kafka_python())) as consumer:
         while not seat.leaving:
-            consumer.poll(timeout_ms=200)
+            consumer.poll(timeout_ms=_POLL_MS)

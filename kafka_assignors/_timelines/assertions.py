@@ -6,7 +6,7 @@ from typing import Final, Literal, Never, Self
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.best import Weights, best_plan, find_settled, unevenness
+from kafka_assignors._timelines.best import Settled, Weights, best_plan, find_settled, unevenness
 from kafka_assignors._timelines.chart import chart
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
@@ -19,7 +19,15 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.holdings import find_kept
 from kafka_assignors._timelines.lines import lines_of
-from kafka_assignors._timelines.losses import in_ranges, named, what_counts, why_missing, why_twice
+from kafka_assignors._timelines.losses import (
+    find_backward,
+    in_ranges,
+    named,
+    what_counts,
+    why_backward,
+    why_missing,
+    why_twice,
+)
 from kafka_assignors._timelines.ownership import Reading
 from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors._timelines.rebalances import SeenRebalance
@@ -94,20 +102,12 @@ class TimelineAssertions(TimelineFacts):
         wrong = [one for one in settled if one.generations[-1] > after and len(one.moves) > one.least]
         if not wrong:
             return
-        faults = []
-        for one in wrong:
-            moved = ", ".join(
-                f"{name_of(move.partition)} {move.source} → {move.target}" for move in one.moves
-            )
-            faults.append(
-                f"{_numbers(one.generations)}: moved {len(one.moves)}, least possible {one.least}: {moved}"
-            )
         first = wrong[0]
         before = [one.end for one in self.rebalances if one.generation < first.generations[0]]
         _fail(
             self,
             "more partitions moved than had to",
-            faults,
+            [_what_moved(one) for one in wrong],
             since=before[-1] if before else first.start,
             until=first.end,
             partitions=[move.partition for move in first.moves],
@@ -176,18 +176,11 @@ class TimelineAssertions(TimelineFacts):
             return
         long.sort(key=lambda pause: (-pause[0], pause[2]))
         seconds, start, _ = long[0]
-        faults, named_before = [], list[str]()
-        for lasted, begun, partition in long:
-            reasons = why_paused(self, begun, begun + lasted)
-            took = f"{1000 * lasted:.0f} ms, from {begun - self.begin:.3f} s"
-            # Once for all that stood still for the same reasons.
-            faults.append(named(partition, took, [] if reasons == named_before else reasons))
-            named_before = reasons
         _fail(
             self,
             f"partitions were without {'an owner' if by == 'ownership' else 'records'}"
             f" for longer than {ms:g} ms",
-            faults,
+            _why_long(self, long),
             since=start,
             until=start + seconds,
             partitions=[partition for _, _, partition in long],
@@ -223,24 +216,46 @@ class TimelineAssertions(TimelineFacts):
         headline = f"{count} of {total} records were not {word} ({counts})"
         _fail(self, headline, faults, since=min(times, default=None), partitions=missing)
 
-    def assert_no_duplicates(self) -> None:
+    def assert_no_duplicates(self, *, at_most: int = 0) -> None:
         """No record came twice; what counts is as in `assert_all_consumed`.
 
+        Args:
+            at_most: So many may: a service that commits what it has processed gets some again after a crash.
+
         Raises:
-            AssertionError: Some did; the message counts them, and names who had not committed them. Or there
+            AssertionError: More did; the message counts them, and names who had not committed them. Or there
                 was no record.
         """
         if not self.handled:
             raise AssertionError(_NO_RECORD)
         duplicates = self.duplicates()
-        if duplicates:
+        if sum(duplicates.values()) > at_most:
             word, counts = what_counts(self)
-            headline = f"{sum(duplicates.values())} records were {word} more than once ({counts})"
+            allowed = f", and at most {at_most} may be" if at_most else ""
+            headline = f"{sum(duplicates.values())} records were {word} more than once{allowed} ({counts})"
             faults = [
                 named(partition, str(count), why_twice(self, partition))
                 for partition, count in sorted(duplicates.items())
             ]
             _fail(self, headline, faults, partitions=duplicates)
+
+    def assert_in_order(self) -> None:
+        """Each member took the records of a partition by ascending offsets; what counts is as above.
+
+        A member that is given a partition, again or for the first time, may begin at any offset. Records that
+        one call of `Seat.processed` names are done at once.
+
+        Raises:
+            AssertionError: One went back; the message names the offsets. Or there was no record.
+        """
+        if not self.handled:
+            raise AssertionError(_NO_RECORD)
+        wrong = find_backward(self)
+        if wrong:
+            word, counts = what_counts(self)
+            headline = f"records of a partition were {word} out of order ({counts})"
+            faults = [named(partition, *why_backward(self, pairs)) for partition, pairs in wrong.items()]
+            _fail(self, headline, faults, partitions=wrong)
 
     def assert_released_on_revoke(self, what: str | None = None) -> None:
         """When a member's listener had returned, it had released all it held for revoked partitions.
@@ -332,6 +347,22 @@ class TimelineAssertions(TimelineFacts):
                 until=newer[-1].end,
                 partitions=frozenset[TopicPartition]().union(*newer[-1].assignments.values()),
             )
+
+
+def _what_moved(one: Settled) -> str:
+    moved = ", ".join(f"{name_of(move.partition)} {move.source} → {move.target}" for move in one.moves)
+    return f"{_numbers(one.generations)}: moved {len(one.moves)}, least possible {one.least}: {moved}"
+
+
+def _why_long(timeline: TimelineFacts, long: Iterable[tuple[float, float, TopicPartition]]) -> list[str]:
+    """Pauses in words; reasons that several in a row share are named once."""
+    faults, named_before = [], list[str]()
+    for lasted, begun, partition in long:
+        reasons = why_paused(timeline, begun, begun + lasted)
+        took = f"{1000 * lasted:.0f} ms, from {begun - timeline.begin:.3f} s"
+        faults.append(named(partition, took, [] if reasons == named_before else reasons))
+        named_before = reasons
+    return faults
 
 
 def _generation(timeline: TimelineFacts, number: int | None) -> SeenRebalance:

@@ -20,7 +20,7 @@ from kafka_assignors._timelines.events import (
     Processed,
     name_of,
 )
-from kafka_assignors._timelines.records import find_deliveries, merged
+from kafka_assignors._timelines.records import Delivery, find_deliveries, merged
 
 if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
@@ -171,6 +171,36 @@ def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
         not any(one.first <= offset <= one.last for one in done.get(partition, ()))
         for partition, offset in suspects
     )
+
+
+def find_backward(timeline: "TimelineFacts") -> dict[TopicPartition, list[tuple[Delivery, Delivery]]]:
+    """Reports of records at or before which the same member was already, each behind the report before it."""
+    given: dict[tuple[TopicPartition, str], list[float]] = defaultdict(list)
+    for event in timeline.of(Assigned):
+        for partition in event.partitions:
+            given[partition, event.member].append(event.time)
+    found: dict[TopicPartition, list[tuple[Delivery, Delivery]]] = defaultdict(list)
+    for partition, reports in sorted(timeline.handled.items()):
+        latest: dict[str, Delivery] = {}
+        for now in reports:
+            before = latest.get(now.member)
+            again = before and any(before.time < time <= now.time for time in given[partition, now.member])
+            if before and now.first <= before.last and not again:
+                found[partition].append((before, now))
+            latest[now.member] = now
+    return found
+
+
+def why_backward(
+    timeline: "TimelineFacts", pairs: Sequence[tuple[Delivery, Delivery]]
+) -> tuple[str, list[str]]:
+    """How often a member went back in a partition, and the first time in words."""
+    before, now = pairs[0]
+    words = ", and ".join(
+        f"{_these(range(one.first, one.last + 1))} at {one.time - timeline.begin:.3f} s"
+        for one in (before, now)
+    )
+    return f"{len(pairs)} times", [f"{now.member} came to {words}"]
 
 
 class _Again(NamedTuple):

@@ -33,7 +33,8 @@ class WorkerConfig:
     """All that a member needs to know; crosses the border of a process as one line of JSON.
 
     `ConsumerGroup` has what each part means. An assignor is a name, or what to import and its arguments; the
-    client a library, or "package.module:function" (or "file.py:function") of the user's own.
+    client a library, or "package.module:function" (or "file.py:function") of the user's own, which gets
+    `arguments` by name.
     """
 
     access: Access
@@ -43,6 +44,7 @@ class WorkerConfig:
     pattern: str | None
     client: ClientName | str
     assignors: Sequence[str | tuple[str, Mapping[str, Any]]] | None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     instance_id: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     commit: CommitMode = "each poll"

@@ -71,6 +71,7 @@ class ConsumerGroup(ReportingGroup):
             the client's own choice.
         group_id: The group's id; a new one by default.
         client: The client library of members, or a function of yours, unless another is given when they join.
+            A function may stand in a pair with further arguments by name, which must have JSON.
         place: Whether members are processes, or threads, which start at once but neither crash nor freeze.
         settings: Settings of their consumers in kafka-python's spelling, on top of `SETTINGS`. Must have
             JSON. What the kit sets itself is refused, with what to give in its place. With

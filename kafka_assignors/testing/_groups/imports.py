@@ -15,13 +15,13 @@ def path_of(target: Any) -> str:
     """The path by which `imported` finds a class or function: "package.module:name", or "/a/file.py:name".
 
     Raises ValueError if no other process can find it. It was made within a function or on a command line, or
-    has no name, as `functools.partial` and other objects that can be called.
+    has no name, as an object that can be called.
     """
     if not hasattr(target, "__qualname__"):
         raise ValueError(
             f"another process cannot import {target!r}: it is no function or class, but an object of"
             f" {type(target).__module__}.{type(target).__qualname__}. Define a function at the top of a"
-            " module that calls it, and give what differs between members as `settings`"
+            " module that calls it, and give what differs between members by name: (function, {'db': ...})"
         )
     module, name = target.__module__, target.__qualname__
     if "<" in name:

@@ -25,14 +25,15 @@ __tracebackhide__ = True
 class Seat:
     """A place in the group under test, which a function of the user's takes.
 
-    The function gets it as its only argument. If the function returns a consumer, the kit polls that.
-    Otherwise it is an application: it makes its consumer, has it observed, and polls until it is to leave.
+    The function gets it first, and by name what the group gives it: `client=(billing, {"db": url})`. If the
+    function returns a consumer, the kit polls that. Otherwise it is an application: it makes its consumer,
+    has it observed, and polls until it is to leave.
 
         def billing(seat):
             consumer = seat.observe(KafkaConsumer(**seat.kafka_python()))
             consumer.subscribe(seat.topics)
             while not seat.leaving:
-                for records in consumer.poll(timeout_ms=500).values():
+                for records in consumer.poll(timeout_ms=2000).values():
                     for record in records:
                         ...
                         seat.processed(record)

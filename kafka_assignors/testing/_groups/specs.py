@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,8 +36,13 @@ make: a class or its path "package.module:Class", alone or in a pair with its ar
 {"class": path, "options": arguments} means the same.
 """
 
-ClientSpec = ClientName | Callable[..., Any] | str
-"""What a member is made of: a client library, or a function that takes a `Seat` (see there), or its path."""
+_Function = Callable[..., Any] | str
+
+ClientSpec = ClientName | _Function | tuple[_Function, Mapping[str, Any]]
+"""What a member is made of: a client library, or a function that takes a `Seat` (see there), or its path.
+
+A function may stand in a pair with further arguments by name, or in a `functools.partial` that has them.
+"""
 
 SETTINGS: Mapping[str, Any] = {
     "auto_offset_reset": "earliest",
@@ -98,7 +104,7 @@ class MemberSpec:
         or a poll is to take no time. It does so, too, if the client (or the broker, by KIP-848) has no such
         assignor, or kafka-python no such setting.
         """
-        library = self.client if isinstance(self.client, str) else path_of(self.client)
+        library, arguments = _client(self.client)
         by_epochs = is_by_epochs(self.settings)
         if by_epochs and library in MODULES:
             check_epochs(cast("ClientName", library))
@@ -113,6 +119,7 @@ class MemberSpec:
             topics=() if isinstance(self.topics, re.Pattern) else names_of(self.topics),
             pattern=pattern,
             client=library,
+            arguments=arguments,
             assignors=None if self.assignors is None else [known(one, library) for one in self.assignors],
             instance_id=instance_id,
             settings=usual_settings(self.settings),
@@ -122,6 +129,16 @@ class MemberSpec:
             held=held,
             recalls_joins=self.recalls_joins,
         )
+
+
+def _client(spec: ClientSpec) -> tuple[str, Mapping[str, Any]]:
+    """A library or the path of a function, and what the function gets beside its seat."""
+    if isinstance(spec, functools.partial):
+        if spec.args:
+            raise ValueError(f"{spec!r}: a member's function gets its seat first; give arguments by name")
+        spec = (spec.func, spec.keywords)
+    target, arguments = spec if isinstance(spec, tuple) else (spec, {})
+    return target if isinstance(target, str) else path_of(target), arguments
 
 
 def usual_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ not report.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import logging
@@ -106,7 +107,7 @@ class Worker:
             self._library = clients.load(cast("ClientName", config.client))
             self._task = config.task()
         else:
-            self._function = imported(config.client)
+            self._function = functools.partial(imported(config.client), **config.arguments)
 
     def run(self) -> int:
         """Consume and obey until asked to leave; returns the exit status of a process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,9 @@ import trustme
 
 from kafka_assignors.testing._brokers.access import Access, Security
 from kafka_assignors.testing._groups.clients import MODULES, ClientName, Task, load
+from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.group import ConsumerGroup
+from kafka_assignors.testing._groups.imports import path_of
 from kafka_assignors.testing._groups.specs import SETTINGS, MemberSpec, on_top
 
 if TYPE_CHECKING:
@@ -42,6 +45,20 @@ def config(made: MemberSpec) -> Any:
 def test_what_is_set_goes_before_what_is_usual() -> None:
     made = config(spec(settings={"session_timeout_ms": 1, "fetch_max_wait_ms": 2}))
     assert made.settings == {**SETTINGS, "session_timeout_ms": 1, "fetch_max_wait_ms": 2}
+
+
+def application(*_: Any, **__: Any) -> None:
+    """What members run."""
+
+
+def test_a_function_gets_arguments_by_name() -> None:
+    path, arguments = path_of(application), {"db": "url"}
+    for client in ((application, arguments), (path, arguments), functools.partial(application, db="url")):
+        made = config(spec(client=client))
+        assert (made.client, made.arguments) == (path, arguments)
+        assert WorkerConfig.from_json(made.to_json()).arguments == arguments
+    with pytest.raises(ValueError, match="gets its seat first; give arguments by name"):
+        config(spec(client=functools.partial(application, "url")))
 
 
 def test_settings_that_are_the_broker_s_are_no_member_s_by_epochs() -> None:

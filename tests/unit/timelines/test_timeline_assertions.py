@@ -479,6 +479,23 @@ def test_records_that_come_twice_are_counted() -> None:
         "2 records were consumed more than once (what counts is what polls returned):",
         "  t-0: 2: a had consumed offsets 8..9 and had committed nothing when b got them at 1.000 s",
     ]
+    timeline.assert_no_duplicates(at_most=2)
+    assert message(lambda: timeline.assert_no_duplicates(at_most=1)).startswith(
+        "2 records were consumed more than once, and at most 1 may be ("
+    )
+
+
+def test_a_member_that_goes_back_in_a_partition_is_named_unless_it_was_given_it_again() -> None:
+    begun = [event(0, "a", "assigned", P0, P1), records(1, "a", (P0, 0, 4), (P1, 0, 0))]
+    lived(*begun, records(2, "a", (P0, 5, 9), (P1, 7, 8))).assert_in_order()
+    lived(*begun, event(1.5, "b", "assigned", P0), records(2, "b", (P0, 3, 4))).assert_in_order()
+    again = event(1.5, "a", "assigned", P0), records(2, "a", (P0, 3, 4))
+    lived(*begun, *again).assert_in_order()
+    wrong = lived(*begun, *again, records(2.5, "a", (P0, 4, 4)), records(3, "a", (P0, 2, 3)))
+    assert message(wrong.assert_in_order).splitlines()[:2] == [
+        "records of a partition were consumed out of order (what counts is what polls returned):",
+        "  t-0: 2 times: a came to offsets 3..4 at 2.000 s, and offset 4 at 2.500 s",
+    ]
 
 
 def processed(time: float, member: str, *ranges: tuple[TopicPartition, int, int]) -> Event:
@@ -724,6 +741,7 @@ NO_RECORD = "no poll ever returned a record: put the group under load, and wait 
         (lambda timeline: timeline.assert_paused_at_most(1), NO_PARTITION),
         (lambda timeline: timeline.assert_paused_at_most(1, by="records"), NO_RECORD),
         (Timeline.assert_no_duplicates, NO_RECORD),
+        (Timeline.assert_in_order, NO_RECORD),
     ],
 )
 def test_an_assertion_refuses_a_timeline_that_gives_it_nothing_to_judge(
