@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError, for_code
+from kafka.protocol.metadata import MetadataRequest
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors._cluster.requests import send
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.placement._placement import PlacementError
 
@@ -192,13 +195,22 @@ def wait_described(wrong: Callable[[], Sequence[str]]) -> None:
 
 
 def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
+    """Wait until each broker that is up describes a topic so: whoever comes next may ask any of them."""
     expected = {partition: list(replicas) for partition, replicas in sorted(placement.items())}
+    request = MetadataRequest(
+        topics=[MetadataRequest.MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+    )
 
     def wrong() -> list[str]:
-        try:
-            found = read_topics(admin, [topic])[topic]
-        except PlacementError:
-            found = {}
-        return [] if found == expected else [f"it describes {topic!r} as {found}, not as {expected}"]
+        faults = []
+        for broker in read_brokers(admin).up:
+            try:
+                answer = admin.ask(partial(send, request=request, node=broker), patience=LOOK_SECONDS)
+            except (ClusterError, KafkaError):  # it went down meanwhile
+                continue
+            found = {one.partition_index: one.replica_nodes for one in answer.topics[0].partitions}
+            if found != expected:
+                faults.append(f"broker {broker} describes {topic!r} as {found}, not as {expected}")
+        return faults
 
     wait_described(wrong)
