@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, filled, screen_width, table
 from kafka_assignors._common.words import first_of, named, size
-from kafka_assignors.placement import Fit, Inference, MovePlan
+from kafka_assignors.placement import MovePlan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._cluster.health import Health
     from kafka_assignors.placement._cluster.stall import Reason
     from kafka_assignors.placement._cluster.throttle import Throttles
-    from kafka_assignors.placement._inference.infer import InferenceStep
+    from kafka_assignors.placement._inference.infer import Fit, Inference, InferenceStep
     from kafka_assignors.placement._moving import Cancelled, ReassignmentPlan, UnderWay
     from kafka_assignors.placement._quality import Quality
     from kafka_assignors.placement._topics import Description

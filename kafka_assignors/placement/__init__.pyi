@@ -7,7 +7,7 @@ from kafka_assignors.placement._generators import (
     place_rack_aware as place_rack_aware,
     place_rack_unaware as place_rack_unaware,
 )
-from kafka_assignors.placement._inference.infer import Fit as Fit, Inference as Inference, infer as infer
+from kafka_assignors.placement._inference.infer import infer as infer
 from kafka_assignors.placement._moving import (
     Reassigned as Reassigned,
     cancel as cancel,

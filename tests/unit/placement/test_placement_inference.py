@@ -13,7 +13,7 @@ from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._striped import place_striped
 
 if TYPE_CHECKING:
-    from kafka_assignors.placement import Fit, Inference
+    from kafka_assignors.placement._inference.infer import Fit, Inference
 
 TOPIC_TEST2 = {0: [2, 0, 1], 1: [0, 1, 2], 2: [1, 2, 0], 3: [2, 1, 0], 4: [0, 2, 1], 5: [1, 0, 2]}
 NINE = {broker: f"rack{broker // 3 + 1}" for broker in range(9)}
