@@ -2,7 +2,7 @@
 
     archive -> records that are selected -> sorted by group, partition and offset -> a task -> rows, and files
 
-A task is a function of sorted records. Rows come back as JSON has them. What is large goes into the files of
+A task is a function of sorted records. Its rows come back as they are. What is large goes into the files of
 tables, which the task writes itself.
 """
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.writing import TaskFiles
 
     GroupTask = Callable[[str, Iterator[ArchivedRecord], TaskFiles | None], Iterable[Any]]
-    """Gives rows, as JSON has them, of a group and its records by partition and offset, some of them twice.
-    Rows of tables go into the files, if any are to be written.
+    """Gives rows of a group and its records by partition and offset, some of them twice. Rows of tables go
+    into the files, if any are to be written.
     """
 
 UNIT: Final = 4 * 2**20

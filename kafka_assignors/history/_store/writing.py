@@ -7,7 +7,7 @@ of CPU.
 
 from __future__ import annotations
 
-import json
+import pickle
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._store.location import StoreError, asking
-from kafka_assignors.history._store.log import DataFile, moment_text
+from kafka_assignors.history._store.log import DataFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -195,7 +195,7 @@ class Outcome:
     """What tasks found.
 
     Attributes:
-        rows: Their rows, as JSON has them; those of a group are one task's, and in order.
+        rows: Their rows; those of a group are one task's, and in order.
         files: By table, the files that they wrote, relative to the place of all.
     """
 
@@ -219,10 +219,11 @@ def run_tasks(
     found: dict[str, list[DataFile]] = {}
     returned: list[Any] = []
     run = partial(_run, task=task, files=files, prefix=prefix)
-    for of_task, written in rows.mapInArrow(run, "returned string, files string").collect():
-        returned += json.loads(of_task)
-        for table, some in json.loads(written).items():
-            found.setdefault(table, []).extend(DataFile(*fields) for fields in some)
+    for (pickled,) in rows.mapInArrow(run, "outcome binary").collect():
+        done: Outcome = pickle.loads(pickled)  # noqa: S301 - `_run` made it
+        returned += done.rows
+        for table, some in done.files.items():
+            found.setdefault(table, []).extend(some)
     return Outcome(rows=returned, files=found)
 
 
@@ -236,5 +237,4 @@ def _run(
     # Attempts of one task can run at the same time.
     name = f"{prefix}part-{number:05d}-{uuid4().hex}"
     done = run_task(batches, task, None if files is None else files(name))
-    returned = json.dumps(done.rows), json.dumps(done.files, default=moment_text)
-    yield pa.RecordBatch.from_pydict({"returned": [returned[0]], "files": [returned[1]]})
+    yield pa.RecordBatch.from_pydict({"outcome": [pickle.dumps(done)]})
