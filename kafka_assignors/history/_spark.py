@@ -159,12 +159,7 @@ def is_active() -> bool:
 
 @contextmanager
 def running_spark(master: str | None, doing: str | None) -> Iterator[SparkSession]:
-    """A session of Spark, and the progress of what it does, if that is named.
-
-    Raises:
-        SparkError: Spark failed.
-        JavaMissingError: There is no Java to start it with.
-    """
+    """A session of Spark, and the progress of what it does, if that is named; see `Engine.map_groups`."""
     try:
         spark = spark_session(master)
         with nullcontext() if doing is None else show_jobs(spark, doing):

@@ -191,12 +191,7 @@ def _text_columns(field: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What tasks found.
-
-    Attributes:
-        rows: Their rows; those of a group are one task's, and in order.
-        files: By table, the files that they wrote, relative to the place of all.
-    """
+    """What tasks found: rows, those of a group in order, and by table the files that they wrote."""
 
     rows: list[Any]
     files: dict[str, list[DataFile]] = field(default_factory=dict)

@@ -91,11 +91,7 @@ def replay_group(
 
 
 def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> Wanted:
-    """What is to be replayed with each group, each once.
-
-    Raises:
-        ValueError: There is no such assignor or scenario, or nothing to do.
-    """
+    """What is to be replayed with each group, each once; a ValueError if there is none of the name."""
     chosen = tuple(dict.fromkeys(name for name in assignors if name != ACTUAL))
     for name in chosen:
         leader_of(name)
