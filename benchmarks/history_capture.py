@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,10 +33,11 @@ from benchmarks import machine
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._capture import capture
+from kafka_assignors.history._dump import in_days
 from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._schemas import ARCHIVE
-from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._source import Stretch, read_stretch
+from kafka_assignors.history._spark import run_frame, spark_session
 from kafka_assignors.testing import Cluster, kafka_cluster
 
 if TYPE_CHECKING:
@@ -127,10 +129,10 @@ def connector_jars(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.jar"))
 
 
-def by_capture(spark: SparkSession, cluster: Cluster, folder: Path, at_once: int) -> int:
+def by_capture(_: SparkSession, cluster: Cluster, folder: Path, at_once: int) -> int:
     """Our way; returns the records that are kept."""
     archive = Archive.create(folder)
-    done = capture(spark, cluster.bootstrap_servers, archive, max_records=at_once)
+    done = capture(cluster.bootstrap_servers, archive, max_records=at_once)
     return done.counts.kept.total()
 
 
@@ -149,8 +151,8 @@ def by_connector(spark: SparkSession, cluster: Cluster, folder: Path, at_once: i
                 "leader_epoch": F.lit(None).cast("int"),  # the connector does not tell
             }
         )
-        rows = shaped.select(*ARCHIVE.names)
-        kept += archive.append(rows, TOPIC_SOURCE, {"connector": number}).kept.total()
+        run = partial(run_frame, in_days(shaped), ARCHIVE)
+        kept += archive.append(run, TOPIC_SOURCE, {"connector": number}).kept.total()
 
     source = (
         spark.readStream.format("kafka")

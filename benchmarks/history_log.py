@@ -95,7 +95,9 @@ def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
 def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
     """Add a batch by the API of the tree that runs."""
     from benchmarks.history_archive import records_of_groups  # noqa: PLC0415
+    from kafka_assignors.history._dump import in_days  # noqa: PLC0415
     from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
+    from kafka_assignors.history._spark import run_frame  # noqa: PLC0415
 
     step = timedelta(days=DAYS) / (BATCHES * count)
     began = BEGAN + number * count * step
@@ -108,7 +110,9 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
         [pa.array(column, field.type) for column, field in zip(columns, ARCHIVE, strict=True)], schema=ARCHIVE
     )
     frame = spark.createDataFrame(table)
-    archive.append(frame, "topic", archive.read_to({0: (number + 1) * count}))
+    archive.append(
+        partial(run_frame, in_days(frame), ARCHIVE), "topic", archive.read_to({0: (number + 1) * count})
+    )
 
 
 def _sum(rows: Any) -> None:
@@ -246,7 +250,7 @@ def many_commits(most: int, state: State) -> list[str]:
     def maintained() -> tuple[float, str]:
         began = time.perf_counter()
         there = Archive(folder)
-        maintain(spark, there, plan_maintenance(there))
+        maintain(there, plan_maintenance(there))
         took = time.perf_counter() - began
         after = [_commit(there, most + number) for number in range(20)]
         return took, _row(spark, folder, "and maintenance", most + 20, after)
@@ -339,9 +343,9 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
     class Noting(Archive):
         asked: ClassVar[set[str]] = set()
 
-        def source(self, spark: Any, columns: Any = ARCHIVE.names, files: Any = None) -> Any:
+        def split(self, files: Any, *others: Any, **named: Any) -> Any:
             self.asked.update(file.path for file in files)
-            return super().source(spark, columns, files)
+            return super().split(files, *others, **named)
 
     archive = Noting.create(folder)
     log, _ = archive.logs

@@ -50,7 +50,6 @@ from kafka_assignors.history._info import info
 from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import KEPT_TYPES, TABLES
-from kafka_assignors.history._spark_columns import KEPT
 from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from tests.support.object_store import Fault
@@ -132,7 +131,7 @@ def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Pl
 def read_archive(spark: SparkSession, archive: Archive) -> list[Plain]:
     """The records of an archive."""
     columns: list[Any] = ["partition", "offset", "key", "value", F.unix_micros("timestamp"), "leader_epoch"]
-    found = archive.rows(spark).where(KEPT).select(*columns).collect()
+    found = archive.read(spark).select(*columns).collect()
     rows = [Plain(p, o, k and bytes(k), None if v is None else bytes(v), t, e) for p, o, k, v, t, e in found]
     return sorted(rows, key=lambda one: one[:2])
 
@@ -229,7 +228,7 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     form_a_group(cluster, topic, RangeAssignor)
     archive = Archive.create(tmp_path / "an archive")
     told: list[Captured] = []
-    first = capture(spark, cluster.bootstrap_servers, archive, watch=told.append)
+    first = capture(cluster.bootstrap_servers, archive, watch=told.append)
     before = read_log(cluster, archive.frontier())
     assert first.counts.read == len(before) == first.offsets
     assert first.counts.kept["GroupMetadata"] >= 3
@@ -238,12 +237,12 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     assert_is_the_log(spark, archive, before)
 
     form_a_group(cluster, topic, CooperativeStickyAssignor)
-    second = capture(spark, cluster.bootstrap_servers, archive)
+    second = capture(cluster.bootstrap_servers, archive)
     after = read_log(cluster, archive.frontier())
     assert second.counts.read == len(after) - len(before) > 0
     assert_is_the_log(spark, archive, after)
 
-    third = capture(spark, cluster.bootstrap_servers, archive)
+    third = capture(cluster.bootstrap_servers, archive)
     assert (third.batches, third.counts.read) == (0, 0)
     assert_is_the_log(spark, archive, after)
 
@@ -253,17 +252,17 @@ def test_what_was_captured_in_many_batches_can_be_compacted_and_goes_on(
 ) -> None:
     archive = Archive.create(tmp_path / "archive")
     put(cluster, [(group_metadata_key(f"many-{number}"), a_generation(number)) for number in range(400)])
-    first = capture(spark, cluster.bootstrap_servers, archive, max_records=100)
+    first = capture(cluster.bootstrap_servers, archive, max_records=100)
     assert first.batches >= 4
-    maintain(spark, archive, plan_maintenance(archive))
+    maintain(archive, plan_maintenance(archive))
     assert len(archive.files()) == len({file.values["day"] for file in archive.files()})
     assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
 
     put(cluster, [(group_metadata_key(f"many-{number}"), None) for number in range(200)])
-    second = capture(spark, cluster.bootstrap_servers, archive, max_records=100)
+    second = capture(cluster.bootstrap_servers, archive, max_records=100)
     assert second.counts.read >= 200
     assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
-    maintain(spark, archive, plan_maintenance(archive))
+    maintain(archive, plan_maintenance(archive))
     assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
 
 
@@ -276,11 +275,11 @@ def test_of_two_captures_at_once_one_goes_on_and_the_other_says_why(
 
     def another(done: Captured) -> None:
         if not begun:
-            begun.append(capture(spark, cluster.bootstrap_servers, other, max_records=100))
+            begun.append(capture(cluster.bootstrap_servers, other, max_records=100))
         assert done.batches == 1
 
     with pytest.raises(ArchiveBusyError, match="another capture is writing into"):
-        capture(spark, cluster.bootstrap_servers, archive, max_records=100, watch=another)
+        capture(cluster.bootstrap_servers, archive, max_records=100, watch=another)
     assert begun[0].batches >= 2
     assert_is_the_log(spark, Archive(tmp_path), read_log(cluster, Archive(tmp_path).frontier()))
 
@@ -311,7 +310,7 @@ def test_a_dump_that_is_imported_between_two_batches_is_there_once(
             other.refresh()
             imported.append(import_dump(spark, dump, other))
 
-    done = capture(spark, cluster.bootstrap_servers, archive, max_records=100, watch=import_too)
+    done = capture(cluster.bootstrap_servers, archive, max_records=100, watch=import_too)
     assert imported[0].counts.kept.total() + done.counts.kept.total() == len(lines)
     assert imported[0].known > 0 < imported[0].counts.kept.total()
     kept = [one[:2] for one in read_archive(spark, archive)]
@@ -327,7 +326,7 @@ def test_a_store_that_takes_seconds_for_each_request_is_waited_for(
     archive = Archive.create(f"{home}/archive", object_store.options)
     slow = Fault(path=r"\.parquet$|_delta_log/\d+\.json$", delay=2.0)
     with object_store.failing(slow) as struck:
-        done = capture(spark, cluster.bootstrap_servers, archive, max_records=200)
+        done = capture(cluster.bootstrap_servers, archive, max_records=200)
         made = make_tables(archive, f"{home}/tables", options=object_store.options)
         assert struck.count() >= 2 * done.batches + len(TABLES)
     log = read_log(cluster, archive.frontier())
@@ -338,14 +337,13 @@ def test_a_store_that_takes_seconds_for_each_request_is_waited_for(
     assert read_table(f"{home}/tables", "records", object_store.options).read_all().num_rows == made.decoded
 
 
-def test_topics_are_noted_by_name_and_id_when_they_change(
-    cluster: Cluster, spark: SparkSession, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("spark")
+def test_topics_are_noted_by_name_and_id_when_they_change(cluster: Cluster, tmp_path: Path) -> None:
     form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
     archive = Archive.create(tmp_path)
-    capture(spark, cluster.bootstrap_servers, archive)
+    capture(cluster.bootstrap_servers, archive)
     created = create_topic(cluster, 2)
-    capture(spark, cluster.bootstrap_servers, archive)
+    capture(cluster.bootstrap_servers, archive)
     with Admin(cluster.bootstrap_servers) as admin:
         described = admin.ask(lambda client: client.describe_topics())
     seen = archive.topics()
@@ -376,7 +374,7 @@ def test_what_groups_do_not_write_is_kept_or_counted(
             ],
         )
         archive = Archive.create(tmp_path)
-        counts = capture(spark, cluster.bootstrap_servers, archive).counts
+        counts = capture(cluster.bootstrap_servers, archive).counts
         assert counts.kept["no type"] == 3
         assert counts.kept["ConsumerGroupMetadata"] == 1
         assert {name: counts.counted[name] for name in ("type 9", "ShareGroupMetadata", "type 99")} == {
@@ -417,7 +415,7 @@ def test_nothing_is_lost_or_twice_when_captures_are_killed(
             assert running.returncode == -signal.SIGKILL, errors
         archive = Archive(path)
         assert 0 < len(read_archive(spark, archive)) < by_name(log, kept=True).total()
-        rest = capture(spark, cluster.bootstrap_servers, archive, max_records=5_000)
+        rest = capture(cluster.bootstrap_servers, archive, max_records=5_000)
         assert rest.counts.read > 0
         assert_is_the_log(spark, archive, log)
 
@@ -436,7 +434,7 @@ def test_a_transaction_that_hangs_keeps_nothing_back(
     # Some in each partition, so also behind the offset that is not committed.
     put(cluster, [(group_metadata_key(f"behind {number}"), a_generation(1)) for number in range(50)])
     archive = Archive.create(tmp_path)
-    capture(spark, cluster.bootstrap_servers, archive)
+    capture(cluster.bootstrap_servers, archive)
     assert_is_the_log(spark, archive, read_log(cluster))
     producer.abort_transaction()
 
@@ -456,7 +454,7 @@ def test_ctrl_c_ends_a_continuous_capture_in_order(
     assert (running.returncode, errors) == (0, "")
     told = json.loads(output)
     archive = Archive(path)
-    capture(spark, cluster.bootstrap_servers, archive)
+    capture(cluster.bootstrap_servers, archive)
     log = read_log(cluster, archive.frontier())
     assert 2 <= told["batches"] <= batches(path)
     assert 0 < told["kept"]["GroupMetadata"] <= by_name(log, kept=True)["GroupMetadata"]
@@ -474,7 +472,7 @@ def test_what_compaction_destroys_stays_in_the_archive(
     with new_cluster(request, settings=settings) as cluster:
         form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
         archive = Archive.create(tmp_path)
-        capture(spark, cluster.bootstrap_servers, archive)
+        capture(cluster.bootstrap_servers, archive)
         before = read_log(cluster, archive.frontier())
         old = {one for one in before if one.type == 2}
         newest = {(one.key, max(two.offset for two in old if two.key == one.key)) for one in old}
@@ -488,7 +486,7 @@ def test_what_compaction_destroys_stays_in_the_archive(
             lambda: {(one.key, one.offset) for one in set(read_log(cluster)) & old} <= newest,
             SECONDS,
         )
-        second = capture(spark, cluster.bootstrap_servers, archive)
+        second = capture(cluster.bootstrap_servers, archive)
         assert old <= set(read_archive(spark, archive))
         assert read_archive(spark, archive) == [one for one in before if one.kept]
         assert 0 < second.counts.counted["OffsetCommit"] < len(filler)
@@ -503,9 +501,8 @@ def allow(servers: str, operation: ACLOperation) -> None:
         admin.create_acls([ACL("User:tester", "*", operation, ACLPermissionType.ALLOW, topic)])
 
 
-def test_who_may_not_see_or_read_the_topic_is_told(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("spark")
+def test_who_may_not_see_or_read_the_topic_is_told(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",  # who comes to the kit's own listener
@@ -517,35 +514,33 @@ def test_who_may_not_see_or_read_the_topic_is_told(
         servers = access.pop("bootstrap_servers")
         archive = Archive.create(tmp_path)
         with pytest.raises(ClusterError, match=r"__consumer_offsets.*DESCRIBE and READ"):
-            capture(spark, servers, archive, settings=access)
+            capture(servers, archive, settings=access)
         allow(inner, ACLOperation.DESCRIBE)
         with pytest.raises(ClusterError, match=r"__consumer_offsets-\d cannot be read.*authorization failed"):
-            capture(spark, servers, archive, settings=access)
+            capture(servers, archive, settings=access)
         assert info(archive, engine=Engine.local()).sources == {}
         allow(inner, ACLOperation.READ)
-        assert capture(spark, servers, archive, settings=access).counts.kept["GroupMetadata"] >= 3
+        assert capture(servers, archive, settings=access).counts.kept["GroupMetadata"] >= 3
 
 
-def test_an_archive_of_another_cluster_is_refused(
-    cluster: Cluster, spark: SparkSession, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("spark")
+def test_an_archive_of_another_cluster_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
     archive = Archive.create(tmp_path)
     archive.belongs_to("another", PARTITIONS)
     with pytest.raises(WrongArchiveError, match="of cluster another, not of"):
-        capture(spark, cluster.bootstrap_servers, archive)
+        capture(cluster.bootstrap_servers, archive)
 
 
-def test_an_archive_of_a_topic_with_higher_offsets_is_refused(
-    cluster: Cluster, spark: SparkSession, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("spark")
+def test_an_archive_of_a_topic_with_higher_offsets_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
     archive = Archive.create(tmp_path)
-    capture(spark, cluster.bootstrap_servers, archive)
+    capture(cluster.bootstrap_servers, archive)
     beyond = {number: end + 1_000_000 for number, end in archive.frontier().items()}
     archive.logs[0].commit(transactions=archive.read_to(beyond))
     with pytest.raises(WrongArchiveError, match="was created again"):
-        capture(spark, cluster.bootstrap_servers, archive)
+        capture(cluster.bootstrap_servers, archive)
 
 
 def ask(cluster: Cluster, request: Callable[[Any], object]) -> None:
@@ -553,14 +548,15 @@ def ask(cluster: Cluster, request: Callable[[Any], object]) -> None:
         admin.ask(request)
 
 
+@pytest.mark.usefixtures("spark")
 def test_an_archive_of_a_topic_that_was_created_again_and_has_grown_is_refused(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+    request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     with new_cluster(request) as cluster:
         topic = create_topic(cluster, 2)
         form_a_group(cluster, topic, RangeAssignor)
         archive = Archive.create(tmp_path)
-        capture(spark, cluster.bootstrap_servers, archive)
+        capture(cluster.bootstrap_servers, archive)
         before = archive.frontier()
         ask(cluster, lambda client: client.delete_topics([OFFSETS_TOPIC]))
         form_a_group(cluster, topic, RangeAssignor)  # which creates it
@@ -571,12 +567,13 @@ def test_an_archive_of_a_topic_that_was_created_again_and_has_grown_is_refused(
         with pytest.raises(
             WrongArchiveError, match=r"with the id .{22}, which now has .{22}: it was created"
         ):
-            capture(spark, cluster.bootstrap_servers, archive)
+            capture(cluster.bootstrap_servers, archive)
         assert Archive(tmp_path).frontier() == before
 
 
+@pytest.mark.usefixtures("spark")
 def test_what_retention_took_since_the_last_capture_is_said(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+    request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     settings = {
         "offsets.topic.segment.bytes": 1 << 20,
@@ -586,7 +583,7 @@ def test_what_retention_took_since_the_last_capture_is_said(
     with new_cluster(request, settings=settings) as cluster:
         form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
         archive = Archive.create(tmp_path)
-        assert capture(spark, cluster.bootstrap_servers, archive).lost == 0
+        assert capture(cluster.bootstrap_servers, archive).lost == 0
         before = archive.frontier()
         put(cluster, [(a_commit("filler", number), b"x" * 500) for number in range(12_000)])
         policy = {"cleanup.policy": "delete", "retention.ms": 1}
@@ -599,6 +596,6 @@ def test_what_retention_took_since_the_last_capture_is_said(
             return [bounds[number][0] - end for number, end in before.items()]
 
         wait_for("retention", lambda: min(removed()) > 0, SECONDS)
-        second = capture(spark, cluster.bootstrap_servers, archive)
+        second = capture(cluster.bootstrap_servers, archive)
         assert second.lost == sum(removed())
         assert second.counts.read == second.offsets - second.lost

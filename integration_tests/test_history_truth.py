@@ -76,7 +76,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def history(cluster: Cluster, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> History:
+def history(cluster: Cluster, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> History:  # noqa: ARG001 - its session is used
     folder = tmp_path_factory.mktemp("history")
     with ExitStack() as stack:
         scripts = {}
@@ -102,7 +102,7 @@ def history(cluster: Cluster, spark: SparkSession, tmp_path_factory: pytest.Temp
         for each in plays:
             each.result()
         archive = Archive.create(folder / "archive")
-        capture(spark, cluster.bootstrap_servers, archive)
+        capture(cluster.bootstrap_servers, archive)
         classic = {
             name: Told(topic, script, Truth(script.group.timeline))
             for name, (topic, script) in scripts.items()

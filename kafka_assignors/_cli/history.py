@@ -31,7 +31,6 @@ from kafka_assignors._cli.output import show_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from kafka_assignors.history import Archive, Engine
@@ -83,12 +82,6 @@ class Store(NamedTuple):
         from kafka_assignors.history import Engine
 
         return Engine.fitting(self.master, doing=doing, replaying=replaying)
-
-    def spark(self, doing: str | None = None) -> AbstractContextManager[Any]:
-        """Spark for what always needs it."""
-        from kafka_assignors.history._spark import running_spark
-
-        return running_spark(self.master, doing)
 
 
 def _on_archive(function: Function) -> Function:
@@ -215,8 +208,7 @@ def capture(
     with handle.connect(cluster):
         pass  # if no broker answers, there is no archive then that was not there before
     from kafka_assignors._cli.history_text import captured_lines
-    from kafka_assignors.history import _capture, _limits
-    from kafka_assignors.history._spark import show_capture
+    from kafka_assignors.history import Engine, _capture, _limits
 
     into = store.create()
     so_far = _capture.Captured()
@@ -227,9 +219,8 @@ def capture(
         watch(captured)
 
     try:
-        with store.spark() as spark, show_capture() as watch:
+        with _capture.show_capture() as watch:
             done = _capture.capture(
-                spark,
                 [*cluster.bootstrap_servers],
                 into,
                 once=not continuous,
@@ -237,6 +228,7 @@ def capture(
                 settings=cluster.settings,
                 max_records=max_records,
                 watch=note,
+                engine=Engine.spark(store.master, doing=None),
             )
     except KeyboardInterrupt:
         print("\n".join(captured_lines(so_far)), file=sys.stderr)
@@ -260,8 +252,9 @@ def import_records(*, store: Store, dump: Path, as_json: bool) -> None:
 
     into = store.create()
     from kafka_assignors.history import import_dump
+    from kafka_assignors.history._spark import running_spark
 
-    with store.spark("importing") as spark:
+    with running_spark(store.master, "importing") as spark:
         done = import_dump(spark, dump, into)
     show_result(done, imported_lines(done), as_json=as_json)
 
@@ -310,8 +303,7 @@ def maintain(
     plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
     bad = []
     if execute:
-        with store.spark("maintaining") as spark:
-            bad = maintain(spark, there, plan)
+        bad = maintain(there, plan, engine=store.engine("maintaining"))
     result = {"executed": execute, **plan.to_json(), "bad": [file.path for file in bad]}
     show_result(result, maintenance_lines(there, plan, bad, executed=execute), as_json=as_json)
 

@@ -8,8 +8,8 @@ from kafka_assignors.history._info import info as info
 from kafka_assignors.history._maintenance import maintain as maintain, plan_maintenance as plan_maintenance
 from kafka_assignors.history._metrics import metrics as metrics
 from kafka_assignors.history._report import report_archive as report_archive
-from kafka_assignors.history._session import spark_session as spark_session
 from kafka_assignors.history._snapshots import read_snapshots as read_snapshots
+from kafka_assignors.history._spark import spark_session as spark_session
 from kafka_assignors.history._store.location import StoreError as StoreError
 from kafka_assignors.history._tables.job import make_tables as make_tables, read_table as read_table
 from kafka_assignors.history._watch import watch_group as watch_group

@@ -43,25 +43,21 @@ from kafka_assignors.history._records import Selection, group_of, meant
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
-from kafka_assignors.history._store.reading import (
-    Source,
-    parts_of,
-    read_parts,
-    source_of_files,
-    source_of_rows,
-    whole,
-)
-from kafka_assignors.history._store.writing import TaskFiles, run_tasks, units
+from kafka_assignors.history._store.reading import read_parts, source_of_files, through, whole
+from kafka_assignors.history._store.writing import TaskFiles, units
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_assignors.history._log import LogTopic
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.reading import Read
+    from kafka_assignors.history._store.reading import Split
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
+
+    Run = Callable[[Task, MakeFiles], Outcome]
 
 TOPIC_SOURCE: Final = "topic"
 """The source of what was captured from the cluster."""
@@ -181,37 +177,17 @@ class Archive:
         files += [file for file in self.files(until=since) if may_be_modern(file)]
         return [*{file.path: file for file in files}.values()]
 
-    def source(
-        self,
-        spark: SparkSession,
-        columns: Sequence[str] = ARCHIVE.names,
-        files: Sequence[DataFile] | None = None,
-    ) -> Source:
-        """Rows for tasks, of some files or all: columns of ARCHIVE, source and day."""
-        chosen = self._records.files() if files is None else files
-        return source_of_files(spark, self._records.where, chosen, _columns(columns), skip_bad=self.skip_bad)
-
-    def rows(
-        self,
-        spark: SparkSession,
-        files: Sequence[DataFile] | None = None,
-        columns: Sequence[str] = ARCHIVED.names,
-    ) -> DataFrame:
-        """The same as Spark's rows."""
-        return self.source(spark, columns, files).frame(_columns(columns))
-
-    def batches(self, files: Sequence[DataFile], columns: Sequence[str]) -> Iterator[Any]:
-        """The same in this process."""
-        parts = chain.from_iterable(parts_of(files, 1))
-        return read_parts(self._records.where, parts, _columns(columns), skip_bad=self.skip_bad)
-
-    def places(self, spark: SparkSession, sources: Sequence[str] | None = None) -> DataFrame:
-        """Partition and offset of each record that is kept; of these sources, if any are named."""
-        from kafka_assignors.history._spark_columns import KEPT  # noqa: PLC0415 - needs Spark
-
-        files = [file for file in self.files() if sources is None or file.values["source"] in sources]
-        rows = self.rows(spark, files, ("type", "key", "partition", "offset"))
-        return rows.where(KEPT).select("partition", "offset")
+    def split(
+        self, files: Sequence[DataFile], columns: Sequence[str] = ARCHIVED.names, *, strict: bool = False
+    ) -> Split:
+        """Rows of files for tasks: columns of ARCHIVED. No bad file is passed over if that is strict."""
+        return partial(
+            source_of_files,
+            where=self._records.where,
+            files=files,
+            schema=pa.schema([ARCHIVED.field(name) for name in columns]),
+            skip_bad=self.skip_bad and not strict,
+        )
 
     def read(
         self,
@@ -230,9 +206,11 @@ class Archive:
             groups: Patterns of groups' names, such as "orders-*"; all groups if there are none. With
                 patterns, records whose key names no group are left out.
         """
+        from kafka_assignors.history._spark import frame  # noqa: PLC0415 - archives are read without, too
+
         selection = Selection(since=since, until=until, groups=groups, every_record=True)
-        source = self.source(spark, files=self.files_of(selection))
-        return Source(source.rows, partial(_selected, read=source.read, selection=selection)).frame(ARCHIVE)
+        split = self.split(self.files_of(selection), ARCHIVE.names)
+        return frame(spark, through(split, partial(_selected, selection=selection)), ARCHIVE)
 
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""
@@ -262,11 +240,11 @@ class Archive:
 
     # What is added
 
-    def append(self, rows: DataFrame | Source, source: str, transactions: Mapping[str, int]) -> Counts:
+    def append(self, run: Run, source: str, transactions: Mapping[str, int]) -> Counts:
         """Add a batch, as one commit.
 
         Args:
-            rows: In the schema ARCHIVE.
+            run: Calls a task with the batch's rows, in schema ARCHIVE; see `Engine.run`.
             source: Where it is from.
             transactions: What the commit says beside; see `read_to` and `imported`.
 
@@ -277,12 +255,8 @@ class Archive:
             ConflictError: Somebody else has added one since this version; nothing of this is there.
             StoreError: The store does not let it be written, or a clean-up has deleted some of it.
         """
-        if not isinstance(rows, Source):
-            from kafka_assignors.history._spark_columns import in_days  # noqa: PLC0415 - needs Spark
-
-            rows = source_of_rows(in_days(rows, limits.DAYS_AT_ONCE), ARCHIVE)
         number = (self._records.transaction(_APPENDS) or 0) + 1
-        added, tallies = write_batch(self._records, rows, source)
+        added, tallies = write_batch(self._records, run, source)
         self._records.commit(add=added, transactions={**transactions, _APPENDS: number})
         return counts_of(map(tuple, tallies))
 
@@ -335,12 +309,8 @@ class Archive:
         return self._records, self._topics
 
 
-def _columns(names: Sequence[str]) -> pa.Schema:
-    return pa.schema([ARCHIVED.field(name) for name in names])
-
-
-def _selected(batches: Iterator[Any], *, read: Read, selection: Selection) -> Iterator[Any]:
-    chosen = selection.in_time(read(batches))
+def _selected(batches: Iterator[Any], *, selection: Selection) -> Iterator[Any]:
+    chosen = selection.in_time(batches)
     if not selection.groups:
         return chosen
     is_meant = meant(selection.groups)
@@ -364,15 +334,14 @@ def _may_have(file: DataFile, since: datetime | None, until: datetime | None) ->
 
 
 def write_batch(
-    log: Log, rows: Source, source: str | None = None, name: str = ""
+    log: Log, run: Run, source: str | None = None, name: str = ""
 ) -> tuple[list[DataFile], list[Any]]:
     """Have tasks write files that are to be committed; what is in them, for `counts_of`.
 
     By their names, batches come one after another as they were added.
     """
-    files = partial(TaskFiles, log.where, compression="zstd")
-    task = partial(write_days, source=source, read=rows.read)
-    done = run_tasks(rows.rows, task, files, f"{name}{log.version + 1:08d}-")
+    files = partial(TaskFiles, log.where, prefix=f"{name}{log.version + 1:08d}-", compression="zstd")
+    done = run(partial(write_days, source=source), files)
     added = [file for some in done.files.values() for file in some]
     with asking(f"look for files of {log.where}"):
         found = log.where.files().get_file_info([file.path for file in added])
@@ -386,9 +355,7 @@ def write_batch(
     return added, done.rows
 
 
-def write_days(
-    batches: Iterator[Any], files: TaskFiles | None, *, read: Read, source: str | None = None
-) -> list[Any]:
+def write_days(batches: Iterator[Any], files: TaskFiles | None, *, source: str | None = None) -> list[Any]:
     """Write each day's rows to a file of its own; a task's work. What they are, for `counts_of`.
 
     Rows are in schema ARCHIVE, or ARCHIVED if there is no `source`.
@@ -397,7 +364,7 @@ def write_days(
     found: list[Any] = []
 
     def tallied() -> Iterator[Any]:
-        for batch in read(batches):
+        for batch in batches:
             found.extend(tally(batch))
             yield batch
 

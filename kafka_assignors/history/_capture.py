@@ -6,35 +6,39 @@ cut off is not there, and is read again. Of two captures at once, one ends.
 
 from __future__ import annotations
 
-import re
 import signal
 import threading
 import time
+from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+import numpy as np
 
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import TOPIC_SOURCE
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
-from kafka_assignors.history._counts import Counts
+from kafka_assignors.history._arrow import as_numpy
+from kafka_assignors.history._counts import Counts, is_kept
+from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import read_bounds, read_topic_id, read_topics
-from kafka_assignors.history._schemas import ARCHIVE
+from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._source import Stretch, advance, read_stretch, source_of_log
 from kafka_assignors.history._store.log import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from rich.console import Console
 
+    from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._store.reading import Source
+    from kafka_assignors.history._store.log import DataFile
 
 
 class CaptureError(KafkaAssignorsError, RuntimeError):
@@ -71,7 +75,6 @@ class Captured:
 
 
 def capture(
-    spark: SparkSession,
     bootstrap_servers: Sequence[str],
     archive: Archive,
     *,
@@ -80,11 +83,11 @@ def capture(
     settings: Mapping[str, Any] | None = None,
     max_records: int = limits.MAX_RECORDS,
     watch: Callable[[Captured], None] | None = None,
+    engine: Engine | None = None,
 ) -> Captured:
     """Capture what there is of `__consumer_offsets`, or what is new since the last time.
 
     Args:
-        spark: The session.
         bootstrap_servers: "host:port" each.
         archive: Where to.
         once: End when all is captured that was there at the beginning; else continue until Ctrl-C.
@@ -93,6 +96,7 @@ def capture(
             Certificates must be files that all workers see.
         max_records: How many offsets a batch may have.
         watch: Gets the progress.
+        engine: What reads the topic; Spark by default.
 
     Returns:
         What this call did.
@@ -105,6 +109,8 @@ def capture(
         CaptureError: Something failed on the way.
         KeyboardInterrupt: Ctrl-C, if once; what was not captured will be the next time.
     """
+    engine = engine or Engine.spark(doing=None)
+    engine.start()
     client = {**(settings or {}), "bootstrap_servers": list(bootstrap_servers)}
     with Admin(bootstrap_servers, settings) as admin:
         bounds = read_bounds(client)
@@ -112,7 +118,7 @@ def capture(
         _check_same(archive, admin, bounds)
         archive.add_topics(read_topics(admin))
         with _interrupts() as interrupted:
-            job = _Job(spark, archive, client, bounds, max_records)
+            job = _Job(engine, archive, client, bounds, max_records)
             while not interrupted.is_set():
                 began = time.monotonic()
                 while (left := job.left()) and not interrupted.is_set():
@@ -134,13 +140,13 @@ class _Job:
 
     def __init__(
         self,
-        spark: SparkSession,
+        engine: Engine,
         archive: Archive,
         client: Mapping[str, Any],
         bounds: Mapping[int, tuple[int, int]],
         max_records: int,
     ) -> None:
-        self._spark = spark
+        self._engine = engine
         self._archive = archive
         self._client = client
         self._max_records = max_records
@@ -170,14 +176,15 @@ class _Job:
         """Write the next batch of what is left."""
         batch = advance(left, self._max_records)
         ends = self._archive.read_to({one.partition: one.end for one in batch})
+        known = self._known(batch)
+        split = partial(source_of_log, settings=self._client, stretches=batch, known=known)
         try:
-            rows = self._without_dumps(source_of_log(self._spark, self._client, batch))
-            counts = self._archive.append(rows, TOPIC_SOURCE, ends)
+            counts = self._archive.append(partial(self._engine.run, split), TOPIC_SOURCE, ends)
         except ConflictError:
             self._refresh()
             return  # an import was faster: the same again, without what that has added
-        except (PySparkException, Py4JError) as error:
-            raise CaptureError(reason(str(error))) from error
+        except SparkError as error:
+            raise CaptureError(error.args[0]) from error
         firsts = ((one, self._bounds[one.partition][0]) for one in batch)
         lost = sum(max(0, min(one.end, first) - one.start) for one, first in firsts)
         before = self.captured
@@ -197,13 +204,19 @@ class _Job:
                 f"another capture is writing into {self._archive.where}, and was faster: end one of both"
             )
 
-    def _without_dumps(self, source: Source) -> Source | DataFrame:
-        dumps = self._archive.dumps()
-        if not dumps:
-            return source
-        known = self._archive.places(self._spark, dumps)
-        # What is only counted has the offset of the last of its kind, which no dump's kept record has.
-        return source.frame(ARCHIVE).join(known, ["partition", "offset"], "left_anti").select(*ARCHIVE.names)
+    def _known(self, batch: Sequence[Stretch]) -> dict[int, IntArray]:
+        """By partition, the offsets of a batch whose records the archive has of dumps."""
+        dumps = [file for file in self._archive.files() if file.values["source"] != TOPIC_SOURCE]
+        files = [file for file in dumps if any(_may_overlap(file, stretch) for stretch in batch)]
+        found: defaultdict[int, list[IntArray]] = defaultdict(list)
+        for rows in self._archive.split(files, ("type", "key", "partition", "offset"))(1).batches():
+            kept = rows.filter(is_kept(rows))
+            partitions, offsets = as_numpy(kept["partition"]), as_numpy(kept["offset"])
+            for one in batch:
+                here = (partitions == one.partition) & (offsets >= one.start) & (offsets < one.end)
+                if here.any():
+                    found[one.partition].append(offsets[here])
+        return {partition: np.concatenate(some) for partition, some in found.items()}
 
 
 @contextmanager
@@ -229,20 +242,13 @@ def _interrupts() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def reason(text: str) -> str:
-    """What failed, out of the traces that Spark puts around it.
-
-    That is what this package raised in a worker, else what Python did, else Java's deepest cause.
-    """
-    for pattern in (
-        r"^kafka_assignors[\w.]*\.(\w+: .+)$",
-        r"^(?!py4j)(?:\w+\.)*(\w*Error: .+)$",
-        r"^Caused by: (?:[\w$]+\.)*([\w$]+: .+)$",
-        r"^: (?:[\w$]+\.)*([\w$]+: .+)$",
-    ):
-        if found := re.findall(pattern, text, re.MULTILINE):
-            return str(found[-1])
-    return text.partition("\n")[0]
+def _may_overlap(file: DataFile, stretch: Stretch) -> bool:
+    """Whether a file may have records of a stretch of the log, by what its log says of it."""
+    return (
+        file.may_have("partition", stretch.partition)
+        and file.least.get("offset", stretch.start) < stretch.end
+        and file.greatest.get("offset", stretch.start) >= stretch.start
+    )
 
 
 def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, int]]) -> None:
@@ -265,3 +271,19 @@ def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, 
                 f" cluster's ends at {bounds[number][1]}: the topic was created again. Or an unclean election"
                 " of a leader has cut its log off. Name another folder"
             )
+
+
+@contextmanager
+def show_capture(console: Console | None = None) -> Iterator[Callable[[Captured], None]]:
+    """A bar for a capture, on stderr by default; gives what `capture` takes as `watch`."""
+    with progress_bar(console, transient=True) as bar:
+        task = bar.add_task("reading __consumer_offsets", total=None)
+
+        def watch(captured: Captured) -> None:
+            counts = captured.counts
+            text = f"{counts.kept.total():,} records kept, {counts.counted.total():,} counted; offsets"
+            # Groups write while they are captured: there may be more than there were.
+            total = max(captured.total, captured.offsets)
+            bar.update(task, description=text, completed=captured.offsets, total=total)
+
+        yield watch

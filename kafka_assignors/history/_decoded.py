@@ -56,12 +56,9 @@ def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRec
 def read_batch(
     batch: Any, columns: Columns | None = None, *, owners_only: bool = False
 ) -> list[ArchivedRecord]:
-    """What is in a batch.
+    """What is in a batch with `COLUMNS`; `columns` is what `_native.decode` made of it, if it was called.
 
-    Args:
-        batch: With `COLUMNS`.
-        columns: What `_native.decode` makes of it, if that was called already.
-        owners_only: Whether who owns what is all that is wanted of members; it takes half of the time.
+    With `owners_only`, members have what they own and nothing else; it takes half of the time.
     """
     key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
     places: list[_Place] = list(zip(*(batch.column(name).to_pylist() for name in COLUMNS[2:]), strict=True))
@@ -240,11 +237,7 @@ def _claims(
 ) -> tuple[list[dict[str, tuple[int, ...]]], list[int]]:
     """What each member claims, and of which generation, by the table of `kafka_assignors._wire.claims_of`.
 
-    Args:
-        columns: The columns of the codec.
-        names: The names of topics.
-        strategies: The names of strategies; the last is none.
-        strategy_of: (M,) the strategy of each member's group.
+    The last of the strategies is none; `strategy_of` is (M,) the number of that of each member's group.
     """
     members = len(strategy_of)
     every = _table(columns, "claimed", names, members)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -19,9 +20,10 @@ from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZ
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.times import FIRST_MS, LAST_MS
-from kafka_assignors.history._counts import Counts
-from kafka_assignors.history._schemas import KEPT_TYPES
-from kafka_assignors.history._spark_columns import day_of
+from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._counts import NO_TYPE, Counts
+from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
+from kafka_assignors.history._spark import frame, run_frame
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import ConflictError
 
@@ -88,17 +90,36 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
     if not archive.has(source):
         _check(records, dump, files)
     records = records.drop("raw").dropDuplicates(["partition", "offset"])
-    is_kept = F.col("type").isin(-1, *KEPT_TYPES)
+    is_kept = F.col("type").isin(NO_TYPE, *KEPT_TYPES)
     kept, others = records.where(is_kept).withColumn("count", F.lit(1)), _counted(records.where(~is_kept))
     while not archive.has(source):
-        new = kept.join(archive.places(spark), ["partition", "offset"], "left_anti")
+        new = kept.join(_places(spark, archive), ["partition", "offset"], "left_anti")
+        run = partial(run_frame, in_days(new.unionByName(others)), ARCHIVE)
         try:
-            counts = archive.append(new.unionByName(others), source, archive.imported(source))
+            counts = archive.append(run, source, archive.imported(source))
         except ConflictError:
             archive.refresh()  # a capture has added some of these, perhaps
         else:
             return Imported(source=source, counts=counts, known=kept.count() - counts.kept.total())
     return Imported(source=source, counts=Counts(), known=kept.count())
+
+
+def _places(spark: SparkSession, archive: Archive) -> DataFrame:
+    """Partition and offset of each record that an archive has."""
+    columns = ("type", "key", "partition", "offset")
+    rows = frame(spark, archive.split(archive.files(), columns), pa.schema(map(ARCHIVE.field, columns)))
+    return rows.where(f"key IS NOT NULL OR type = {NO_TYPE}").select("partition", "offset")
+
+
+def in_days(rows: DataFrame) -> DataFrame:
+    """Rows of ARCHIVE, those of a day in one task and in order."""
+    days = rows.withColumn("day", _day_of(F.col("timestamp"))).repartition(limits.DAYS_AT_ONCE, "day")
+    return days.sortWithinPartitions("day", "partition", "offset")
+
+
+def _day_of(timestamp: Column) -> Column:
+    """The day of a moment in UTC, in any time zone of the session."""
+    return F.date_from_unix_date(F.floor(F.unix_micros(timestamp) / 86_400_000_000).cast("int"))
 
 
 def _records(spark: SparkSession, dump: Path, files: list[Path]) -> DataFrame:
@@ -182,7 +203,7 @@ def _type(key: Column) -> Column:
 
 def _counted(others: DataFrame) -> DataFrame:
     """One row for each type, partition and day."""
-    counted = others.groupBy("type", "partition", day_of(F.col("timestamp")).alias("day")).agg(
+    counted = others.groupBy("type", "partition", _day_of(F.col("timestamp")).alias("day")).agg(
         F.count("*").cast("int").alias("count"),
         F.max("offset").alias("offset"),
         F.max_by("timestamp", "offset").alias("timestamp"),

@@ -8,24 +8,26 @@ from __future__ import annotations
 import math
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors.history._records import COLUMNS, ORDER, SELECTED, UNIT, EachGroup
+from kafka_assignors.history._records import COLUMNS, GROUPED, UNIT, EachGroup
+from kafka_assignors.history._store.reading import through
 from kafka_assignors.history._store.writing import TaskFiles, run_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._records import GroupTask, Selection
+    from kafka_assignors.history._records import GroupTask, Order, Selection
     from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
-    from kafka_assignors.history._store.writing import Outcome, Task
+    from kafka_assignors.history._store.reading import Source, Split
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
 
 SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
@@ -42,7 +44,7 @@ class TooLargeError(KafkaAssignorsError, RuntimeError):
 class Engine:
     """Where the work on an archive is done; see `Engine.local`, `Engine.spark` and `Engine.fitting`."""
 
-    def __init__(self, *, most: float, master: str | None = None, doing: str = "") -> None:
+    def __init__(self, *, most: float, master: str | None = None, doing: str | None = None) -> None:
         self._most = most  # bytes of files that are read in this process
         self._master = master
         self._doing = doing
@@ -53,12 +55,12 @@ class Engine:
         return Engine(most=math.inf)
 
     @staticmethod
-    def spark(master: str | None = None, *, doing: str = "working") -> Engine:
+    def spark(master: str | None = None, *, doing: str | None = "working") -> Engine:
         """Spark: the session that is there, or a new one; see `spark_session`.
 
         Args:
             master: Spark's master, such as spark://...; all cores of this machine by default.
-            doing: What a terminal shows meanwhile.
+            doing: What a terminal shows meanwhile; nothing if None.
         """
         return Engine(most=-1, master=master, doing=doing)
 
@@ -74,6 +76,14 @@ class Engine:
         if master is not None or _spark_is_there():
             return Engine.spark(master, doing=doing)
         return Engine(most=SMALL_TO_REPLAY if replaying else SMALL, doing=doing)
+
+    def start(self) -> None:
+        """Start Spark now, if nothing is to be done here: it takes over signals when it starts."""
+        if self._most < 0:
+            from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
+
+            with _spark.running_spark(self._master, None):
+                pass
 
     def map_groups(
         self,
@@ -106,55 +116,76 @@ class Engine:
         *,
         where: Location | None = None,
     ) -> Outcome:
-        """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `ORDER`."""
-        if self._reads(archive.files_of(selection)):
-            try:
-                files = None if where is None else TaskFiles(where, f"part-{uuid4().hex}")
-                return run_task(_in_order(_all_of(archive, selection)), task, files)
-            except TooLargeError:
-                if self._most == math.inf:
-                    raise
-        from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
-
-        with _spark.running_spark(self._master, self._doing) as spark:
-            return _spark.map_sorted(spark, archive, selection, task, where=where)
+        """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `GROUPED`."""
+        files = archive.files_of(selection)
+        split = through(archive.split(files, COLUMNS), selection.of)
+        return self.run_sorted(
+            split, task, None if where is None else partial(TaskFiles, where), GROUPED, size=size_of(files)
+        )
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         """Call a function with batches of all of an archive's rows, in any order, with some columns."""
-        if self._reads(archive.files()):
-            return run_task(archive.batches(archive.files(), columns), task, None)
+        files = archive.files()
+        return self.run(archive.split(files, columns), task, size=size_of(files))
+
+    def run(
+        self, split: Split, task: Task, files: MakeFiles | None = None, *, size: float = math.inf
+    ) -> Outcome:
+        """Call a function with batches of rows, whose files take so many bytes."""
+        if size <= self._most:
+            return run_task(split(1).batches(), task, files)
+        from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
+
+        with _spark.running_spark(self._master, self._doing) as spark:
+            return _spark.run(spark, split, task, files)
+
+    def run_sorted(
+        self, split: Split, task: Task, files: MakeFiles | None, order: Order, *, size: float = math.inf
+    ) -> Outcome:
+        """The same with rows in an order."""
+        if size <= self._most:
+            try:
+                return run_task(in_order(_all_of(split(1), order.schema), order), task, files)
+            except TooLargeError:
+                if self._most == math.inf:
+                    raise
         from kafka_assignors.history import _spark  # noqa: PLC0415 - as above
 
         with _spark.running_spark(self._master, self._doing) as spark:
-            return _spark.map_rows(spark, archive, columns, task)
-
-    def _reads(self, files: Iterable[DataFile]) -> bool:
-        """Whether this process reads these files itself."""
-        return sum(file.size for file in files) <= self._most
+            return _spark.run_sorted(spark, split, task, files, order)
 
 
-def _all_of(archive: Archive, selection: Selection) -> Any:
+def size_of(files: Iterable[DataFile]) -> int:
+    """How many bytes files have."""
+    return sum(file.size for file in files)
+
+
+def _all_of(source: Source, schema: pa.Schema) -> Any:
     parts: list[Any] = []
     size = 0
-    for part in selection.of(archive.batches(archive.files_of(selection), COLUMNS)):
+    for part in source.batches():
         parts.append(part)
         size += part.nbytes
         if size > _ROOM:
-            raise TooLargeError(f"the records of {archive.where} take more than {_ROOM:,} bytes")
-    return pa.Table.from_batches(parts, SELECTED)
+            raise TooLargeError(f"the records take more than {_ROOM:,} bytes")
+    return pa.Table.from_batches(parts, schema)
 
 
-def _in_order(records: Any) -> Iterator[Any]:
+def in_order(records: Any, order: Order) -> Iterator[Any]:
+    """The rows of a table, sorted."""
     table = records.combine_chunks()
-    order = pc.sort_indices(table, [(name, "ascending") for name in ORDER])
-    rows = max(1, len(order) * UNIT // max(1, table.nbytes))
-    for first in range(0, len(order), rows):
-        yield from table.take(order.slice(first, rows)).combine_chunks().to_batches()
+    places = pc.sort_indices(table, [(name, "ascending") for name in order.columns])
+    rows = max(1, len(places) * UNIT // max(1, table.nbytes))
+    for first in range(0, len(places), rows):
+        yield from table.take(places.slice(first, rows)).combine_chunks().to_batches()
 
 
 def _spark_is_there() -> bool:
     """Whether Spark is running already, or this was started by spark-submit: then nothing is saved."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return True
-    sql: Any = sys.modules.get("pyspark.sql")
-    return sql is not None and sql.SparkSession.getActiveSession() is not None
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from kafka_assignors.history import _spark  # noqa: PLC0415 - as above
+
+    return _spark.is_active()

@@ -9,25 +9,32 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import may_be_modern, write_batch
 from kafka_assignors.history._archive_format import ArchiveBusyError
-from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
-from kafka_assignors.history._spark_columns import newest
+from kafka_assignors.history._engine import Engine, in_order, size_of
+from kafka_assignors.history._records import KIP848, Order
+from kafka_assignors.history._schemas import ARCHIVED
 from kafka_assignors.history._store.log import ConflictError
-from kafka_assignors.history._store.reading import find_damaged, source_of_files, source_of_rows
+from kafka_assignors.history._store.reading import find_damaged, through
+from kafka_assignors.history._store.writing import combined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
-
-    from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._archive import Archive, Run
     from kafka_assignors.history._store.log import DataFile
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task, TaskFiles
 
+_BY_DAY: Final = Order(ARCHIVED, ("source", "day"))
+_BY_KEY: Final = Order(ARCHIVED, ("key",), tasks=1)  # few are left, in a file for each day
 _LEFT: Final = "left"
 """What the names of files begin with that are left of days which are not kept."""
 _MAINTENANCE: Final = "maintenance"
@@ -104,11 +111,16 @@ def plan_maintenance(
     )
 
 
-def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[DataFile]:
+def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = None) -> list[DataFile]:
     """Do it. Even if it is killed, each step of it is done or not, and the archive is whole.
 
     A file that is damaged or gone is an error. Where the archive passes over bad files, such a file stays as
     it is, or is removed with its day.
+
+    Args:
+        archive: The archive.
+        plan: What to do.
+        engine: What does the work; `Engine.fitting` by default.
 
     Returns:
         The bad files, if they are passed over.
@@ -116,7 +128,9 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
     Raises:
         ArchiveBusyError: Somebody else is maintaining the archive.
         StoreError: The store does not let it be done.
+        SparkError: Spark failed.
     """
+    engine = engine or Engine.fitting(doing="maintaining")
     for log in archive.logs:  # before a commit that has a checkpoint made
         log.keep_removed(_hours(plan.retention))
     modern = [file for file in plan.removed if may_be_modern(file)]
@@ -133,33 +147,55 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
     if plan.removed:
         kept = None
         if modern:
-            rows = _rows(spark, archive, modern)
-            kept = newest(rows.where(rows["type"].isin(*KIP848_TYPES)))
+            rows = through(archive.split(modern, strict=True), modern_rows)
+            kept = partial(_newest, partial(engine.run_sorted, rows, order=_BY_KEY, size=size_of(modern)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
     for files in _chunks(compacted):
-        _replace(archive, files, _rows(spark, archive, files), is_new=False)
+        rows = archive.split(files, strict=True)
+        run = partial(engine.run_sorted, rows, order=_BY_DAY, size=size_of(files))
+        _replace(archive, files, run, is_new=False)
     for log in archive.logs:
         log.vacuum(_hours(plan.retention), dry_run=False)
         log.checkpoint()
     return bad
 
 
-def _rows(spark: SparkSession, archive: Archive, files: Sequence[DataFile]) -> DataFrame:
-    """All rows of files; what is not read here is not there afterwards, so that nothing is passed over."""
-    return source_of_files(spark, archive.logs[0].where, files, ARCHIVED).frame(ARCHIVED)
+def modern_rows(batches: Iterator[Any]) -> Iterator[Any]:
+    """The records of KIP-848."""
+    return (batch.filter(pc.is_in(batch["type"], value_set=KIP848)) for batch in batches)
+
+
+def _newest(run: Run, task: Task, files: MakeFiles) -> Outcome:
+    """Have a task write of each key the newest row alone, in the order of other files."""
+    return run(partial(_write_newest, task=task), files)
+
+
+def _write_newest(batches: Iterator[Any], files: TaskFiles | None, *, task: Task) -> Iterable[Any]:
+    return task(in_order(pa.Table.from_batches(newest_rows(batches), ARCHIVED), _BY_DAY), files)
+
+
+def newest_rows(batches: Iterator[Any]) -> Iterator[Any]:
+    """The last row of each key, unless that says that it is gone: what compaction leaves in the end.
+
+    Rows are sorted by key, partition and offset.
+    """
+    last: list[Any] = []
+    for batch in filter(len, batches):
+        rows = combined([*last, batch])
+        keys, valid = rows["key"], pc.is_valid(rows["value"])
+        yield rows[:-1].filter(pc.and_(pc.not_equal(keys[:-1], keys[1:]), valid[:-1]))
+        last = [rows[-1:]]
+    yield from (row.filter(pc.is_valid(row["value"])) for row in last)
 
 
 def _replace(
-    archive: Archive, old: Sequence[DataFile], rows: DataFrame | None, *, name: str = "", is_new: bool
+    archive: Archive, old: Sequence[DataFile], run: Run | None, *, name: str = "", is_new: bool
 ) -> None:
-    """Have rows stand where files did."""
+    """Have the rows that a task gets stand where files did. What it does not get is not there afterwards."""
     records, _ = archive.logs
     added: list[DataFile] = []
-    if rows is not None:
-        ordered = rows.repartition("source", "day").sortWithinPartitions(
-            "source", "day", "partition", "offset"
-        )
-        added, _ = write_batch(records, source_of_rows(ordered, ARCHIVED), name=name)
+    if run is not None:
+        added, _ = write_batch(records, run, name=name)
     number = (records.transaction(_MAINTENANCE) or 0) + 1
     busy = ArchiveBusyError(
         f"somebody else is maintaining {archive.where}: what was done before stays, the rest can be done"

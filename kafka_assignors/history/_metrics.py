@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from kafka_assignors._common.times import moment
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._arrow import batch_of
@@ -81,7 +80,7 @@ def metrics(
         done = engine.map_groups(archive, selection, task, where=where)
         if new is not None:
             new.files.update(done.files)
-    return sorted(map(summary_of, done.rows), key=lambda one: (-one.rebalances, one.group))
+    return sorted(done.rows, key=lambda one: (-one.rebalances, one.group))
 
 
 def measure_group(
@@ -91,12 +90,8 @@ def measure_group(
     *,
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
-) -> Iterator[dict[str, Any]]:
-    """Measure one group; its rebalances go into files.
-
-    Yields:
-        One row of the table GROUPS, if the group has a snapshot; times are in microseconds since 1970.
-    """
+) -> Iterator[GroupSummary]:
+    """Measure one group, if it has a snapshot; its rebalances go into files."""
     follower = GroupFollower(topics)
     held: list[Rebalance] = []
     moves = 0
@@ -110,11 +105,11 @@ def measure_group(
             held, moves = [], 0
     if files is not None and held:
         _write(files, held)
-    row = row_of(group, follower)
-    if row is not None:
+    if follower.activity is not None:
+        row = follower.activity.row(group)
         if files is not None:
-            files.write("groups", GROUPS, pa.RecordBatch.from_pylist([_timed(row)], schema=GROUPS))
-        yield row
+            files.write("groups", GROUPS, pa.RecordBatch.from_pylist([row], schema=GROUPS))
+        yield GroupSummary.from_row(row)
 
 
 def rebalances_of(
@@ -132,21 +127,6 @@ def rebalances_of(
     for found in follow(records, reader, take):
         yield from (one for one in found if not one.quiet)
     yield from (one for one in follower.finish() if not one.quiet)
-
-
-def row_of(group: str, follower: GroupFollower) -> dict[str, Any] | None:
-    """The row of a group in GROUPS, with times in microseconds; None without snapshots."""
-    found = follower.activity
-    return None if found is None else found.row(group) | {"since": found.since_us, "until": found.until_us}
-
-
-def summary_of(row: Mapping[str, Any]) -> GroupSummary:
-    """What `row_of` returned, as an object."""
-    return GroupSummary.from_row(_timed(row))
-
-
-def _timed(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, "since": moment(row["since"]), "until": moment(row["until"])}
 
 
 def _write(files: TaskFiles, rebalances: Iterable[Rebalance]) -> None:

@@ -2,7 +2,7 @@
 
     archive -> records that are selected -> sorted by group, partition and offset -> a task -> rows, and files
 
-A task is a function of sorted records. Rows come back as JSON has them. What is large goes into the files of
+A task is a function of sorted records. Its rows come back as they are. What is large goes into the files of
 tables, which the task writes itself.
 """
 
@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.writing import TaskFiles
 
     GroupTask = Callable[[str, Iterator[ArchivedRecord], TaskFiles | None], Iterable[Any]]
-    """Gives rows, as JSON has them, of a group and its records by partition and offset, some of them twice.
-    Rows of tables go into the files, if any are to be written.
+    """Gives rows of a group and its records by partition and offset, some of them twice. Rows of tables go
+    into the files, if any are to be written.
     """
 
 UNIT: Final = 4 * 2**20
@@ -54,12 +54,38 @@ SELECTED: Final = pa.schema(
     ]
 )
 """Records for tasks, in no order: their times are in microseconds since 1970."""
-ORDER: Final = ("group", "partition", "offset")
-_KIP848: Final = integers(sorted(KIP848_TYPES)).cast(pa.int16())
+KIP848: Final = integers(sorted(KIP848_TYPES)).cast(pa.int16())
+
+
+class Order(NamedTuple):
+    """In which order tasks get rows.
+
+    Attributes:
+        schema: The rows' columns.
+        together: Rows that are equal in these are one task's, one after the other.
+        then: By which those are sorted.
+        tasks: How many there are; as many as keep all cores busy if 0.
+    """
+
+    schema: pa.Schema
+    together: tuple[str, ...]
+    then: tuple[str, ...] = ("partition", "offset")
+    tasks: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that rows are sorted by."""
+        return self.together + self.then
+
+
+GROUPED: Final = Order(SELECTED, ("group",))
 
 
 class SparkError(KafkaAssignorsError, RuntimeError):
     """Spark failed."""
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} (in Spark)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +131,7 @@ class Selection:
             if self.since is not None:
                 later = pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME))
                 if self.since_us is not None:
-                    later = pc.or_(later, pc.is_in(unit["type"], value_set=_KIP848))
+                    later = pc.or_(later, pc.is_in(unit["type"], value_set=KIP848))
                 kept = pc.and_(kept, later)
             if self.until is not None:
                 kept = pc.and_(kept, pc.less(unit["timestamp"], number(micros(self.until), TIME)))

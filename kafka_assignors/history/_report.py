@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from os import fspath
@@ -10,25 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._groups.activity import GroupFollower
-from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors._groups.snapshots import Snapshot
 from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._metrics import rebalances_of, row_of, summary_of
+from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._records import EachGroup, Selection
 from kafka_assignors.history._snapshots import SnapshotReader
 from kafka_assignors.history._what_if.course import CourseBuilder, bare
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, Wanted, check_wanted, replay_all
-from kafka_assignors.history.report import GroupHistory, ReportData, write_report
+from kafka_assignors.history.report import GroupHistory, GroupSummary, ReportData, write_report
 from kafka_assignors.history.report._drawing import draw
-from kafka_assignors.history.report._model import Drawing, ReportLimits, restlessness
+from kafka_assignors.history.report._model import ReportLimits, restlessness
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from kafka_assignors._groups.saving import WhatIf
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history.report._model import Drawing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,15 @@ class ReportPage:
 
     page: str
     bytes: int
+
+
+@dataclass(slots=True)
+class Reported:
+    """All that a report wants to know of a group; the drawing is None where others are more restless."""
+
+    summary: GroupSummary
+    what_if: Sequence[WhatIf]
+    drawing: Drawing | None
 
 
 def report_archive(
@@ -90,7 +100,7 @@ def report_archive(
     rows = engine.map_sorted(archive, selection, task).rows
     if not rows:
         raise ValueError("there is nothing to report on: the archive has no records of such groups")
-    found = [summary_of(row["summary"]) for row in rows]
+    found = [row.summary for row in rows]
     data = ReportData(
         source=archive.description.cluster_id or str(archive.where),
         made=datetime.now(UTC),
@@ -98,8 +108,8 @@ def report_archive(
         until=max(one.until for one in found),
         groups=found,
         histories=(),
-        drawings=[Drawing.from_json(row["drawing"]) for row in rows if row["drawing"]],
-        what_if=[WhatIf(**one) for row in rows for one in row["what_if"]],
+        drawings=[row.drawing for row in rows if row.drawing],
+        what_if=[one for row in rows for one in row.what_if],
     )
     return ReportPage(page=fspath(page), bytes=write_report(data, path, limits=limits))
 
@@ -121,8 +131,8 @@ def report_group(
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
     limits: ReportLimits,
-) -> Iterator[dict[str, Any]]:
-    """All that a report wants to know of a group, as JSON has it: its summary, what-if and drawing."""
+) -> Iterator[Reported]:
+    """Measure, replay and draw one group."""
     reader, measured = SnapshotReader(topic_names), GroupFollower(topics)
     course = CourseBuilder(group, topics)
     states: list[Snapshot] = []
@@ -134,14 +144,9 @@ def report_group(
 
     rebalances = [*rebalances_of(records, reader, measured, keep)]
     replayed = replay_all(course.build(), wanted, reader.rejected) if wanted else []
-    summary = row_of(group, measured)
-    if summary is not None:
+    if measured.activity is not None:
         drawing = draw(GroupHistory(group=group, rebalances=rebalances, snapshots=states), limits)
-        yield {
-            "summary": summary,
-            "what_if": [asdict(one) for one in replayed],
-            "drawing": drawing.to_json(),
-        }
+        yield Reported(GroupSummary.from_row(measured.activity.row(group)), replayed, drawing)
 
 
 def _drawn(snapshot: Snapshot) -> Snapshot:
@@ -155,12 +160,10 @@ def _drawn(snapshot: Snapshot) -> Snapshot:
     )
 
 
-def _most_restless(
-    batches: Iterator[Any], files: None, *, each: EachGroup, most: int
-) -> Iterator[dict[str, Any]]:
+def _most_restless(batches: Iterator[Any], files: None, *, each: EachGroup, most: int) -> Iterator[Reported]:
     """The rows of all groups of a task; its most restless alone keep their drawings."""
-    rows: list[dict[str, Any]] = []
-    drawn: list[dict[str, Any]] = []
+    rows: list[Reported] = []
+    drawn: list[Reported] = []
     for row in each(batches, files):
         rows.append(row)
         drawn.append(row)
@@ -170,8 +173,8 @@ def _most_restless(
     yield from rows
 
 
-def _leave_out(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    rows.sort(key=lambda row: restlessness(summary_of(row["summary"])))
+def _leave_out(rows: list[Reported], most: int) -> list[Reported]:
+    rows.sort(key=lambda row: restlessness(row.summary))
     for row in rows[most:]:
-        row["drawing"] = None
+        row.drawing = None
     return rows[:most]

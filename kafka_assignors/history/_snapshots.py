@@ -31,10 +31,8 @@ class SnapshotReader:
     """Makes snapshots of one group's records as they come.
 
     Records that are written at one time belong together, as the coordinator writes all that follows from one
-    request at once. So what they add up to is known when a later record comes, or by `flush`.
-
-    Attributes:
-        rejected: How many records could not be read.
+    request at once. So what they add up to is known when a later record comes, or by `flush`. How many
+    records could not be read is in `rejected`.
     """
 
     def __init__(self, topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None) -> None:
@@ -45,11 +43,9 @@ class SnapshotReader:
         self._told: Snapshot | None = None
 
     def add(self, record: ArchivedRecord) -> Iterator[Snapshot]:
-        """Take the next record.
+        """Take the next record; gives snapshots of those before, most often one or none.
 
-        Yields:
-            Snapshots of the records before, most often one or none. A record that was taken before, by its
-            partition and offset, adds nothing.
+        A record that was taken before, by its partition and offset, adds nothing.
         """
         last = self._last
         if last is not None and (record.partition, record.offset) <= (last.partition, last.offset):

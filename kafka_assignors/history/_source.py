@@ -1,4 +1,4 @@
-"""Parts of `__consumer_offsets`, which Spark's tasks read from the brokers as rows of schema `ARCHIVE`.
+"""Parts of `__consumer_offsets`, which tasks read from the brokers as rows of schema `ARCHIVE`.
 
 Spark's own Kafka connector has no leader epochs, and needs jars of its exact version. It silently reads
 nothing of internal topics, unless it is set to find offsets in its old way. This needs none; records that are
@@ -13,9 +13,9 @@ again.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from kafka_assignors._cluster.admin import ClusterError
@@ -24,20 +24,21 @@ from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._arrow import as_numpy
 from kafka_assignors.history._counts import NO_TYPE
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
-from kafka_assignors.history._store.reading import source_of_shares
+from kafka_assignors.history._store.reading import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from kafka_assignors._model.arrays import IntArray
 
-    from kafka_assignors.history._store.reading import Source
+    Known = Mapping[int, IntArray]
 
 _KEPT: Final = frozenset(number.to_bytes(2, "big") for number in KEPT_TYPES)
 _TYPE_BYTES: Final = 2
-# A fetch and what is read ahead of Spark are the memory that a task takes; each task has one partition.
+# A fetch and what is read ahead are the memory that a task takes; each task has one partition.
 _CONSUMER: Final = {
     "group.id": "kafka-assignors-history",  # wanted by the library; the group is never joined
     "enable.auto.commit": False,
@@ -65,17 +66,26 @@ class Stretch(NamedTuple):
     end: int
 
 
-def source_of_log(spark: SparkSession, settings: Mapping[str, Any], stretches: Sequence[Stretch]) -> Source:
-    """The records of parts of the log, in schema ARCHIVE, which the tasks read from the brokers.
+def source_of_log(
+    tasks: int, *, settings: Mapping[str, Any], stretches: Sequence[Stretch], known: Known
+) -> Source:
+    """The records of parts of the log, in schema ARCHIVE, which tasks read from the brokers.
 
-    Settings are in kafka-python's spelling, with `bootstrap_servers`.
+    Settings are in kafka-python's spelling, with `bootstrap_servers`. Left out are records that are known:
+    their offsets, in order, by partition.
     """
-    shared = shares(stretches, spark.sparkContext.defaultParallelism)
-    return source_of_shares(spark, shared, partial(_read_share, settings=dict(settings)))
+    read = partial(_read_share, settings=dict(settings), known=known)
+    return Source(shares(stretches, tasks), read)
 
 
-def _read_share(share: Sequence[Stretch], *, settings: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
-    return chain.from_iterable(read_stretch(settings, stretch) for stretch in share)
+def _read_share(
+    share: Sequence[Stretch], *, settings: Mapping[str, Any], known: Known
+) -> Iterator[pa.RecordBatch]:
+    for stretch in share:
+        offsets = known.get(stretch.partition)
+        for batch in read_stretch(settings, stretch):
+            # What is only counted has the offset of the last of its kind, which is no known record's.
+            yield batch if offsets is None else batch.filter(~np.isin(as_numpy(batch["offset"]), offsets))
 
 
 def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
@@ -109,7 +119,7 @@ def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.R
 
     If the broker does not let it be read, or nothing came for a minute, that is a StuckPartitionError.
     """
-    # Imported where it runs: Spark sends this module to its workers.
+    # Imported where it runs: this module is sent to the workers of a cluster.
     from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415
 
     troubles: list[str] = []

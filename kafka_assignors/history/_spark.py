@@ -1,85 +1,253 @@
-"""What an engine has Spark's tasks do, and how far they are."""
+"""Spark, on this machine without any set-up or on a cluster: its session, and what its tasks do.
+
+All that an engine has Spark do is here. A task reads its share of the rows itself (`Source`), in Python.
+"""
 
 from __future__ import annotations
 
+import atexit
+import os
+import pickle
+import re
+import shutil
+import sys
+import tempfile
 import threading
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
+import kafka_assignors
 from kafka_assignors._common.progress import progress_bar
-from kafka_assignors.history._capture import reason
-from kafka_assignors.history._records import ORDER, SELECTED, SparkError
-from kafka_assignors.history._session import spark_session
-from kafka_assignors.history._store.reading import spark_schema
-from kafka_assignors.history._store.writing import TaskFiles, run_tasks
+from kafka_assignors.history._java import find_java, make_java_home
+from kafka_assignors.history._records import SparkError
+from kafka_assignors.history._store.writing import Outcome, run_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
     from rich.console import Console
 
-    from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._capture import Captured
-    from kafka_assignors.history._records import Selection
-    from kafka_assignors.history._store.location import Location
-    from kafka_assignors.history._store.reading import Read
-    from kafka_assignors.history._store.writing import Outcome, Task
+    from kafka_assignors.history._records import Order
+    from kafka_assignors.history._store.reading import Source, Split
+    from kafka_assignors.history._store.writing import MakeFiles, Task
+
+    Read = Callable[[Iterator[Any]], Iterator[Any]]
 
 _LOOK_SECONDS: Final = 0.3
 _TASKS_A_CORE: Final = 4
 
+LOCAL: Final = "local[*]"
+"""All cores of this machine, in one process."""
 
-def map_sorted(
-    spark: SparkSession,
-    archive: Archive,
-    selection: Selection,
-    task: Task,
+_LOGGING: Final = """\
+status=error
+rootLogger.level=error
+rootLogger.appenderRef.stderr.ref=stderr
+appender.stderr.type=Console
+appender.stderr.name=stderr
+appender.stderr.target=SYSTEM_ERR
+appender.stderr.layout.type=PatternLayout
+appender.stderr.layout.pattern=%d %p %c: %m%n%ex
+# What fails is raised in Python, where it is told once and in words; here it comes as traces of stacks.
+logger.spark.name=org.apache.spark
+logger.spark.level=off
+# Spark announces this one's level where it is not the root's.
+logger.gateway.name=org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level=error
+"""
+
+_SETTINGS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+    # Batches that fit into caches: with Spark's 64 MB, decoding takes twice the CPU.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2m",
+}
+
+_LOCAL_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    # As many as a small machine keeps busy; adaptive execution makes fewer of them where there is little.
+    "spark.sql.shuffle.partitions": "16",
+    # Workers may be started elsewhere than in the folder from which this package was imported.
+    "spark.executorEnv.PYTHONPATH": str(Path(kafka_assignors.__file__).resolve().parent.parent),
+}
+
+
+def spark_session(
+    master: str | None = None,
     *,
-    where: Location | None,
-) -> Outcome:
-    """See `Engine.map_sorted`."""
-    source = archive.source(spark, files=archive.files_of(selection))
-    select = partial(_selected, read=source.read, selection=selection)
-    selected = source.rows.mapInArrow(select, spark_schema(SELECTED))
-    # Left to itself, Spark goes by bytes, and makes fewer tasks than there is work for.
-    tasks = _TASKS_A_CORE * spark.sparkContext.defaultParallelism
-    ordered = selected.repartition(tasks, "group").sortWithinPartitions(*ORDER)
-    return run_tasks(ordered, task, None if where is None else partial(TaskFiles, where))
+    name: str = "kafka-assignors history",
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """The session that is there (as under spark-submit), or a new one.
+
+    On this machine (masters that begin with "local") nothing has to be set up. Java is found or brought by
+    `pip`, and workers run this Python with this package. On a cluster, workers need the package installed in
+    the Python that PYSPARK_PYTHON names there, with the extra `history`.
+
+    Args:
+        master: Spark's master: `LOCAL` by default, unless spark-submit said another.
+        name: What the application is called.
+        settings: Further settings of Spark; they come before those made here.
+
+    Raises:
+        JavaMissingError: No Java was found to start Spark with.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started Java, and knows its master
+    chosen = master or (None if submitted else LOCAL)
+    local = chosen is not None and chosen.startswith("local")
+    builder = SparkSession.builder.appName(name)
+    if chosen is not None:
+        builder = builder.master(chosen)
+    wanted: dict[str, bool | float | int | str | None] = {
+        **_SETTINGS,
+        **(_LOCAL_SETTINGS if local else {}),
+        **(settings or {}),
+    }
+    if submitted:
+        return builder.config(map=wanted).getOrCreate()
+    folder = Path(tempfile.mkdtemp(prefix="kafka-assignors-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    logging = folder / "log4j2.properties"
+    logging.write_text(_LOGGING, encoding="utf-8")
+    option = f"-Dlog4j2.configurationFile={logging.as_uri()}"
+    wanted["spark.driver.extraJavaOptions"] = f"{option} {wanted.get('spark.driver.extraJavaOptions', '')}"
+    with _environment(folder, local=local):
+        return builder.config(map=wanted).getOrCreate()
 
 
-def map_rows(spark: SparkSession, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
-    """See `Engine.map_rows`."""
-    source = archive.source(spark, columns)
-    return run_tasks(source.rows, partial(_of_rows, read=source.read, task=task), None)
+@contextmanager
+def _environment(folder: Path, *, local: bool) -> Iterator[None]:
+    """The variables that Spark starts with, for that time."""
+    variables = {} if sys.platform == "win32" else {"JAVA_HOME": str(make_java_home(find_java(), folder))}
+    if local:
+        # Without an address, Spark looks up the machine's name, which can take seconds; without a Python,
+        # its workers run the python3 of the path.
+        variables |= {
+            "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
+            "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        }
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
-def _selected(batches: Iterator[Any], *, read: Read, selection: Selection) -> Iterator[Any]:
-    return selection.of(read(batches))
-
-
-def _of_rows(batches: Iterator[Any], files: TaskFiles | None, *, read: Read, task: Task) -> Iterable[Any]:
-    return task(read(batches), files)
+def is_active() -> bool:
+    """Whether there is a session, whoever made it."""
+    return SparkSession.getActiveSession() is not None
 
 
 @contextmanager
 def running_spark(master: str | None, doing: str | None) -> Iterator[SparkSession]:
-    """A session of Spark, and the progress of what it does, if that is named.
-
-    Raises:
-        SparkError: Spark failed.
-        JavaMissingError: There is no Java to start it with.
-    """
+    """A session of Spark, and the progress of what it does, if that is named; see `Engine.map_groups`."""
     try:
         spark = spark_session(master)
         with nullcontext() if doing is None else show_jobs(spark, doing):
             yield spark
     except (PySparkException, Py4JError) as error:
-        raise SparkError(f"{reason(str(error))} (in Spark)") from error
+        raise SparkError(reason(str(error))) from error
+
+
+def run(spark: SparkSession, split: Split, task: Task, files: MakeFiles | None) -> Outcome:
+    """See `Engine.run`."""
+    numbers, source = _shares(spark, split)
+    return _outcome(numbers, partial(_read_shares, source=source), task, files)
+
+
+def run_sorted(
+    spark: SparkSession, split: Split, task: Task, files: MakeFiles | None, order: Order
+) -> Outcome:
+    """See `Engine.run_sorted`."""
+    # Left to itself, Spark goes by bytes, and makes fewer tasks than there is work for.
+    tasks = order.tasks or _TASKS_A_CORE * spark.sparkContext.defaultParallelism
+    rows = frame(spark, split, order.schema).repartition(tasks, *order.together)
+    return run_frame(rows.sortWithinPartitions(*order.columns), order.schema, task, files)
+
+
+def run_frame(rows: DataFrame, schema: pa.Schema, task: Task, files: MakeFiles | None) -> Outcome:
+    """The same of rows that Spark has, with these columns."""
+    return _outcome(rows.select(schema.names), partial(_in_schema, schema=schema), task, files)
+
+
+def frame(spark: SparkSession, split: Split, schema: pa.Schema) -> DataFrame:
+    """Rows of a schema as Spark's; times are `TimestampType`."""
+    numbers, source = _shares(spark, split)
+    return numbers.mapInArrow(partial(_read_shares, source=source), spark_schema(schema))
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The same columns for Spark."""
+    return from_arrow_schema(schema.remove_metadata(), prefer_timestamp_ntz=False)
+
+
+def _shares(spark: SparkSession, split: Split) -> tuple[DataFrame, Source]:
+    """A number for each share of the rows, which a task is to read, and the shares."""
+    source = split(spark.sparkContext.defaultParallelism)
+    count = len(source.shares)
+    return spark.range(0, count, 1, max(1, count)), source
+
+
+def _read_shares(batches: Iterator[Any], *, source: Source) -> Iterator[Any]:
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            yield from source.read(source.shares[number])
+
+
+def _in_schema(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
+    """Batches from Spark in a schema of ours: their times have the session's zone."""
+    for batch in batches:
+        arrays = [batch[field.name].cast(field.type) for field in schema]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _outcome(rows: DataFrame, read: Read, task: Task, files: MakeFiles | None) -> Outcome:
+    """Have Spark do tasks, each with files of its own, if any are to be written."""
+    found = Outcome(rows=[])
+    do = partial(_do, read=read, task=task, files=files)
+    for (pickled,) in rows.mapInArrow(do, "outcome binary").collect():
+        found.add(pickle.loads(pickled))  # noqa: S301 - `_do` made it
+    return found
+
+
+def _do(batches: Iterator[Any], *, read: Read, task: Task, files: MakeFiles | None) -> Iterator[Any]:
+    done = run_task(read(batches), task, files)
+    yield pa.RecordBatch.from_pydict({"outcome": [pickle.dumps(done)]})
+
+
+def reason(text: str) -> str:
+    """What failed, out of the traces that Spark puts around it.
+
+    That is what this package raised in a worker, else what Python did, else Java's deepest cause.
+    """
+    for pattern in (
+        r"^kafka_assignors[\w.]*\.(\w+: .+)$",
+        r"^(?!py4j)(?:\w+\.)*(\w*Error: .+)$",
+        r"^Caused by: (?:[\w$]+\.)*([\w$]+: .+)$",
+        r"^: (?:[\w$]+\.)*([\w$]+: .+)$",
+    ):
+        if found := re.findall(pattern, text, re.MULTILINE):
+            return str(found[-1])
+    return text.partition("\n")[0]
 
 
 @contextmanager
@@ -112,19 +280,3 @@ def show_jobs(spark: SparkSession, what: str, console: Console | None = None) ->
         finally:
             done.set()
             thread.join()
-
-
-@contextmanager
-def show_capture(console: Console | None = None) -> Iterator[Callable[[Captured], None]]:
-    """A bar for a capture, on stderr by default; gives what `capture` takes as `watch`."""
-    with progress_bar(console, transient=True) as bar:
-        task = bar.add_task("reading __consumer_offsets", total=None)
-
-        def watch(captured: Captured) -> None:
-            counts = captured.counts
-            text = f"{counts.kept.total():,} records kept, {counts.counted.total():,} counted; offsets"
-            # Groups write while they are captured: there may be more than there were.
-            total = max(captured.total, captured.offsets)
-            bar.update(task, description=text, completed=captured.offsets, total=total)
-
-        yield watch

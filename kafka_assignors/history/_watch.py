@@ -101,50 +101,28 @@ def watch_records(
     partitions: Callable[[], Mapping[str, int]] = dict,
     now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
 ) -> Iterator[Rebalance]:
-    """The rebalances in a group's records as they come.
+    """The rebalances in a group's records as they come: what came at once is one list, empty after a while.
 
-    Args:
-        polls: The group's records by partition and offset, in one list what came at once; an empty list if
-            nothing came for a while.
-        before: Its records up to now, of which nothing is shown.
-        names: Returns the names of topics by their ids; asked whenever the epoch of a KIP-848 group rises.
-        partitions: Returns how many partitions each topic has; asked whenever the group has new records. What
-            was the best possible depends on it.
-        now_us: The time, in microseconds since 1970.
+    Of those `before` nothing is shown. The names of topics by their ids are asked for whenever the epoch of a
+    KIP-848 group rises, how many partitions topics have whenever the group has new records.
     """
-    watcher = _Watcher(names, partitions)
-    for _ in chain(watcher.follow(tuple(before)), watcher.idle()):
+    reader, finder = SnapshotReader(), RebalanceFinder()
+
+    def follow(records: Sequence[ArchivedRecord]) -> Iterator[Rebalance]:
+        """The rebalances that are over with these records; without any, as nothing came for a while."""
+        if any(kind_of(record.key) == _EPOCH for record in records):
+            reader.learn(names())
+        if records:
+            finder.learn(partitions())
+        found = chain.from_iterable(map(reader.add, records)) if records else reader.flush()
+        return chain.from_iterable(map(finder.add, found))
+
+    for _ in chain(follow([*before]), follow(())):
         pass
     for records in polls:
-        yield from watcher.follow(records)
+        yield from follow(records)
         if not records:
-            yield from watcher.idle()
-            yield from watcher.finder.give_up(now_us())
-
-
-class _Watcher:
-    """Reads a group's records as they come."""
-
-    def __init__(self, names: Names, partitions: Callable[[], Mapping[str, int]]) -> None:
-        self.finder = RebalanceFinder()
-        self._reader = SnapshotReader()
-        self._names = names
-        self._partitions = partitions
-
-    def follow(self, records: Sequence[ArchivedRecord]) -> Iterator[Rebalance]:
-        """The rebalances that are over with these records."""
-        if any(kind_of(record.key) == _EPOCH for record in records):
-            self._reader.learn(self._names())
-        if records:
-            self.finder.learn(self._partitions())
-        for record in records:
-            for snapshot in self._reader.add(record):
-                yield from self.finder.add(snapshot)
-
-    def idle(self) -> Iterator[Rebalance]:
-        """The rebalances that are over as nothing came for a while."""
-        for snapshot in self._reader.flush():
-            yield from self.finder.add(snapshot)
+            yield from finder.give_up(now_us())
 
 
 def kind_of(key: bytes) -> int:

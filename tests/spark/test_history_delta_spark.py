@@ -20,12 +20,11 @@ from kafka_assignors.history._metrics import SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.reading import source_of_files
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.testing._brokers.jars import fetch_jars
 from tests.support.archives import counted
 from tests.support.kinds import ROOT
-from tests.support.small_archives import DAY, add, generation, kip848_dump
+from tests.support.small_archives import DAY, add, generation, kip848_dump, rows_of, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,14 +77,12 @@ def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSes
     import_dump(spark, kip848_dump(tmp_path / "dump.jsonl"), archive)
     make_tables(archive, f"{home}/tables")
     metrics(archive, f"{home}/metrics")
-    maintain(spark, archive, plan_maintenance(archive))
-    expected = {f"{home}/archive/records": archive.rows(spark).toArrow()}
+    maintain(archive, plan_maintenance(archive))
+    expected = {f"{home}/archive/records": rows_of(spark, archive).toArrow()}
     expected |= {f"{home}/tables/{name}": read_table(f"{home}/tables", name).read_all() for name in TABLES}
     for name, schema in SCHEMAS.items():
         log = Log(locate(f"{home}/metrics/{name}"))
-        expected[str(log.where)] = (
-            source_of_files(spark, log.where, log.files(), schema).frame(schema).toArrow()
-        )
+        expected[str(log.where)] = table_of(spark, log, schema).toArrow()
 
     out = tmp_path / "rows"
     subprocess.run(

@@ -19,12 +19,12 @@ from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.reading import source_of_files
+from kafka_assignors.history._store.reading import read_parts, whole
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._tables.replaced import read_set
 from tests.support.archives import counted, group, member, row
 from tests.support.kinds import ROOT
-from tests.support.small_archives import DAY, add, generation, kip848_dump
+from tests.support.small_archives import DAY, add, generation, kip848_dump, rows_of as archive_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,12 +91,13 @@ def rows_of(spark: SparkSession, where: str, name: str, options: dict[str, str])
     """As this package reads a table."""
     kind, _, table = name.partition("/")
     if kind == "archive":
-        return rows_in(Archive(f"{where}/archive", options).rows(spark))
+        return rows_in(archive_rows(spark, Archive(f"{where}/archive", options)))
     if kind == "tables":
         return read_table(f"{where}/tables", table, options).read_all().to_pylist()  # type: ignore[no-any-return]
     versions, _ = read_set(locate(f"{where}/metrics", options), MANIFEST)
     log = Log(locate(f"{where}/metrics/{table}", options), versions[table])
-    return rows_in(source_of_files(spark, log.where, log.files(), SCHEMAS[table]).frame(SCHEMAS[table]))
+    batches = read_parts(log.where, map(whole, log.files()), SCHEMAS[table])
+    return [row for batch in batches for row in batch.to_pylist()]
 
 
 EMPTY = {"tables/claims", "tables/rejected"}

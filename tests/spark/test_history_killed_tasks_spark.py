@@ -44,7 +44,7 @@ for line in sys.stdin:
     if what == "append":
         add(spark, archive, [generation(3, 2, "a"), generation(4, DAY, "a"), generation(5, DAY + 1, "b")])
     else:
-        maintain(spark, archive, plan_maintenance(archive))
+        maintain(archive, plan_maintenance(archive))
     print("done", flush=True)
 """
 

@@ -26,7 +26,7 @@ from kafka_assignors.history._store.writing import TaskFiles
 from kafka_assignors.history._tables.job import make_tables, read_table
 from tests.support.archives import batch_of
 from tests.support.object_store import Fault
-from tests.support.small_archives import add, generation, kip848_dump, offsets, opened, said_by
+from tests.support.small_archives import add, generation, kip848_dump, offsets, opened, rows_of, said_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,10 +65,10 @@ def archive(spark: SparkSession, home: tuple[str, Mapping[str, str]]) -> Archive
     return made
 
 
-def clean_up(spark: SparkSession, archive: Archive) -> None:
+def clean_up(archive: Archive) -> None:
     """As `maintain` does for who reads the newest version, but for files that were replaced this moment."""
     there = opened(archive)
-    maintain(spark, there, replace(plan_maintenance(there), retention=timedelta(0)))
+    maintain(there, replace(plan_maintenance(there), retention=timedelta(0)))
     assert len(opened(archive).files()) == 1
 
 
@@ -87,7 +87,7 @@ def test_who_reads_files_that_a_clean_up_deletes_is_told_so(
 ) -> None:
     reader = opened(archive, skip_bad=skip_bad)
     paths = [f"{archive.where}/records/{file.path}" for file in reader.files()]
-    clean_up(spark, archive)
+    clean_up(archive)
     said = said_by(lambda: offsets(reader.read(spark)))
     assert said in [f"CleanedUpError: {cleaned_up(path)}" for path in paths]
     assert offsets(opened(archive, skip_bad=skip_bad).read(spark)) == [0, 1, 2, 3]
@@ -97,9 +97,9 @@ def test_a_large_file_that_a_clean_up_has_deleted_is_told_as_such(
     spark: SparkSession, archive: Archive
 ) -> None:
     reader = opened(archive)
-    clean_up(spark, archive)
+    clean_up(archive)
     large = [file._replace(size=2**30) for file in reader.files()]
-    assert said_by(lambda: offsets(reader.rows(spark, large))).startswith("CleanedUpError: ")
+    assert said_by(lambda: offsets(rows_of(spark, reader, large))).startswith("CleanedUpError: ")
 
 
 def test_a_file_that_is_deleted_amid_its_rows_is_read_whole_or_told_as_cleaned_up(archive: Archive) -> None:
@@ -141,8 +141,8 @@ def test_a_table_whose_files_are_deleted_while_it_is_read_is_told_as_cleaned_up(
 )
 @pytest.mark.parametrize("home", ["object store"], indirect=True)
 @pytest.mark.usefixtures("_here")
+@pytest.mark.usefixtures("spark")
 def test_a_command_over_a_clean_up_ends_with_what_happened(
-    spark: SparkSession,
     archive: Archive,
     object_store: ObjectStore,
     command: str,
@@ -157,7 +157,7 @@ def test_a_command_over_a_clean_up_ends_with_what_happened(
         def clean() -> None:
             with faults.pop_all():  # the reader's request goes on when its file is gone
                 struck.wait()
-                clean_up(spark, archive)
+                clean_up(archive)
 
         cleaned = pool.submit(clean)
         status = main(["history", verb, archive.where.uri, *more])
@@ -198,7 +198,7 @@ def test_maintenance_leaves_a_bad_file_as_it_is_if_it_may(
 ) -> None:
     bad, *_ = archive.files()
     add(spark, archive, [generation(5, 4, "a")])
-    rest = sorted({0, 1, 2, 3, 4} - set(offsets(archive.rows(spark, [bad]))))
+    rest = sorted({0, 1, 2, 3, 4} - set(offsets(rows_of(spark, archive, [bad]))))
     path = damage(archive, bad, how)
     command = ["history", "maintain", archive.where.uri, "--execute"]
     before = opened(archive).version

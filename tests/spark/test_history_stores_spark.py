@@ -34,7 +34,6 @@ from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._store.location import StoreError, WrongPlaceError, locate
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._store.reading import source_of_files
 from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
 from kafka_assignors.history._tables.replaced import read_set, replacing
 from tests.support.archives import BEGAN, counted
@@ -49,6 +48,7 @@ from tests.support.small_archives import (
     opened,
     said_by,
     selected_by,
+    table_of,
 )
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     where = locate(f"{again}/metrics", options)
     versions, _ = read_set(where, MANIFEST)
     told["metrics"] = {
-        name: plain(source_of_files(spark, log.where, log.files(), SCHEMAS[name]).frame(SCHEMAS[name]))
+        name: plain(table_of(spark, log, SCHEMAS[name]))
         for name in SCHEMAS
         for log in [Log(where / name, versions[name])]
     }
@@ -122,7 +122,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     before = told["read"]
     plan = plan_maintenance(archive, retention=LEAST_RETENTION)
     told["compacted"] = [(file[0].values["day"], len(file)) for file in plan.compacted]
-    maintain(spark, archive, plan)
+    maintain(archive, plan)
     archive = Archive(f"{again}/archive", options)
     assert plain(archive.read(spark)) == before
     assert (archive.frontier(), archive.description) == (told["frontier"], told["described"])
@@ -130,7 +130,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     today = BEGAN.date() + timedelta(days=1)
     plan = plan_maintenance(archive, keep=1, retention=LEAST_RETENTION, today=today)
     told["removed"] = sorted(file.values["day"] for file in plan.removed)
-    maintain(spark, archive, plan)
+    maintain(archive, plan)
     told["kept"] = plain(Archive(f"{home}/archive", options).read(spark))
     return told
 
@@ -448,7 +448,7 @@ def test_a_writer_that_is_killed_leaves_nothing_that_is_seen_or_all(
 ) -> None:
     code = """
 import sys
-from kafka_assignors.history._session import spark_session
+from kafka_assignors.history._spark import spark_session
 from kafka_assignors.history._archive import Archive
 from tests.support.small_archives import add, generation
 
@@ -529,7 +529,7 @@ def test_who_reads_while_an_archive_is_maintained_reads_all_of_it(
     assert len(reader.files()) == 3
     half_read = reader.read(spark).toLocalIterator()
     read = [next(half_read)["offset"]]
-    maintain(spark, archive, plan_maintenance(archive, retention=LEAST_RETENTION))
+    maintain(archive, plan_maintenance(archive, retention=LEAST_RETENTION))
     add(spark, archive, [generation(5, 4, "a")])
     assert sorted([*read, *(one["offset"] for one in half_read)]) == [0, 1, 2, 3]
     assert offsets(reader.read(spark)) == [0, 1, 2, 3]
@@ -609,10 +609,7 @@ def test_tables_whose_making_fails_leave_those_before(
     assert read_counts(out, options) == made
     for name in TABLES:
         newest = Log(locate(f"{out}/{name}", options))
-        assert (
-            source_of_files(spark, newest.where, newest.files(), TABLES[name]).frame(TABLES[name]).count()
-            >= made.rows[name]
-        )
+        assert table_of(spark, newest, TABLES[name]).count() >= made.rows[name]
         assert read_table(out, name, options).read_all().num_rows == made.rows[name]
     again = make_tables(archive, out, options=options)
     assert (again.read, read_table(out, "records", options).read_all().num_rows) == (3, 3)

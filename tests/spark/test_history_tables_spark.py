@@ -25,8 +25,8 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._records import SparkError
-from kafka_assignors.history._schemas import ARCHIVE, TABLES
-from kafka_assignors.history._store.reading import _in_schema
+from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
+from kafka_assignors.history._spark import _in_schema, frame as spark_frame
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.job import (
     MANIFEST,
@@ -243,7 +243,7 @@ class TestSplits:
             parts = [rows[number::3] for number in range(3)]
         archive = Archive(write_archive(tmp_path / "archive", parts))
         out = str(tmp_path / "tables")
-        assert archive.source(spark).rows.rdd.getNumPartitions() == tasks
+        assert spark_frame(spark, archive.split(archive.files()), ARCHIVED).rdd.getNumPartitions() == tasks
         assert make_tables(archive, out, engine=Engine.spark()) == counts
         found = everything(out)
         for name, expected in tables.items():

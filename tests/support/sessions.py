@@ -27,7 +27,7 @@ KAFKA_3_9 = [
 def spark() -> Iterator[SparkSession]:
     """A session with the product's settings, which its commands take over, too."""
     # Not imported before: every run of tests loads this module.
-    from kafka_assignors.history._session import spark_session  # noqa: PLC0415
+    from kafka_assignors.history._spark import spark_session  # noqa: PLC0415
 
     settings = {
         "spark.sql.shuffle.partitions": "4",

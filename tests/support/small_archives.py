@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -12,13 +13,14 @@ from pyspark.errors import PySparkException
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
-from kafka_assignors.history._capture import reason
+from kafka_assignors.history._dump import in_days
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._records import Selection
-from kafka_assignors.history._schemas import ARCHIVE
-from kafka_assignors.history._store.reading import spark_schema
+from kafka_assignors.history._records import Selection, SparkError
+from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
+from kafka_assignors.history._spark import frame as spark_frame, reason, run_frame, spark_schema
+from kafka_assignors.history._store.reading import source_of_files
 from tests.support.archives import group, member, row
-from tests.support.kip848_log import Log, two_come
+from tests.support.kip848_log import Log as GroupLog, two_come
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
+    from kafka_assignors.history._archive import Run
     from kafka_assignors.history._counts import Counts
+    from kafka_assignors.history._store.log import DataFile, Log
 
 DAY = 86_400
 """An offset for each second."""
@@ -37,9 +41,27 @@ def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist([*rows], schema=ARCHIVE), spark_schema(ARCHIVE))
 
 
+def rows_in_days(rows: DataFrame) -> Run:
+    """Rows of Spark's for `Archive.append`."""
+    return partial(run_frame, in_days(rows), ARCHIVE)
+
+
 def add(spark: SparkSession, archive: Archive, rows: Sequence[Mapping[str, Any]]) -> Counts:
     """Append as a capture does: up to the last row's offset of partition 0 is read then."""
-    return archive.append(frame(spark, rows), TOPIC_SOURCE, archive.read_to({0: rows[-1]["offset"] + 1}))
+    ends = archive.read_to({0: rows[-1]["offset"] + 1})
+    return archive.append(rows_in_days(frame(spark, rows)), TOPIC_SOURCE, ends)
+
+
+def rows_of(spark: SparkSession, archive: Archive, files: Sequence[DataFile] | None = None) -> DataFrame:
+    """All rows of some files of an archive, or of all."""
+    split = archive.split(archive.files() if files is None else files)
+    return spark_frame(spark, split, ARCHIVED)
+
+
+def table_of(spark: SparkSession, log: Log, schema: pa.Schema) -> DataFrame:
+    """All rows of a table's version."""
+    split = partial(source_of_files, where=log.where, files=log.files(), schema=schema)
+    return spark_frame(spark, split, schema)
 
 
 def opened(archive: Archive, options: Mapping[str, str] | None = None, *, skip_bad: bool = False) -> Archive:
@@ -76,9 +98,9 @@ def selected_by(archive: Archive, engine: Engine | None = None, **what: Any) -> 
 
 def said_by(failing: Callable[[], object]) -> str:
     """What a job of Spark that fails ends with, in words."""
-    with pytest.raises(PySparkException) as failed:
+    with pytest.raises((PySparkException, SparkError)) as failed:
         failing()
-    return reason(str(failed.value))
+    return reason(str(failed.value.args[0] if isinstance(failed.value, SparkError) else failed.value))
 
 
 def generation(number: int, offset: int, *names: str) -> dict[str, Any]:
@@ -90,7 +112,7 @@ def generation(number: int, offset: int, *names: str) -> dict[str, Any]:
 
 def kip848_dump(path: Path) -> Path:
     """Twelve records of g, a group of KIP-848: a second member gets two partitions, nobody's for 2 s."""
-    log = Log()
+    log = GroupLog()
     log.named("t")
     two_come(log)
     log.at(12)

@@ -19,7 +19,7 @@ from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from kafka.structs import TopicPartition
 
@@ -232,18 +232,7 @@ class JoiningMember(ClassicConsumer):
         with calls(self._host):
             if isinstance(assignor, Assignor):
                 return lead(self._led_with, members, assignor)
-            made = assignor.assign(
-                KnownTopics(self._led_with),
-                [
-                    JoinGroupResponse.JoinGroupResponseMember(
-                        member_id=member_id,
-                        group_instance_id=instance_id,
-                        metadata=ConsumerProtocolSubscription.decode(subscription),
-                    )
-                    for member_id, instance_id, subscription in members
-                ],
-            )
-        return {member_id: assignment.encode() for member_id, assignment in made.items()}
+            return lead_by_contract(assignor, self._led_with, members)
 
     def _synced(self, attempt: Attempt, answer: Synced) -> None:
         if answer.error:
@@ -380,3 +369,21 @@ class KnownTopics:
     def brokers(self) -> list[Any]:
         """None: replicas are in no racks."""
         return []
+
+
+def lead_by_contract(
+    assignor: AbstractPartitionAssignor,
+    topics: Mapping[str, Collection[int]],
+    members: Iterable[tuple[str, str | None, bytes]],
+) -> dict[str, bytes]:
+    """As `lead`, by an assignor of kafka-python's contract."""
+    joined = [
+        JoinGroupResponse.JoinGroupResponseMember(
+            member_id=member_id,
+            group_instance_id=instance_id,
+            metadata=ConsumerProtocolSubscription.decode(subscription),
+        )
+        for member_id, instance_id, subscription in members
+    ]
+    made = assignor.assign(KnownTopics(topics), joined)
+    return {member_id: assignment.encode() for member_id, assignment in made.items()}

@@ -1,4 +1,4 @@
-"""Rows of a table's files, which Spark's tasks read themselves, with Arrow.
+"""Rows of a table's files, which tasks read themselves, with Arrow.
 
 Spark's own reader would need a jar for each kind of store, would list the files again, and passes rows to
 Python through the JVM. For 1,000,000 records of 7 KB that took 22 s of CPU; this way it takes 6 s.
@@ -10,6 +10,7 @@ import errno
 import json
 import zlib
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -23,13 +24,11 @@ from kafka_assignors.history._store.log import Log, NoTableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
-
     from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
 
-    Read = Callable[[Iterator[Any]], Iterator[Any]]
+    Split = Callable[[int], "Source"]
+    """Shares rows out among so many tasks at the same time."""
 
 
 class DamagedFileError(StoreError):
@@ -41,14 +40,28 @@ class CleanedUpError(StoreError):
 
 
 class Source(NamedTuple):
-    """Rows for tasks: what Spark hands to them, and what makes batches of it."""
+    """Rows that tasks read themselves: each task its shares, by `read`."""
 
-    rows: DataFrame
-    read: Read
+    shares: Sequence[Any]
+    read: Callable[[Any], Iterator[Any]]
 
-    def frame(self, schema: pa.Schema) -> DataFrame:
-        """The same as Spark's rows, of the schema that `read` makes."""
-        return self.rows.mapInArrow(self.read, spark_schema(schema))
+    def batches(self) -> Iterator[Any]:
+        """All rows, in this process."""
+        return chain.from_iterable(map(self.read, self.shares))
+
+
+def through(split: Split, change: Callable[[Iterator[Any]], Iterator[Any]]) -> Split:
+    """The same rows, changed by the tasks as they read them."""
+    return partial(_through, split=split, change=change)
+
+
+def _through(tasks: int, *, split: Split, change: Callable[[Iterator[Any]], Iterator[Any]]) -> Source:
+    source = split(tasks)
+    return source._replace(read=partial(_changed, read=source.read, change=change))
+
+
+def _changed(share: Any, *, read: Callable[..., Any], change: Callable[..., Any]) -> Iterator[Any]:
+    yield from change(read(share))
 
 
 class Part(NamedTuple):
@@ -60,60 +73,23 @@ class Part(NamedTuple):
     shares: int = 1
 
 
-def spark_schema(schema: pa.Schema) -> StructType:
-    """The same columns for Spark; times are `TimestampType`."""
-    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - archives are read without, too
-
-    return from_arrow_schema(schema.remove_metadata(), prefer_timestamp_ntz=False)
-
-
 def whole(file: DataFile) -> Part:
     """All of a file."""
     return Part(file.path, file.values)
 
 
-def source_of_rows(rows: DataFrame, schema: pa.Schema) -> Source:
-    """Rows that Spark has."""
-    return Source(rows.select(schema.names), partial(_in_schema, schema=schema))
-
-
-def _in_schema(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
-    """Batches from Spark in a schema of ours: their times have the session's zone."""
-    for batch in batches:
-        arrays = [batch[field.name].cast(field.type) for field in schema]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def source_of_shares(
-    spark: SparkSession, shares: Sequence[Any], read: Callable[[Any], Iterator[Any]]
-) -> Source:
-    """Rows that tasks read themselves: each share of the work is one task's."""
-    numbers = spark.range(0, len(shares), 1, max(1, len(shares)))
-    return Source(numbers, partial(_read_shares, shares=shares, read=read))
-
-
-def _read_shares(
-    batches: Iterator[Any], *, shares: Sequence[Any], read: Callable[[Any], Iterator[Any]]
-) -> Iterator[Any]:
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            yield from read(shares[number])
-
-
 def source_of_files(
-    spark: SparkSession,
-    where: Location,
-    files: Sequence[DataFile],
-    schema: pa.Schema,
+    tasks: int,
     *,
+    where: Location,
+    files: Iterable[DataFile],
+    schema: pa.Schema,
     skip_bad: bool = False,
 ) -> Source:
-    """Rows of files, which the tasks read; see `read_parts`."""
+    """Rows of files for so many tasks at the same time; see `read_parts`."""
     # Each task gets all of them, and unpacks its own: of 100,000 files together they are 1.4 MB.
-    parts = parts_of(files, spark.sparkContext.defaultParallelism)
-    packed = [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
-    read = partial(_read_packed, where=where, schema=schema, skip_bad=skip_bad)
-    return source_of_shares(spark, packed, read)
+    packed = [zlib.compress(json.dumps(some).encode(), 1) for some in parts_of(files, tasks)]
+    return Source(packed, partial(_read_packed, where=where, schema=schema, skip_bad=skip_bad))
 
 
 def _read_packed(packed: bytes, *, where: Location, schema: pa.Schema, skip_bad: bool) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Parquet files that Spark's tasks write themselves, with Arrow, into the tables' own folders.
+"""Parquet files that tasks write themselves, with Arrow, into the tables' own folders.
 
 A file is nobody's until a table's log names it: a task that failed leaves files that are cleaned up later.
 Through Spark's own writer, which takes rows one by one, the assignments of 1,000,000 records alone took 75 s
@@ -7,10 +7,8 @@ of CPU.
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import uuid4
 
@@ -19,16 +17,16 @@ import pyarrow.parquet as pq
 
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._store.location import StoreError, asking
-from kafka_assignors.history._store.log import DataFile, moment_text
+from kafka_assignors.history._store.log import DataFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from pyspark.sql import DataFrame
+    from collections.abc import Callable, Iterable, Iterator
 
     from kafka_assignors.history._store.location import Location
 
     Task = Callable[[Iterator[Any], "TaskFiles | None"], Iterable[Any]]
+    MakeFiles = Callable[[str], "TaskFiles"]
+    """Opens a task's files, given a name that is nobody else's."""
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
 """Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
@@ -49,13 +47,14 @@ def units(batches: Iterable[Any], size: int) -> Iterator[Any]:
             waiting.append(part)
             waits += part.nbytes
             if waits >= size:
-                yield _combined(waiting)
+                yield combined(waiting)
                 waiting, waits = [], 0
     if waiting:
-        yield _combined(waiting)
+        yield combined(waiting)
 
 
-def _combined(batches: list[Any]) -> Any:
+def combined(batches: list[Any]) -> Any:
+    """Batches as one."""
     if len(batches) == 1:
         return batches[0]
     (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
@@ -63,15 +62,15 @@ def _combined(batches: list[Any]) -> Any:
 
 
 class TaskFiles:
-    """Writes one file for each folder that gets rows, while it is entered; `name` is nobody else's.
+    """Writes one file for each folder that gets rows, while it is entered; its name is nobody else's.
 
     Large batches are row groups as they are. Rows of small ones are collected first, so that row groups are
     not too small. zstd takes a third more CPU for all the writing than snappy, and half the room.
     """
 
-    def __init__(self, where: Location, name: str, *, compression: str = "snappy") -> None:
+    def __init__(self, where: Location, name: str, *, prefix: str = "", compression: str = "snappy") -> None:
         self._where = where
-        self._name = name
+        self._name = f"{prefix}{name}"
         self._compression = compression
         self._open: dict[str, _OpenFile] = {}
         self._waiting: dict[str, list[Any]] = {}
@@ -120,7 +119,7 @@ class TaskFiles:
 
     def _write_waiting(self, table: str) -> None:
         if waiting := self._waiting.pop(table, []):
-            self.write_group(table, _combined(waiting))
+            self.write_group(table, combined(waiting))
 
     def write_group(self, table: str, batch: Any) -> None:
         """Add a row group to the file of a table."""
@@ -192,49 +191,22 @@ def _text_columns(field: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What tasks found.
-
-    Attributes:
-        rows: Their rows, as JSON has them; those of a group are one task's, and in order.
-        files: By table, the files that they wrote, relative to the place of all.
-    """
+    """What tasks found: rows, those of a group in order, and by table the files that they wrote."""
 
     rows: list[Any]
-    files: Mapping[str, list[DataFile]] = field(default_factory=dict)
+    files: dict[str, list[DataFile]] = field(default_factory=dict)
+
+    def add(self, other: Outcome) -> None:
+        """Take what another task found."""
+        self.rows.extend(other.rows)
+        for table, some in other.files.items():
+            self.files.setdefault(table, []).extend(some)
 
 
-def run_task(batches: Iterator[Any], task: Task, files: TaskFiles | None) -> Outcome:
-    """Do a task, whose files count if it ends."""
+def run_task(batches: Iterator[Any], task: Task, files: MakeFiles | None) -> Outcome:
+    """Do a task, whose files count if it ends. Attempts of one task can run at the same time."""
     if files is None:
         return Outcome(rows=[*task(batches, None)])
-    with files:
-        rows = [*task(batches, files)]
-    return Outcome(rows=rows, files={table: [file] for table, file in files.written.items()})
-
-
-def run_tasks(
-    rows: DataFrame, task: Task, files: Callable[[str], TaskFiles] | None, prefix: str = ""
-) -> Outcome:
-    """Have Spark do tasks, each with files of the name that `files` gets, if any are to be written."""
-    found: dict[str, list[DataFile]] = {}
-    returned: list[Any] = []
-    run = partial(_run, task=task, files=files, prefix=prefix)
-    for of_task, written in rows.mapInArrow(run, "returned string, files string").collect():
-        returned += json.loads(of_task)
-        for table, some in json.loads(written).items():
-            found.setdefault(table, []).extend(DataFile(*fields) for fields in some)
-    return Outcome(rows=returned, files=found)
-
-
-def _run(
-    batches: Iterator[Any], *, task: Task, files: Callable[[str], TaskFiles] | None, prefix: str
-) -> Iterator[Any]:
-    from pyspark import TaskContext  # noqa: PLC0415 - tables are written without, too
-
-    context = TaskContext.get()
-    number = 0 if context is None else context.partitionId()
-    # Attempts of one task can run at the same time.
-    name = f"{prefix}part-{number:05d}-{uuid4().hex}"
-    done = run_task(batches, task, None if files is None else files(name))
-    returned = json.dumps(done.rows), json.dumps(done.files, default=moment_text)
-    yield pa.RecordBatch.from_pydict({"returned": [returned[0]], "files": [returned[1]]})
+    with files(f"part-{uuid4().hex}") as opened:
+        rows = [*task(batches, opened)]
+    return Outcome(rows=rows, files={table: [file] for table, file in opened.written.items()})

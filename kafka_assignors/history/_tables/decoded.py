@@ -48,16 +48,9 @@ def kept(batch: Any) -> IntArray:
 
 
 def table(name: str, batch: Any, numbers: IntArray, columns: Mapping[str, Any]) -> Any:
-    """Put a table's rows together.
+    """The rows of a table of `DECODED`, with (R,) the number of each row's record in a batch of ARCHIVE.
 
-    Args:
-        name: One of `DECODED`.
-        batch: The rows of the archive, in schema ARCHIVE.
-        numbers: (R,) for each row the number of its record in the batch.
-        columns: What was decoded: arrays of length R by name.
-
-    Returns:
-        A record batch. Strings can be dictionary-encoded, else it has the table's schema.
+    Strings can be dictionary-encoded; else the result has the table's schema.
     """
     indices = pa.array(numbers, pa.int64())
 

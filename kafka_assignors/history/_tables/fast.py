@@ -32,12 +32,7 @@ SOURCES: Final = ["owned", "sticky"]
 
 
 class Rows(NamedTuple):
-    """Rows of one kind.
-
-    Attributes:
-        whose: (R,) for each row the number of what it belongs to.
-        columns: What was decoded, arrays of length R.
-    """
+    """Rows of one kind: (R,) the number of each row's record, and what was decoded, arrays of length R."""
 
     whose: IntArray
     columns: dict[str, Any]
@@ -46,10 +41,7 @@ class Rows(NamedTuple):
 def decode(batch: Any, names: Mapping[str, str], columns: Columns | None = None) -> dict[str, Any]:
     """The tables' rows of a batch as `one_by_one.decode` makes them; strings can be dictionary-encoded.
 
-    Args:
-        batch: Rows in schema ARCHIVE, at least in those columns that are in a table.
-        names: The names of topics by id, for the records of KIP-848.
-        columns: What `_native.decode` makes of it, if that was called already.
+    `columns` is what `_native.decode` makes of the batch, if that was called already.
     """
     decoded = native.decode(batch["key"], batch["value"]) if columns is None else columns
     rows = _rows(batch, *decoded)

@@ -69,11 +69,7 @@ def decode(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
 def decode_numbered(
     batch: Any, numbers: IntArray, names: Mapping[str, str]
 ) -> dict[str, tuple[IntArray, dict[str, Any]]]:
-    """Decode those records of a batch that have these numbers.
-
-    Returns:
-        For each table the number of each row's record in the batch, and what was decoded by column.
-    """
+    """For each table the number of each row's record in the batch, and what was decoded by column."""
     indices = pa.array(numbers, pa.int64())
     keys, values = batch["key"].take(indices).to_pylist(), batch["value"].take(indices).to_pylist()
     rows = _Rows(names)

@@ -41,9 +41,7 @@ class NoTablesError(KafkaAssignorsError, LookupError):
 class TableSet:
     """Tables of a place, by name with their columns, to be replaced all at once.
 
-    Attributes:
-        files: By table, its new files, relative to the place of all.
-        counts: What the manifest is to say of them; how many rows each table has, if None.
+    The manifest will have `counts`, or how many rows each table has.
     """
 
     def __init__(self, where: Location, manifest: str, schemas: Mapping[str, pa.Schema]) -> None:
@@ -94,11 +92,7 @@ class TableSet:
 
 @contextmanager
 def replacing(where: Location, manifest: str, schemas: Mapping[str, pa.Schema]) -> Iterator[TableSet]:
-    """Replace the tables of a place, which are never in an archive.
-
-    Yields:
-        To be given the new files. If anything fails meanwhile, they are removed.
-    """
+    """Tables of a place, to be given new files; if anything fails meanwhile, these are removed."""
     if where.read_text(DESCRIPTION) is not None:
         raise WrongPlaceError(f"{where} is an archive, and its tables go elsewhere: name another folder")
     tables = TableSet(where, manifest, schemas)

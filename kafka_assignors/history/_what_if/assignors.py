@@ -41,13 +41,9 @@ ROUNDS: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Situation:
-    """A step of a course, with members to give partitions to.
+    """A step of a course, with members to give partitions to, and these as planners see them.
 
-    Attributes:
-        members: The members of the step, by identity.
-        group: The same as planners see them, without claims.
-        place_of: The number of each partition in the group, by topic and id, in their order.
-        number_of: The number of each member in the group, by identity.
+    By topic and id, and by identity, partitions and members have their numbers in the group.
     """
 
     members: Sequence[SnapshotMember]
@@ -199,38 +195,32 @@ class ByContract:
 
     def _round(self, group: Group, order: Sequence[int]) -> IntArray:
         """One generation."""
-        from kafka.protocol.consumer.group import JoinGroupResponse  # noqa: PLC0415 - slow to import
-        from kafka.protocol.consumer.metadata import (  # noqa: PLC0415
-            ConsumerProtocolAssignment,
-            ConsumerProtocolSubscription,
-        )
+        from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment  # noqa: PLC0415 - slow to import
 
-        from kafka_assignors.coordinator._simulator.exchange import KnownTopics  # noqa: PLC0415 - as above
+        from kafka_assignors.coordinator._simulator.exchange import lead_by_contract  # noqa: PLC0415 - as above
 
         members = group.members
         assignors = [self._assignors[one] for one in _identities(group)]
-        joined = []
-        for number in order:
-            told = assignors[number].metadata(set(members.topics[members.topics_of[number]]))
-            joined.append(
-                JoinGroupResponse.JoinGroupResponseMember(
-                    member_id=members.ids[number],
-                    group_instance_id=members.instance_ids[number],
-                    metadata=ConsumerProtocolSubscription.decode(told.encode()),
-                )
+        joined = [
+            (
+                members.ids[number],
+                members.instance_ids[number],
+                assignors[number].metadata(set(members.topics[members.topics_of[number]])).encode(),
             )
+            for number in order
+        ]
         places = {group.name_of(number): number for number in range(group.size)}
         topics: dict[str, list[int]] = {}
         for topic, partition in places:
             topics.setdefault(topic, []).append(partition)
-        answer = self._assignors[self._leader].assign(KnownTopics(topics), joined)
+        answer = lead_by_contract(self._assignors[self._leader], topics, joined)
         self._generation += 1
         has = np.full(group.size, NOBODY, dtype=np.int64)
         for number in order:
             name = members.ids[number]
             if name not in answer:
                 continue  # kafka-python tells its assignor nothing of this
-            assigned = ConsumerProtocolAssignment.decode(answer[name].encode())
+            assigned = ConsumerProtocolAssignment.decode(answer[name])
             assignors[number].on_assignment(assigned, self._generation)
             for topic, partition in assigned.partitions():
                 place = places.get((topic, partition))
@@ -267,14 +257,9 @@ NAMES: Final = (*_PLANNED, *_KAFKA_PYTHON)
 
 
 def leader_of(name: str) -> Leader:
-    """A leader for one replay.
+    """A leader for one replay: one of `NAMES`, or `module:Class` of an assignor of kafka-python's contract.
 
-    Args:
-        name: One of `NAMES`, or `module:Class` of an assignor of kafka-python's contract that needs no
-            arguments.
-
-    Raises:
-        ValueError: There is no such assignor, or it cannot be made.
+    If there is none, or its class needs arguments, that is a ValueError.
     """
     if name in _PLANNED:
         return _PLANNED[name]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from kafka_assignors._groups.saving import WhatIf
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._groups.topics import TopicsSeen
     from kafka_assignors.history._archive import Archive
@@ -71,7 +71,7 @@ def what_if(
     task = partial(replay_group, wanted=wanted, topics=topics, topic_names=names)
     selection = Selection(since=since, until=until, groups=groups)
     engine = engine or Engine.fitting(doing="replaying", replaying=True)
-    return [WhatIf(**row) for row in engine.map_groups(archive, selection, task).rows]
+    return engine.map_groups(archive, selection, task).rows
 
 
 def replay_group(
@@ -82,20 +82,16 @@ def replay_group(
     wanted: Wanted,
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
-) -> Iterator[dict[str, Any]]:
-    """Replay one group; gives what `WhatIf` has."""
+) -> Iterator[WhatIf]:
+    """Replay one group."""
     builder, reader = CourseBuilder(group, topics), SnapshotReader(topic_names)
     for _ in follow(records, reader, builder.add):
         pass
-    yield from map(asdict, replay_all(builder.build(), wanted, reader.rejected))
+    yield from replay_all(builder.build(), wanted, reader.rejected)
 
 
 def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> Wanted:
-    """What is to be replayed with each group, each once.
-
-    Raises:
-        ValueError: There is no such assignor or scenario, or nothing to do.
-    """
+    """What is to be replayed with each group, each once; a ValueError if there is none of the name."""
     chosen = tuple(dict.fromkeys(name for name in assignors if name != ACTUAL))
     for name in chosen:
         leader_of(name)

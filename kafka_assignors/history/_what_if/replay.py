@@ -51,11 +51,8 @@ _COOPERATIVE: Final = "cooperative-sticky"
 class Replay:
     """What happened, or a course replayed.
 
-    Attributes:
-        rebalances: One after the other.
-        unowned_after: Partition-seconds without an owner after the last one.
-        failed_before: How often the assignor failed where the history begins, and how many records of the
-            group could not be read.
+    Time without an owner after the last rebalance is in partition-seconds. With what failed before the first
+    count records of the group that could not be read.
     """
 
     group: str
@@ -97,11 +94,7 @@ class Replay:
 def replay_course(
     course: Course, assignors: Sequence[str], scenario: str = AS_IT_WAS, *, undecoded: int = 0
 ) -> list[Replay]:
-    """Replay a course, after its scenario, with several assignors that `leader_of` knows.
-
-    Raises:
-        ValueError: There is no such assignor.
-    """
+    """Replay a course, after its scenario, with several assignors that `leader_of` knows."""
     players = [Player(course.group, name) for name in assignors]
     for _, steps in groupby(course.steps, key=lambda step: step.rebalance):
         for step in steps:
@@ -124,14 +117,7 @@ def replay_course(
 
 
 class Player:
-    """A replay on its way.
-
-    Attributes:
-        name: The assignor's.
-        last: The group after the last step.
-        rebalances: Those that are over.
-        failed_before: How often the assignor failed where no rebalance was.
-    """
+    """A replay on its way: the group after the last step, and the rebalances that are over."""
 
     def __init__(self, group: str, name: str) -> None:
         self.name = name

@@ -64,11 +64,7 @@ class _Absence(NamedTuple):
 
 
 def scenario_of(name: str) -> Callable[[Course], Course]:
-    """What makes a course as it would have been.
-
-    Raises:
-        ValueError: There is none of this name.
-    """
+    """What makes a course as it would have been; a ValueError if there is none of this name."""
     if name not in _SCENARIOS:
         raise ValueError(f"there is no scenario {name!r}; choose {AS_IT_WAS!r} or {STATIC!r}")
     return _SCENARIOS[name]

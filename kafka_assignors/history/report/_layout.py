@@ -7,8 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors.history.report._svg import Value, runs
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors.history.report._model import Column
 
@@ -33,6 +35,16 @@ class Scale:
         sums = itertools.accumulate((one.weight for one in columns), initial=0.0)
         return cls(columns=columns, edges=[LEFT + (RIGHT - LEFT) * at / total for at in sums])
 
+    @property
+    def placed(self) -> list[tuple[Column, float]]:
+        """The columns, and where each begins."""
+        return [*zip(self.columns, self.edges[:-1], strict=True)]
+
+    def runs(self, values: Iterable[Value], since: int = 0) -> Iterator[tuple[float, float, Value]]:
+        """Equal values of columns that follow each other: from where to where, and which."""
+        for first, after, value in runs(values):
+            yield self.edges[since + first], self.edges[since + after], value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Colouring:
@@ -54,9 +66,9 @@ class Colouring:
         return cls(names=names, others=len(had) - len(names))
 
     def shade(self, name: str) -> str:
-        """The classes of a consumer's colour."""
+        """The classes of a consumer's colour; "none" of nobody."""
         if name not in self.names:
-            return "cz"
+            return "cz" if name else "none"
         place = self.names.index(name)
         return f"c{place % COLOURS}{' h' if place >= COLOURS else ''}"
 

@@ -10,13 +10,13 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from kafka_assignors._common.times import micros, moment
-from kafka_assignors._groups.rebalances import Rebalance, with_zones
+from kafka_assignors._groups.rebalances import with_zones
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import WhatIf
     from kafka_assignors._groups.snapshots import Snapshot
 
@@ -132,58 +132,6 @@ class Drawing:
     def columns_until(self, until: datetime) -> list[Column]:
         """The columns, the last of which ends then, or with the last change."""
         return [*self.columns[:-1], *(replace(one, end=max(until, one.end)) for one in self.columns[-1:])]
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as JSON has it; times are in microseconds since 1970."""
-        return {
-            "group": self.group,
-            "columns": [_column_to_json(one) for one in self.columns],
-            "ended": [micros(one) for one in self.ended],
-            "listed": [
-                one.row() | {"began": micros(one.began), "ended": micros(one.ended)} for one in self.listed
-            ],
-            "causes": dict(self.causes),
-            "restarts": self.restarts,
-            "strategy": self.strategy,
-        }
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """What `to_json` returned."""
-        listed = [one | {name: moment(one[name]) for name in ("began", "ended")} for one in plain["listed"]]
-        return cls(
-            **{
-                **plain,
-                "columns": [_column_from_json(one) for one in plain["columns"]],
-                "ended": [moment(one) for one in plain["ended"]],
-                "listed": [Rebalance.from_row(one) for one in listed],
-            }
-        )
-
-
-def _column_to_json(column: Column) -> dict[str, Any]:
-    names = dict.fromkeys(column.owners.values())
-    return {name: getattr(column, name) for name in _PLAIN} | {
-        "begin": micros(column.begin),
-        "end": micros(column.end),
-        "owners": {name: [one for one, its in column.owners.items() if its == name] for name in names},
-        "ended": [micros(one) for one in column.ended],
-        "without": sorted(column.without),
-    }
-
-
-_PLAIN: Final = ("loads", "moved", "needless", "unowned_seconds", "stopped", "states")
-
-
-def _column_from_json(plain: Mapping[str, Any]) -> Column:
-    return Column(
-        **{name: plain[name] for name in _PLAIN},
-        begin=moment(plain["begin"]),
-        end=moment(plain["end"]),
-        owners={(topic, one): name for name, its in plain["owners"].items() for topic, one in its},
-        ended=[moment(one) for one in plain["ended"]],
-        without=frozenset((topic, one) for topic, one in plain["without"]),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors.history.report import _words as words
-from kafka_assignors.history.report._svg import ROW, SLIVER, label, n, runs, shape, strokes, written
+from kafka_assignors.history.report._svg import ROW, SLIVER, label, n, shape, strokes, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,16 +33,15 @@ def lanes(
         inks: dict[str, list[tuple[float, str]]] = {}
         since = next(at for at, one in enumerate(scale.columns) if partition in one.owners)
         # Before its first owner it may not have been there.
-        for run in runs(column.owners.get(partition, "") for column in scale.columns[since:]):
-            first, after = scale.edges[since + run.first], scale.edges[since + run.after]
-            shade = colouring.shade(run.value) if run.value else "none"
-            boxes.setdefault(shade, []).append((first, after, middle))
-            if after - first >= _LETTER and (letter := colouring.letter(run.value)):
-                inks.setdefault(colouring.ink(run.value), []).append(((first + after) / 2, letter))
+        owners = [column.owners.get(partition, "") for column in scale.columns[since:]]
+        for first, after, owner in scale.runs(owners, since):
+            boxes.setdefault(colouring.shade(owner), []).append((first, after, middle))
+            if after - first >= _LETTER and (letter := colouring.letter(owner)):
+                inks.setdefault(colouring.ink(owner), []).append(((first + after) / 2, letter))
         letters += [written(ink, found, middle) for ink, found in inks.items()]
     slivers = [
         f"M{n(x + SLIVER / 2)} {n(top + ROW * row)}v{ROW * length}"
-        for column, x in zip(scale.columns, scale.edges, strict=False)
+        for column, x in scale.placed
         for row, length in _in_rows(_without(column, partitions))
     ]
     return [
@@ -72,37 +71,31 @@ def stack(
 ) -> Iterator[Markup]:
     """Loads upon each other, in the order of the consumers' rows; what has no owner is on top."""
     unit = STACK / len(partitions)
-    layers = ["", *reversed(colouring.names), None]
-    bottoms = [top + STACK] * len(scale.columns)
     known = set(colouring.names)
-    for layer in layers:
-        heights = [_height(column, layer, known, len(partitions)) * unit for column in scale.columns]
-        shade = "none" if layer is None else colouring.shade(layer)
-        boxes = []
-        for _, same in itertools.groupby(
-            range(len(heights)), key=lambda at: (round(bottoms[at], 1), round(heights[at], 1))
-        ):
-            run = list(same)
-            if heights[run[0]] > 0:
-                left, right = scale.edges[run[0]], scale.edges[run[-1] + 1]
-                low, high = bottoms[run[0]], bottoms[run[0]] - heights[run[0]]
-                boxes.append(f"M{n(left)} {n(low)}H{n(right)}V{n(high)}H{n(left)}z")
+    others = [sum(one.loads[name] for name in one.loads.keys() - known) for one in scale.columns]
+    layers = [("cz", others)]
+    layers += [
+        (colouring.shade(name), [one.loads.get(name, 0) for one in scale.columns])
+        for name in reversed(colouring.names)
+    ]
+    layers.append(("none", [len(partitions) - len(one.owners) for one in scale.columns]))
+    bottoms = [top + STACK] * len(scale.columns)
+    for shade, counts in layers:
+        tops = [bottom - count * unit for bottom, count in zip(bottoms, counts, strict=True)]
+        rounded = [(round(low, 1), round(high, 1)) for low, high in zip(bottoms, tops, strict=True)]
+        boxes = [
+            f"M{n(left)} {n(low)}H{n(right)}V{n(high)}H{n(left)}z"
+            for left, right, (low, high) in scale.runs(rounded)
+            if high < low
+        ]
         if boxes:
             yield shape(f"area {shade}", "".join(boxes))
-        bottoms = [bottom - height for bottom, height in zip(bottoms, heights, strict=True)]
+        bottoms = tops
     slivers = [
         f"M{n(x + SLIVER / 2)} {n(top)}v{n(len(lost) * unit)}"
-        for column, x in zip(scale.columns, scale.edges, strict=False)
+        for column, x in scale.placed
         if (lost := _without(column, partitions))
     ]
     yield shape("sliver", "".join(slivers))
     yield label(words.count(len(partitions), "partition"), top + 6)
     yield label("0", top + STACK - 6)
-
-
-def _height(column: Column, layer: str | None, known: set[str], partitions: int) -> int:
-    if layer is None:
-        return partitions - len(column.owners)
-    if layer:
-        return column.loads.get(layer, 0)
-    return sum(load for name, load in column.loads.items() if name not in known)

@@ -12,12 +12,7 @@ if TYPE_CHECKING:
 
 
 def change(row: WhatIf, strategy: str | None) -> str:
-    """A what-if row's change, in words.
-
-    Args:
-        row: The row.
-        strategy: The assignor that the group uses now, which is not named again.
-    """
+    """A what-if row's change, in words; the assignor that the group uses now is not named again."""
     if row.assignor == ACTUAL:
         return "what happened"
     parts = []

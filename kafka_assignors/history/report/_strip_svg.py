@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup
 
 from kafka_assignors.history.report import _words as words
+from kafka_assignors.history.report._svg import shape, tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,13 @@ def strip(ended: Sequence[datetime], since: datetime, until: datetime) -> Markup
         f"{words.count(len(ended), 'rebalance')}, at most {most:,} within"
         f" {words.duration(step.total_seconds())}"
     )
-    return Markup(
-        '<svg class="strip" viewBox="0 0 240 {}" preserveAspectRatio="none" role="img" aria-label="{}">'
-        '<path class="floor" d="M0 {}h240"/><path class="spark" d="{}"/></svg>'
-    ).format(_HEIGHT, text, _HEIGHT, bars)
+    return tag(
+        "svg",
+        shape("floor", f"M0 {_HEIGHT}h240"),
+        shape("spark", bars),
+        class_="strip",
+        viewBox=f"0 0 240 {_HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=text,
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+Value = TypeVar("Value")
 
 ROW: Final = 18
 HEADING: Final = 22
@@ -17,20 +19,12 @@ SLIVER: Final = 4
 _NAME: Final = 28  # letters of a consumer's or a partition's name
 
 
-class OwnerRun(NamedTuple):
-    """The same over several columns, from one to before another."""
-
-    first: int
-    after: int
-    value: str
-
-
-def runs(values: Iterable[str]) -> Iterator[OwnerRun]:
-    """Equal values that follow each other, together."""
+def runs(values: Iterable[Value]) -> Iterator[tuple[int, int, Value]]:
+    """Equal values that follow each other, together: from one to before another."""
     at = 0
     for value, same in itertools.groupby(values):
         length = sum(1 for _ in same)
-        yield OwnerRun(at, at + length, value)
+        yield at, at + length, value
         at += length
 
 
@@ -39,22 +33,32 @@ def n(value: float) -> str:
     return str(round(value))
 
 
+def tag(name: str, *inside: str, **attributes: str | float) -> Markup:
+    """An element; in the names of attributes _ stands for -, and behind them for nothing."""
+    written = [
+        f' {one.rstrip("_").replace("_", "-")}="{escape(value) if isinstance(value, str) else round(value)}"'
+        for one, value in attributes.items()
+    ]
+    end = f">{''.join(map(escape, inside))}</{name}>" if inside else "/>"
+    return Markup(f"<{name}{''.join(written)}{end}")  # noqa: S704 - all of it is escaped
+
+
 def shape(classes: str, path: str) -> Markup:
     """A path, coloured by these classes of the style sheet."""
-    return Markup('<path class="{}" d="{}"/>').format(classes, path)
+    return tag("path", class_=classes, d=path)
 
 
 def heading(text: str, top: float) -> Markup:
     """What stands above a part of the picture."""
-    return Markup('<text class="head" x="4" y="{}">{}</text>').format(n(top + 15), text)
+    return tag("text", text, class_="head", x=4, y=top + 15)
 
 
 def label(text: str, middle: float, *, left: float = 4) -> Markup:
     """A name at the left of a row; a long one without its middle, and in full where a pointer is over it."""
     # Names that are alike differ at their ends, most often.
     short = text if len(text) <= _NAME else f"{text[: _NAME // 2 - 1]}…{text[-_NAME // 2 :]}"
-    full = Markup("<title>{}</title>").format(text) if short != text else ""
-    return Markup('<text class="name" x="{}" y="{}">{}{}</text>').format(n(left), n(middle + 4), short, full)
+    full = [tag("title", text)] if short != text else []
+    return tag("text", short, *full, class_="name", x=left, y=middle + 4)
 
 
 def written(ink: str, texts: Sequence[tuple[float, str]], middle: float) -> Markup:
@@ -62,11 +66,10 @@ def written(ink: str, texts: Sequence[tuple[float, str]], middle: float) -> Mark
     short = [(x, text) for x, text in texts if len(text) == 1]
     parts = [([x for x, _ in short], "".join(text for _, text in short))] if short else []
     parts += [([x], text) for x, text in texts if len(text) > 1]
+    y = middle + 4
+    y = middle + 4
     return Markup().join(
-        Markup('<text class="on {}" y="{}" x="{}">{}</text>').format(
-            ink, n(middle + 4), " ".join(map(n, places)), text
-        )
-        for places, text in parts
+        tag("text", text, class_=f"on {ink}", y=y, x=" ".join(map(n, places))) for places, text in parts
     )
 
 

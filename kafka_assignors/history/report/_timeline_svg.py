@@ -23,12 +23,12 @@ from kafka_assignors.history.report._svg import (
     runs,
     shape,
     strokes,
+    tag,
     written,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
 
     from kafka_assignors.history.report._model import Column, ReportLimits
 
@@ -65,22 +65,17 @@ def timeline(columns: Sequence[Column], limits: ReportLimits, *, key: str, title
     for draw in (_moved, _unowned):
         parts += draw(scale, top)
         top += HEADING + _BARS + 8
-    height = round(top)
-    return Markup(
-        '<svg class="timeline" viewBox="0 0 {} {}" role="img" aria-labelledby="{}t {}d">'
-        '<title id="{}t">{}</title><desc id="{}d">{}</desc>{}{}{}</svg>'
-    ).format(
-        WIDTH,
-        height,
-        key,
-        key,
-        key,
-        title,
-        key,
-        "The same is below the picture as text.",
-        _axis(scale, height),
-        Markup().join(parts),
-        _tips(scale, height),
+    return tag(
+        "svg",
+        tag("title", title, id=f"{key}t"),
+        tag("desc", "The same is below the picture as text.", id=f"{key}d"),
+        *_axis(scale, top),
+        *parts,
+        tag("g", *_tips(scale, top), class_="tips"),
+        class_="timeline",
+        viewBox=f"0 0 {WIDTH} {n(top)}",
+        role="img",
+        aria_labelledby=f"{key}t {key}d",
     )
 
 
@@ -89,13 +84,13 @@ def told(columns: Sequence[Column], limits: ReportLimits) -> list[tuple[str, str
     colouring = Colouring.of(columns, limits.consumers)
     found = []
     for name in colouring.names:
-        stays = [run for run in runs(name if name in one.loads else "" for one in columns) if run.value]
+        stays = [run for run in runs(name in one.loads for one in columns) if run[2]]
         loads = [one.loads[name] for one in columns if name in one.loads]
         low, high = min(loads), max(loads)
         had = (
             words.count(high, "partition") if low == high else f"{low:,} to {words.count(high, 'partition')}"
         )
-        first, last = columns[stays[0].first], columns[stays[-1].after - 1]
+        first, last = columns[stays[0][0]], columns[stays[-1][1] - 1]
         text = f"{had}; from {words.moment(first.begin)} to {_end(columns, last)}"
         if len(stays) > 1:
             text += f", away {words.times(len(stays) - 1)} in between"
@@ -110,118 +105,90 @@ def _end(columns: Sequence[Column], last: Column) -> str:
     return "the end" if last is columns[-1] else words.moment(last.end)
 
 
-def _axis(scale: Scale, height: float) -> Markup:
+def _axis(scale: Scale, height: float) -> Iterator[Markup]:
     """Days and times above; a line down for each column with a rebalance, a tick as thick as there were."""
-    parts: list[Markup] = []
+    there = [(column, x) for column, x in scale.placed if column.ended]
+    yield tag("text", "Time (UTC)", class_="name", x=4, y=27)
+    yield shape("line", "".join(f"M{n(x)} 33V{n(height)}" for _, x in there))
+    yield shape("tick", "".join(f"M{n(x)} 32v10h{min(2 + len(one.ended), 8)}v-10z" for one, x in there))
     free = free_day = float(LEFT)
     day, shown = None, ""
-    lines: list[str] = []
-    for column, x in zip(scale.columns, scale.edges, strict=False):
+    for column, x in scale.placed:
         if column.begin.date() != day and x >= free_day:
-            parts.append(
-                Markup('<text class="day" x="{}" y="12">{}</text>').format(
-                    n(x), words.moment(column.begin)[:-6]
-                )
-            )
+            yield tag("text", words.moment(column.begin)[:-6], class_="day", x=x, y=12)
             day, free_day = column.begin.date(), x + _DAY
         clock = f"{column.begin:%H:%M}"
         if x >= free and x + _LABEL - 6 <= WIDTH and f"{day} {clock}" != shown:
-            parts.append(Markup('<text class="time" x="{}" y="27">{}</text>').format(n(x), clock))
+            yield tag("text", clock, class_="time", x=x, y=27)
             free, shown = x + _LABEL, f"{day} {clock}"
-        if column.ended:
-            lines.append(f"M{n(x)} 33V{n(height)}")
-    ticks = [
-        f"M{n(x)} 32v10h{min(2 + len(one.ended), 8)}v-10z"
-        for one, x in zip(scale.columns, scale.edges, strict=False)
-        if one.ended
-    ]
-    return Markup(
-        '<text class="name" x="4" y="27">Time (UTC)</text><path class="line" d="{}"/>'
-        '<path class="tick" d="{}"/>{}'
-    ).format("".join(lines), "".join(ticks), Markup().join(parts))
 
 
 def _consumers(scale: Scale, colouring: Colouring, top: float) -> Iterator[Markup]:
-    edges = scale.edges
     for row, name in enumerate(colouring.names):
         middle = top + ROW * (row + 0.5)
-        yield Markup(
-            '<path class="chip {}" d="M4 {}h16"/><text class="on {}" x="12" y="{}">{}</text>'
-        ).format(
-            shade := colouring.shade(name),
-            n(middle),
-            ink := colouring.ink(name),
-            n(middle + 4),
-            colouring.letter(name),
-        )
+        shade, ink = colouring.shade(name), colouring.ink(name)
+        yield shape(f"chip {shade}", f"M4 {n(middle)}h16")
+        yield written(ink, [(12, colouring.letter(name))], middle)
         yield label(name, middle, left=26)
-        there = [run for run in runs(name if name in one.loads else "" for one in scale.columns) if run.value]
-        yield shape(f"bar {shade}", strokes((edges[run.first], edges[run.after], middle) for run in there))
+        yield _stays(scale, shade, [name in one.loads for one in scale.columns], middle)
         loads = [
-            ((edges[run.first] + edges[run.after]) / 2, run.value)
-            for run in runs(str(one.loads.get(name, "")) for one in scale.columns)
-            if run.value and edges[run.after] - edges[run.first] >= _DIGIT * len(run.value) + 6
+            ((first + after) / 2, text)
+            for first, after, text in scale.runs(str(one.loads.get(name, "")) for one in scale.columns)
+            if text and after - first >= _DIGIT * len(text) + 6
         ]
         yield written(ink, loads, middle)
     if colouring.others:
         middle = top + ROW * (len(colouring.names) + 0.5)
         yield label(words.count(colouring.others, "other consumer"), middle, left=26)
         known = set(colouring.names)
-        there = [
-            run for run in runs("*" * bool(one.loads.keys() - known) for one in scale.columns) if run.value
-        ]
-        yield Markup('<path class="bar cz" d="{}"/>').format(
-            strokes((edges[run.first], edges[run.after], middle) for run in there)
-        )
+        yield _stays(scale, "cz", [bool(one.loads.keys() - known) for one in scale.columns], middle)
+
+
+def _stays(scale: Scale, shade: str, there: Sequence[bool], middle: float) -> Markup:
+    stays = ((first, after, middle) for first, after, is_there in scale.runs(there) if is_there)
+    return shape(f"bar {shade}", strokes(stays))
 
 
 def _moved(scale: Scale, top: float) -> Iterator[Markup]:
     most = max((one.moved for one in scale.columns), default=0)
     yield heading("Partitions that changed hands in a rebalance", top)
-    yield from _bars(scale, top, [one.moved for one in scale.columns], most, "needless")
-    yield from _bars(scale, top, [one.moved - one.needless for one in scale.columns], most, "needed")
+    yield _floor(top)
+    yield _bars(scale, top, [one.moved for one in scale.columns], most, "needless")
+    yield _bars(scale, top, [one.moved - one.needless for one in scale.columns], most, "needed")
     yield label(f"at most {most:,}" if most else "none moved", top + HEADING + 6)
 
 
 def _unowned(scale: Scale, top: float) -> Iterator[Markup]:
     most = max((one.unowned_seconds for one in scale.columns), default=0.0)
     yield heading("Time without an owner, added up over partitions", top)
-    yield from _bars(scale, top, [one.unowned_seconds for one in scale.columns], most, "unowned")
+    yield _floor(top)
+    yield _bars(scale, top, [one.unowned_seconds for one in scale.columns], most, "unowned")
     yield label(f"at most {words.duration(most, short=True)}" if most else "never without", top + HEADING + 6)
 
 
-def _bars(scale: Scale, top: float, values: Sequence[float], most: float, shade: str) -> Iterator[Markup]:
-    floor = top + HEADING + _BARS
+def _floor(top: float) -> Markup:
+    return shape("floor", f"M{LEFT} {n(top + HEADING + _BARS)}H{RIGHT}")
+
+
+def _bars(scale: Scale, top: float, values: Sequence[float], most: float, shade: str) -> Markup:
     bars = [
-        f"M{n(x + SLIVER)} {n(floor)}v-{n(max(1.0, _BARS * value / most))}"
-        for value, x in zip(values, scale.edges, strict=False)
+        f"M{n(x + SLIVER)} {n(top + HEADING + _BARS)}v-{n(max(1.0, _BARS * value / most))}"
+        for value, (_, x) in zip(values, scale.placed, strict=True)
         if value > 0
     ]
-    if shade != "needed":
-        yield Markup('<path class="floor" d="M{} {}H{}"/>').format(LEFT, n(floor), RIGHT)
-    yield shape(f"upright {shade}", "".join(bars))
+    return shape(f"upright {shade}", "".join(bars))
 
 
-def _tips(scale: Scale, height: float) -> Markup:
+def _tips(scale: Scale, height: float) -> Iterator[Markup]:
     """What a pointer over a column shows."""
-    return Markup('<g class="tips">{}</g>').format(
-        Markup().join(
-            Markup('<path d="M{} 30H{}V{}H{}z"><title>{}</title></path>').format(
-                n(x), n(after), n(height), n(x), _tip(column)
-            )
-            for column, x, after in zip(scale.columns, scale.edges, scale.edges[1:], strict=False)
-            if column.ended
-        )
-    )
+    for (column, x), after in zip(scale.placed, scale.edges[1:], strict=True):
+        if column.ended:
+            path = f"M{n(x)} 30H{n(after)}V{n(height)}H{n(x)}z"
+            yield tag("path", tag("title", _tip(column)), d=path)
 
 
 def _tip(column: Column) -> str:
-    first = min(column.ended)
     return (
-        f"{_clock(first)}: {words.count(len(column.ended), 'rebalance')}, {column.moved:,} moved,"
-        f" {words.duration(column.unowned_seconds, short=True)} without an owner"
+        f"{words.moment(min(column.ended), seconds=True)}: {words.count(len(column.ended), 'rebalance')},"
+        f" {column.moved:,} moved, {words.duration(column.unowned_seconds, short=True)} without an owner"
     )
-
-
-def _clock(time: datetime) -> str:
-    return words.moment(time, seconds=True)

@@ -24,14 +24,15 @@ from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, Description, WrongArchiveError
-from kafka_assignors.history._capture import Captured, _Job, reason
+from kafka_assignors.history._capture import Captured, _Job, show_capture
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
+from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic, read_topic_id, read_topics
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import group_of
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
-from kafka_assignors.history._spark import show_capture
+from kafka_assignors.history._spark import reason
 from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.log import DataFile
 from tests.support.written_archives import add_batch
@@ -128,8 +129,7 @@ class Cluster:
         """A capture that has read all that there is."""
         archive = Archive.create(folder)
         archive.belongs_to(self.name, len(self.bounds), self.topic_id)
-        spark: Any = None
-        job = _Job(spark, archive, {}, self.bounds, 1_000)
+        job = _Job(Engine.local(), archive, {}, self.bounds, 1_000)
         self.read(archive, job.left())
         assert job.left() == []
         return job
@@ -218,14 +218,12 @@ def test_a_capture_says_once_how_much_retention_has_removed_since_the_one_before
     cluster.bounds = {0: (8, 12), 1: (9, 9), 2: (3, 4)}
     job.look_again(cluster.admin)
     archive = Archive(tmp_path)
-    spark: Any = None
-    job = _Job(spark, archive, {}, cluster.bounds, 7)
+    job = _Job(Engine.local(), archive, {}, cluster.bounds, 7)
 
     def read(*rest: Any) -> Counts:
         archive.logs[0].commit(transactions=rest[-1])
         return Counts()
 
-    monkeypatch.setattr("kafka_assignors.history._capture.source_of_log", lambda *_: None)
     monkeypatch.setattr(archive, "append", read)
     while left := job.left():
         job.write_batch(left)
@@ -672,7 +670,6 @@ def test_a_capture_that_is_broken_off_says_what_it_has_captured(
         watch(Captured(offsets=1500, total=9000, batches=1, counts=counts))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kafka_assignors._cli.history.Store.spark", lambda _: nullcontext())
     monkeypatch.setattr("kafka_assignors.history._capture.capture", interrupted)
     assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 130
     said = capsys.readouterr().err.splitlines()

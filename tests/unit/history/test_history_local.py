@@ -53,11 +53,11 @@ def test_what_kip848_groups_begin_with_counts_for_what_is_small(
         wanted.append(doing)
         return nullcontext()
 
-    def map_sorted(_: None, *arguments: Any, **named: Any) -> Any:
-        return Engine.local().map_sorted(*arguments, **named)
+    def run_sorted(_: None, *arguments: Any) -> Any:
+        return Engine.local().run_sorted(*arguments)
 
     monkeypatch.setattr(_spark, "running_spark", running)
-    monkeypatch.setattr(_spark, "map_sorted", map_sorted)
+    monkeypatch.setattr(_spark, "run_sorted", run_sorted)
     for limit in (sum(both.values()), sum(both.values()) - 1, later):
         monkeypatch.setattr(_engine, "SMALL", limit)
         metrics(archive, since=since)

@@ -45,8 +45,7 @@ def remove(archive: Archive, days: int, monkeypatch: pytest.MonkeyPatch) -> None
 def clean_up(archive: Archive, **wanted: Any) -> list[str]:
     """Maintain an archive that needs nothing else; the files of records that are left."""
     there = Archive(archive.where.uri)
-    spark: Any = None
-    assert maintain(spark, there, plan_maintenance(there, **wanted)) == []
+    assert maintain(there, plan_maintenance(there, **wanted)) == []
     folder = (there.where / "records").local
     assert folder is not None
     return [path.name for path in folder.rglob("*.parquet") if "_delta_log" not in path.parts]

@@ -6,7 +6,7 @@ hands these over (`tests/spark/test_cli_history_spark.py` runs the commands them
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -122,8 +122,7 @@ WANTED = check_wanted(ASSIGNORS, SCENARIOS)
 
 def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
     """The rows of `history what-if`."""
-    rows = replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
-    return [WhatIf(**row) for row in rows]
+    return [*replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)]
 
 
 def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
@@ -132,8 +131,8 @@ def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
     (told,) = report_group(
         "g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES, limits=limits
     )
-    told = json.loads(json.dumps(told))
-    return Drawing.from_json(told["drawing"]), [WhatIf(**row) for row in told["what_if"]]
+    assert told.drawing is not None
+    return pickle.loads(pickle.dumps(told.drawing)), [*told.what_if]  # noqa: S301 - made here
 
 
 def shown(rebalances: Iterable[Rebalance]) -> list[Rebalance]:
