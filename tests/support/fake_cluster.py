@@ -12,6 +12,7 @@ from kafka.errors import (
     NoReassignmentInProgressError,
     UnknownTopicOrPartitionError,
 )
+from kafka.protocol.metadata import MetadataRequest
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors.placement import _moving, _topics
@@ -146,7 +147,15 @@ class Cluster:
         return work(*arguments)
 
     def send(self, request: Any, _: object) -> Any:
-        """Answer DescribeConfigs."""
+        """Answer DescribeConfigs, or Metadata of topics."""
+        if isinstance(request, MetadataRequest):
+            described = self.describe_topics([one.name for one in request.topics])
+            return SimpleNamespace(
+                topics=[
+                    SimpleNamespace(partitions=[SimpleNamespace(**one) for one in topic["partitions"]])
+                    for topic in described
+                ]
+            )
         return SimpleNamespace(results=[self._described(one) for one in request.resources])
 
     def _described(self, wanted: Any) -> Any:
