@@ -33,7 +33,7 @@ def run(session: nox.Session, *command: str) -> None:
 
 def beside(session: nox.Session, requirement: str) -> None:
     """Have a session use another release of a library than is installed; one before its release counts."""
-    folder = str(Path(session.create_tmp()).resolve())
+    folder = str(Path(session.cache_dir, f"beside-{session.name}").resolve())  # see `whole`
     run(session, "pip", "install", "-q", "--upgrade", "--pre", "--no-deps", "--target", folder, requirement)
     session.env["PYTHONPATH"] = folder
 
@@ -179,7 +179,8 @@ def everything(session: nox.Session) -> None:
 @nox.session
 def whole(session: nox.Session) -> None:
     """Slow tests, too, each with every assignor, client and store; then in containers; whole.md says so."""
-    reports = [Path(session.create_tmp(), f"{name}.xml").resolve() for name in ("tests", "containers")]
+    # Not `create_tmp`: it puts TMPDIR below our settings of pytest, which tests of pytest would then take.
+    reports = [Path(session.cache_dir, f"whole-{name}.xml").resolve() for name in ("tests", "containers")]
     for report in reports:
         report.unlink(missing_ok=True)
     try:

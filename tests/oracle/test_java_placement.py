@@ -41,7 +41,7 @@ EXCEPTIONS = {
     "replication_factor": "InvalidReplicationFactorException",
     "no brokers": "InvalidReplicationFactorException",
     "all": "InvalidReplicationFactorException",  # ... are fenced
-    "no rack": "AdminOperationException",
+    "broker": "AdminOperationException",  # ... is without a rack
 }
 
 
