@@ -255,7 +255,8 @@ kafka-python's consumer whose joins our assignors cannot complete; *aio* is `Coo
 aiokafka's own consumer with our assignors. *Take over*: a second consumer starts with an instance id that is
 in use. *Most*: to settle.
 
-| strategy | members | schedules | generations | broken | by others | no plan | most s | rounds | minutes | revision |
+| strategy | members | schedules | generations | broken | by others | no plan | most s | rounds \
+| minutes | revision |
 |---|---|---|---|---|---|---|---|---|---|---|"""
 
 
