@@ -10,6 +10,7 @@ import re
 import sys
 import tomllib
 from importlib.metadata import requires
+from importlib.util import find_spec
 from pathlib import Path
 
 import nox
@@ -27,7 +28,10 @@ TRIED = ("0.13", "0.14")
 
 
 def run(session: nox.Session, *command: str) -> None:
-    """Run a module of this environment's Python."""
+    """Run a module of the environment that nox is in."""
+    module = command[0].partition(".")[0]
+    if module not in {"benchmarks", "tests"} and find_spec(module) is None:
+        session.error(f"{module} is missing beside this nox: use that of the environment, .venv/bin/nox")
     session.run(sys.executable, "-m", *command, external=True)
 
 
