@@ -133,7 +133,7 @@ def lag_words(lag: GroupLag) -> str:
     words = f"lag: {count(lag.total, 'record')} in {count(len(lag.partitions), 'partition')}"
     if uncommitted := len(lag.uncommitted):
         words += f", {uncommitted:,} of which {'has' if uncommitted == 1 else 'have'} records and no commit"
-    if lost := sum(one.lost for one in lag.lost):
+    if lost := lag.counts()["lost"]:
         words += f"; {count(lost, 'record')} deleted before being read"
     if unknown := len(lag.unknown):
         words += f"; the end of {count(unknown, 'partition')} is not known"

@@ -72,7 +72,6 @@ class Load:
             }
         )
         self._produced: dict[TopicPartition, int] = {}
-        self._acknowledged = 0
         self._failed: list[str] = []
         self._broken: Exception | None = None
         self._stop = threading.Event()
@@ -83,7 +82,7 @@ class Load:
         self._thread.start()
         if self._backlog:
             self._has_backlog.wait(DELIVERY_SECONDS)
-            if self._acknowledged < self._backlog:
+            if sum(self._produced.values()) < self._backlog:
                 self.stop()
         return self
 
@@ -172,6 +171,5 @@ class Load:
             return
         partition = TopicPartition(record.topic(), record.partition())
         self._produced[partition] = self._produced.get(partition, 0) + 1
-        self._acknowledged += 1
-        if self._acknowledged >= self._backlog:
+        if sum(self._produced.values()) >= self._backlog:
             self._has_backlog.set()

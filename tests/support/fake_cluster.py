@@ -152,7 +152,10 @@ class Cluster:
             described = self.describe_topics([one.name for one in request.topics])
             return SimpleNamespace(
                 topics=[
-                    SimpleNamespace(partitions=[SimpleNamespace(**one) for one in topic["partitions"]])
+                    SimpleNamespace(
+                        error_code=topic["error_code"],
+                        partitions=[SimpleNamespace(**one) for one in topic["partitions"]],
+                    )
                     for topic in described
                 ]
             )

@@ -32,7 +32,7 @@ class Certainty:
         coordinator that moved counts a lost generation's number again, and may wait for a SyncGroup of it.
         """
         if self._has_assignment and not awaited:
-            self._awaited_until = max(self._awaited_until, sent + self._rebalance)
+            self.synced(sent)
         self.until = max(self.until, min(sent + self._session, self._awaited_until))
 
     def joined(self) -> None:

@@ -133,8 +133,7 @@ def read_states(
             if missing:
                 continue
             raise PlacementError(f"the cluster has no topic {name!r}")
-        if topic["error_code"]:
-            raise ClusterError(f"cannot describe topic {name!r}: {for_code(topic['error_code']).__name__}")
+        _check_described(name, topic["error_code"])
         if topics is None and internal == ("without" if topic["is_internal"] else "only"):
             continue
         found[name] = {
@@ -146,6 +145,11 @@ def read_states(
             for one in sorted(topic["partitions"], key=lambda one: int(one["partition_index"]))
         }
     return dict(sorted(found.items()))
+
+
+def _check_described(topic: str, error_code: int) -> None:
+    if error_code not in {0, _UNKNOWN_TOPIC}:
+        raise ClusterError(f"cannot describe topic {topic!r}: {for_code(error_code).__name__}")
 
 
 def create_topic(
@@ -206,9 +210,12 @@ def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
         for broker in read_brokers(admin).up:
             try:
                 answer = admin.ask(partial(send, request=request, node=broker), patience=LOOK_SECONDS)
-            except (ClusterError, KafkaError):  # it went down meanwhile
+            except (ClusterError, KafkaError) as error:  # if it went down, it is not up at the next look
+                faults.append(f"broker {broker} does not answer: {error}")
                 continue
-            found = {one.partition_index: one.replica_nodes for one in answer.topics[0].partitions}
+            (described,) = answer.topics
+            _check_described(topic, described.error_code)
+            found = {one.partition_index: one.replica_nodes for one in described.partitions}
             if found != expected:
                 faults.append(f"broker {broker} describes {topic!r} as {found}, not as {expected}")
         return faults

@@ -275,9 +275,12 @@ class ConsumerGroup(ReportingGroup):
         Raises:
             GroupNotStableError: They have not; the message counts what is missing. Or nothing was produced.
         """
-        if not isinstance(load, Mapping):
+        if isinstance(load, Mapping):
+            produced = load
+        else:
             self.wait_for(lambda: load.produced, timeout, f"a record of the load on {', '.join(load.topics)}")
-        unhandled = Unhandled(load if isinstance(load, Mapping) else load.produced)
+            produced = load.produced
+        unhandled = Unhandled(produced)
 
         def none_left() -> bool:
             events = self._events[unhandled.seen :]
