@@ -282,6 +282,9 @@ async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_
         async def commit() -> None:
             await a.consumer.commit()
             committed.append(a.generation)
+            await until(
+                lambda: bool(b.told), "the first round of the newcomer"
+            )  # else the second overtakes it
 
         async def look() -> None:
             for number in b.told[-1].partitions:

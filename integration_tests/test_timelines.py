@@ -78,12 +78,14 @@ def test_a_users_first_test_passes_or_shows_what_happened(
     result.stdout.re_match_lines(
         [
             r"E +AssertionError: partitions were without an owner for longer than 100 ms:",
+            r"E +\d+\.\d{3} m2 +crashed",
             r"-+ timeline of test-a-crash-[0-9a-f]{8} -+",
             r"topic-\w+-0 +[.AB]+",
             r"picture: .*/pictures/test_bad\.py-test_a_crash-test-a-crash-[0-9a-f]{8}\.png",
-            r" +\d+\.\d{3} m2 +crashed",
+            r" +\d+ events are shown above",
         ]
     )
+    assert len(re.findall(r"\d\.\d{3} m2 +crashed", result.stdout.str())) == 1
     (picture,) = (pytester.path / "pictures").glob("*.png")
     assert picture.stat().st_size > 10_000
     page = html.unescape((pytester.path / "report.html").read_text(encoding="utf-8"))
