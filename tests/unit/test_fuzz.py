@@ -1,7 +1,5 @@
 """What the fuzzer looks at for long, for a moment: its seeds, these damaged, and what it ever found."""
 
-import struct
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -11,10 +9,10 @@ from tests.fuzz.__main__ import NAMES
 from tests.fuzz.targets import SEPARATOR, STRATEGIES, TARGETS, check_leader
 from tests.support.offsets_topic import groups
 from tests.support.wire import (
+    ASSIGNMENTS,
     ENTRIES,
     INT32,
     NAMES as TOPIC_NAMES,
-    NULL,
     SUBSCRIPTIONS,
     any_of,
     damaged,
@@ -22,15 +20,6 @@ from tests.support.wire import (
     subscription,
 )
 
-ASSIGNMENTS = st.builds(
-    lambda version, entries, user_data, more: (
-        struct.pack(">h", version) + partition_list(entries) + user_data + more
-    ),
-    st.integers(-1, 4),
-    ENTRIES,
-    st.just(NULL) | st.binary(max_size=5).map(lambda data: struct.pack(">i", len(data)) + data),
-    st.just(b"") | st.binary(max_size=5),
-)
 CLAIMS = st.dictionaries(TOPIC_NAMES, st.lists(INT32, max_size=20), max_size=8)
 DRAWN = {
     "partition-lists": any_of(ENTRIES.map(partition_list)),
