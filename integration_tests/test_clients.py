@@ -330,7 +330,7 @@ def test_an_applications_own_listener_is_called(function: Any, scene: Scene) -> 
     group.wait_for(lambda: "assigned 6" in member.log(), what="the listener's note")
 
 
-@pytest.mark.parametrize("function", [application, asynchronous_application])
+@pytest.mark.parametrize("function", [partial(application, poll_ms=2000), asynchronous_application])
 def test_an_application_can_be_made_to_hang_and_decides_its_topics_itself(
     function: Any, scene: Scene
 ) -> None:
