@@ -22,7 +22,6 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors._assignors._membership.hand_over import PATIENCE
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.planners import plan_kip54, plan_range, plan_round_robin
 from tests.support.by_hand import HandGroup, cluster_of, joined, names, partitions_in
@@ -296,37 +295,6 @@ class TestHandOver:
         final = group.rebalance()
         assert sorted(final["ours"]["t"] + final["stock"]["t"]) == [0, 1, 2, 3, 4, 5]
         assert len(final["stock"]["t"]) == 3
-
-    def test_a_holder_that_never_lets_go_is_left_with_what_it_claims(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        class Clinging(CooperativeStickyAssignor):
-            """Claims all partitions whatever it was given."""
-
-            def metadata(self, topics: Any) -> Any:
-                return owner(3, sorted(topics), {"t": [0, 1, 2, 3]}, generation_id=1)
-
-        group = HandGroup({"t": range(4)})
-        group.join("ours", CooperativeStickyAssignor())
-        group.join("clinging", Clinging())
-        for _ in range(PATIENCE):
-            assert names(group.rebalance()) == {"ours": "", "clinging": "tp0 tp1"}
-        assert "Leaving" not in caplog.text
-        final = group.rebalance()
-        assert names(final) == {"ours": "", "clinging": "tp0 tp1 tp2 tp3"}
-        assert "Leaving 2 partitions with members that claim them: asked 4 times" in caplog.text
-        assert caplog.text.count("restart them: clinging") == 1
-        # In the next rebalance it is asked again: it may have been slow, and no more.
-        assert names(group.rebalance()) == {"ours": "", "clinging": "tp0 tp1"}
-
-    def test_patience_counts_only_plans_that_reached_the_group(self) -> None:
-        """A SyncGroup that fails tells no holder to let go."""
-        leader = CooperativeStickyAssignor()
-        holder = joined("a", owner(3, ["t"], {"t": [0, 1]}, generation_id=4))
-        newcomer = joined("b", owner(3, ["t"], {}, generation_id=-1))
-        for _ in range(PATIENCE + 1):
-            leader.metadata({"t"})
-            assert assign(leader, {"t": range(2)}, holder, newcomer) == {"a": "tp0", "b": ""}
 
 
 class TestRacks:
