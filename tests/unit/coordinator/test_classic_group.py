@@ -148,8 +148,6 @@ def test_a_static_member_that_restarts_has_its_predecessors_session_at_first() -
     assert hosted.now == (State.EMPTY, 2, 0)
 
 
-
-
 def test_in_a_rebalance_as_many_may_join_as_the_group_may_have() -> None:
     hosted = Hosted(max_size=2)
     a, b = hosted.stable(2)
@@ -221,8 +219,6 @@ def test_moves_that_overlap_are_over_with_the_one_that_ends_last() -> None:
     assert beat() == Error.NOT_COORDINATOR
     hosted.clock.run(hosted.clock.now + 1)
     assert beat() == Error.NONE
-
-
 
 
 def test_a_group_that_is_too_large_rebalances_when_its_coordinator_moves() -> None:
