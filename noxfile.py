@@ -10,6 +10,7 @@ import re
 import sys
 import tomllib
 from importlib.metadata import requires
+from importlib.util import find_spec
 from pathlib import Path
 
 import nox
@@ -27,13 +28,16 @@ TRIED = ("0.13", "0.14")
 
 
 def run(session: nox.Session, *command: str) -> None:
-    """Run a module of this environment's Python."""
+    """Run a module of the environment that nox is in."""
+    module = command[0].partition(".")[0]
+    if module not in {"benchmarks", "tests"} and find_spec(module) is None:
+        session.error(f"{module} is missing beside this nox: use that of the environment, .venv/bin/nox")
     session.run(sys.executable, "-m", *command, external=True)
 
 
 def beside(session: nox.Session, requirement: str) -> None:
     """Have a session use another release of a library than is installed; one before its release counts."""
-    folder = str(Path(session.create_tmp()).resolve())
+    folder = str(Path(session.cache_dir, f"beside-{session.name}").resolve())  # see `whole`
     run(session, "pip", "install", "-q", "--upgrade", "--pre", "--no-deps", "--target", folder, requirement)
     session.env["PYTHONPATH"] = folder
 
@@ -179,7 +183,8 @@ def everything(session: nox.Session) -> None:
 @nox.session
 def whole(session: nox.Session) -> None:
     """Slow tests, too, each with every assignor, client and store; then in containers; whole.md says so."""
-    reports = [Path(session.create_tmp(), f"{name}.xml").resolve() for name in ("tests", "containers")]
+    # Not `create_tmp`: it puts TMPDIR below our settings of pytest, which tests of pytest would then take.
+    reports = [Path(session.cache_dir, f"whole-{name}.xml").resolve() for name in ("tests", "containers")]
     for report in reports:
         report.unlink(missing_ok=True)
     try:

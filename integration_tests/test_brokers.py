@@ -454,3 +454,14 @@ def test_a_python_killed_while_they_start_takes_them_along(temporary: Path) -> N
         wait_for("a process", lambda: processes(temporary), PATIENCE)
         process.kill()
     wait_for_nothing(temporary)
+
+
+def test_the_environment_breaks_neither_brokers_nor_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Duser.language=tr -Duser.country=TR")
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    with kafka_cluster(how="embedded", progress=False) as cluster:
+        topic = create_topic(cluster, 2)
+        with ConsumerGroup(cluster, topic) as group:
+            group.join("kafka-python")
+            group.join("java", client="java")
+            group.wait_stable(expect={"kafka-python": 1, "java": 1})

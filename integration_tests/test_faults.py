@@ -12,7 +12,14 @@ from kafka import KafkaConsumer, TopicPartition
 
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, kafka_cluster as started
+from kafka_assignors.testing import (
+    Cluster,
+    ConsumerGroup,
+    Load,
+    _load,
+    create_topic,
+    kafka_cluster as started,
+)
 from kafka_assignors.testing._brokers import coordinator
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.metadata import fault_of_coordinator
@@ -320,6 +327,46 @@ def test_a_load_says_how_much_the_brokers_did_not_acknowledge(
         with pytest.raises(RuntimeError, match=said):
             stack.close()
     assert sum(load.produced.values()) > 0
+
+
+def test_a_load_has_a_backlog_on_several_topics_with_keys_and_values_of_ones_own(
+    kafka_cluster: Cluster,
+) -> None:
+    topics = [create_topic(kafka_cluster, 2), create_topic(kafka_cluster, 3)]
+    load = Load(
+        kafka_cluster,
+        topics,
+        rate=0.001,
+        backlog=50,
+        key=lambda number: b"one key" if number % 2 else b"another",
+        value=lambda number: b"poison" if number == 7 else b"%d" % number,
+    )
+    consumer: Any = KafkaConsumer(
+        **kafka_cluster.access.kafka_python(), auto_offset_reset="earliest", consumer_timeout_ms=60_000
+    )
+    with load, contextlib.closing(consumer):
+        assert sum(load.produced.values()) == 50
+        assert {one.topic for one in load.produced} == {*topics}
+        assert end_offsets(kafka_cluster, load.produced) == load.produced
+        consumer.assign(list(load.produced))
+        records = [next(consumer) for _ in range(50)]
+    assert sorted(record.value for record in records) == sorted(
+        [b"poison", *(b"%d" % number for number in range(50) if number != 7)]
+    )
+    partitions = {(record.topic, record.key): record.partition for record in records}
+    assert len(partitions) == 4
+    assert all(partitions[record.topic, record.key] == record.partition for record in records)
+
+
+def test_a_backlog_that_the_brokers_do_not_take_is_an_error(
+    kafka_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_load, "DELIVERY_SECONDS", 2)
+    with (
+        pytest.raises(RuntimeError, match="no broker shows such a topic"),
+        Load(kafka_cluster, "unknown", backlog=1),
+    ):
+        pytest.fail("it was entered")
 
 
 def test_a_load_without_topic_or_brokers_says_so(kafka_cluster: Cluster) -> None:

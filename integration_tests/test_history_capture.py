@@ -31,6 +31,7 @@ from kafka.admin import (
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from integration_tests.support.clusters import own_cluster
+from integration_tests.support.records import commit
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cluster.admin import Admin, ClusterError
@@ -287,6 +288,7 @@ def test_of_two_captures_at_once_one_goes_on_and_the_other_says_why(
 def test_a_dump_that_is_imported_between_two_batches_is_there_once(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
+    commit(cluster, "the first", create_topic(cluster, 1), 0)  # makes the offsets topic
     put(cluster, [(group_metadata_key(f"dumped-{number}"), a_generation(number)) for number in range(300)])
     log = read_log(cluster)
     lines = [

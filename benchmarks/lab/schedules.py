@@ -255,8 +255,9 @@ kafka-python's consumer whose joins our assignors cannot complete; *aio* is `Coo
 aiokafka's own consumer with our assignors. *Take over*: a second consumer starts with an instance id that is
 in use. *Most*: to settle.
 
-| strategy | members | schedules | generations | broken | by others | no plan | most s | rounds | minutes |
-|---|---|---|---|---|---|---|---|---|---|"""
+| strategy | members | schedules | generations | broken | by others | no plan | most s | rounds \
+| minutes | revision |
+|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def page(rows: Sequence[Row], planted: Mapping[str, int], told: Mapping[str, str], scale: float = 1.0) -> str:
@@ -301,7 +302,7 @@ def _line(row: Row) -> str:
     return (
         f"| {one.strategy} | {' '.join(one.clients)} | {kind} | {row.generations:,} | {len(row.broken)}"
         f" | {row.by_others} | {row.unplanned} | {row.longest_ms / 1000:g} | {row.most_rounds}"
-        f" | {row.seconds / 60:.1f} |"
+        f" | {row.seconds / 60:.1f} | {', '.join(row.revisions)} |"
     )
 
 

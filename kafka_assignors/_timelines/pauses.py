@@ -14,6 +14,7 @@ from kafka_assignors._timelines.events import (
     CutOff,
     Exited,
     Frozen,
+    Joining,
     Led,
     ListenerReturned,
     Paused,
@@ -134,7 +135,10 @@ def _not_polling(
         text += f", more than max_poll_interval_ms={limit}"
         text += _without(timeline, settings.member, start + limit / 1000)
     elif limit:
-        text += f" (it may for max_poll_interval_ms={limit}); a rebalance waits for that"
+        text += f" (it may for max_poll_interval_ms={limit})"
+        others = (one for one in timeline.of(Joining) if one.member != settings.member)
+        if any(start < one.time <= end for one in others):
+            text += "; a rebalance waits for that"
     return PauseCause(start, end, settings.member, text)
 
 

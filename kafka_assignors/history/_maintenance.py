@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task, TaskFiles
 
 _BY_DAY: Final = Order(ARCHIVED, ("source", "day"))
-_BY_KEY: Final = Order(ARCHIVED, ("key",), tasks=1)  # few are left, in a file for each day
+_BY_KEY: Final = Order(ARCHIVED, (), ("key", "partition", "offset"))  # few are left, in a file for each day
 _LEFT: Final = "left"
 """What the names of files begin with that are left of days which are not kept."""
 _MAINTENANCE: Final = "maintenance"

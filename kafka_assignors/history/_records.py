@@ -62,15 +62,15 @@ class Order(NamedTuple):
 
     Attributes:
         schema: The rows' columns.
-        together: Rows that are equal in these are one task's, one after the other.
+        together: Rows that are equal in these are one task's, one after the other; without any, all are.
         then: By which those are sorted.
-        tasks: How many there are; as many as keep all cores busy if 0.
+        a_core: How many tasks there are for each core; if 0, as many as the rows' bytes make.
     """
 
     schema: pa.Schema
     together: tuple[str, ...]
     then: tuple[str, ...] = ("partition", "offset")
-    tasks: int = 0
+    a_core: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class Order(NamedTuple):
         return self.together + self.then
 
 
-GROUPED: Final = Order(SELECTED, ("group",))
+GROUPED: Final = Order(SELECTED, ("group",), a_core=4)  # by bytes there were fewer than there is work for
 
 
 class SparkError(KafkaAssignorsError, RuntimeError):

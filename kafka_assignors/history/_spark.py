@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     Read = Callable[[Iterator[Any]], Iterator[Any]]
 
 _LOOK_SECONDS: Final = 0.3
-_TASKS_A_CORE: Final = 4
 
 LOCAL: Final = "local[*]"
 """All cores of this machine, in one process."""
@@ -178,9 +177,10 @@ def run_sorted(
     spark: SparkSession, split: Split, task: Task, files: MakeFiles | None, order: Order
 ) -> Outcome:
     """See `Engine.run_sorted`."""
-    # Left to itself, Spark goes by bytes, and makes fewer tasks than there is work for.
-    tasks = order.tasks or _TASKS_A_CORE * spark.sparkContext.defaultParallelism
-    rows = frame(spark, split, order.schema).repartition(tasks, *order.together)
+    tasks: list[Any] = [] if order.together else [1]
+    if order.a_core:
+        tasks = [order.a_core * spark.sparkContext.defaultParallelism]
+    rows = frame(spark, split, order.schema).repartition(*tasks, *order.together)
     return run_frame(rows.sortWithinPartitions(*order.columns), order.schema, task, files)
 
 

@@ -1,8 +1,8 @@
-"""Records produced to a topic all the time, and how many of them the brokers have."""
+"""Records produced to topics all the time, and how many of them the brokers have."""
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Self
 
 from confluent_kafka import KafkaException, Producer
@@ -21,23 +21,39 @@ _LOOK_TIMEOUT = 1.0  # in which brokers should say them; meanwhile nothing is pr
 
 
 class Load:
-    """Produces numbered records to all partitions of a topic in turn, from a thread, until stopped.
+    """Produces numbered records to all partitions of topics in turn, from a thread, until stopped.
 
     A context manager: starts on entering, stops on leaving. New partitions get their share within a second.
-    Let the topic have no other records, so that the offsets 0 to n - 1 are what `produced` counts.
+    Let the topics have no other records, so that the offsets 0 to n - 1 are what `produced` counts.
 
     Brokers may be killed, stopped and started meanwhile: records wait for them. Each acknowledged one is
     there once, as long as the topic has replicas on other brokers (`create_topic(..., replication=3)`).
 
     Args:
         kafka: The cluster.
-        topic: The topic.
+        topics: The topic, or several.
         rate: Records a second, over all partitions.
+        backlog: So many records the brokers have when the context is entered, on top.
+        key: The key of the record of this number, from 0; the producer then chooses partitions by keys.
+        value: The value of that record; by default its number. Say `lambda n: b"no JSON" if n == 7 else ...`
+            for one that consumers cannot read.
     """
 
-    def __init__(self, kafka: Kafka, topic: str, *, rate: float = 100.0) -> None:
-        self.topic = topic
+    def __init__(
+        self,
+        kafka: Kafka,
+        topics: str | Collection[str],
+        *,
+        rate: float = 100.0,
+        backlog: int = 0,
+        key: Callable[[int], bytes] | None = None,
+        value: Callable[[int], bytes | None] = lambda number: str(number).encode(),
+    ) -> None:
+        self.topics = (topics,) if isinstance(topics, str) else tuple(topics)
         self._rate = rate
+        self._backlog = backlog
+        self._key, self._value = key, value
+        self._name = f"load on {', '.join(self.topics)}"
         self._producer = Producer(
             {
                 **Access.to(kafka).librdkafka(),
@@ -56,13 +72,19 @@ class Load:
             }
         )
         self._produced: dict[TopicPartition, int] = {}
+        self._acknowledged = 0
         self._failed: list[str] = []
         self._broken: Exception | None = None
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"load on {topic}", daemon=True)
+        self._has_backlog = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
+        if self._backlog:
+            self._has_backlog.wait(DELIVERY_SECONDS)
+            if self._acknowledged < self._backlog:
+                self.stop()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,10 +108,10 @@ class Load:
         self._stop.set()
         self._thread.join()
         if self._broken is not None:
-            raise RuntimeError(f"load on {self.topic} ended by itself: {self._broken!r}") from self._broken
+            raise RuntimeError(f"{self._name} ended by itself: {self._broken!r}") from self._broken
         if self._failed:
             raise RuntimeError(
-                f"load on {self.topic}: {len(self._failed)} records were not acknowledged besides "
+                f"{self._name}: {len(self._failed)} records were not acknowledged besides "
                 f"{sum(self._produced.values())} that were; the first: {self._failed[0]}"
             )
         return self.produced
@@ -99,6 +121,7 @@ class Load:
             self._produce()
         except Exception as error:  # noqa: BLE001 - whatever ends the thread early, `stop` tells
             self._broken = error
+            self._has_backlog.set()
         # Ends at the latest when each record is acknowledged or given up.
         if remaining := self._producer.flush(DELIVERY_SECONDS + 1):
             self._failed += ["still under way"] * remaining
@@ -115,7 +138,7 @@ class Load:
                 found = self._partitions()
                 partitions = found or partitions
                 look_again = time.monotonic() + _LOOK_SECONDS
-            due = int((time.monotonic() - began) * self._rate) if partitions else number
+            due = self._backlog + int((time.monotonic() - began) * self._rate) if partitions else number
             while number < due and self._take(number, partitions[number % len(partitions)]):
                 number += 1
             self._producer.poll(0)
@@ -124,18 +147,20 @@ class Load:
             raise LookupError("no broker answers" if found is None else "no broker shows such a topic")
 
     def _partitions(self) -> list[TopicPartition] | None:
-        """The topic's partitions, none if the broker asked does not know it; None if none answers."""
+        """The topics' partitions, none if the broker asked does not know one; None if none answers."""
         try:
-            return existing_partitions(self._producer, _LOOK_TIMEOUT).get(self.topic, [])
+            found = existing_partitions(self._producer, _LOOK_TIMEOUT)
         except KafkaException:
             return None
+        if not all(topic in found for topic in self.topics):
+            return []
+        return [partition for topic in self.topics for partition in found[topic]]
 
     def _take(self, number: int, partition: TopicPartition) -> bool:
         """Whether the producer takes a record; it does not while too many are waiting for brokers."""
+        where = {"partition": partition.partition} if self._key is None else {"key": self._key(number)}
         try:
-            self._producer.produce(
-                self.topic, str(number).encode(), partition=partition.partition, on_delivery=self._done
-            )
+            self._producer.produce(partition.topic, self._value(number), on_delivery=self._done, **where)
         except BufferError:
             return False
         return True
@@ -143,6 +168,10 @@ class Load:
     def _done(self, error: Any, record: Any) -> None:
         if error is not None:
             self._failed.append(str(error))
+            self._has_backlog.set()
             return
         partition = TopicPartition(record.topic(), record.partition())
         self._produced[partition] = self._produced.get(partition, 0) + 1
+        self._acknowledged += 1
+        if self._acknowledged >= self._backlog:
+            self._has_backlog.set()

@@ -49,7 +49,7 @@ def _add(group: ConsumerGroup, item: pytest.Item, report: pytest.TestReport, fol
     if folder is not None:
         path = folder / f"{stem}.png"
         picture = _or_why_not("picture", lambda: f"picture: {_drawn(group, item, path)}")
-    text = _or_why_not("timeline", lambda: _text(group, picture))
+    text = _or_why_not("timeline", lambda: _text(group, picture, report.longreprtext))
     report.sections.append((f"timeline of {group.group_id}", text))
     for member in group.members.values():
         if log := member.log():
@@ -61,9 +61,14 @@ def _add(group: ConsumerGroup, item: pytest.Item, report: pytest.TestReport, fol
         _embed(group, item, report)
 
 
-def _text(group: ConsumerGroup, picture: str) -> str:
+def _text(group: ConsumerGroup, picture: str, failure: str) -> str:
+    """The chart, and the events that the failure's own text does not have."""
     timeline = group.timeline
-    return "\n\n".join(part for part in (timeline.chart(), picture, timeline.describe()) if part)
+    events = timeline.describe().splitlines()
+    more = [line for line in events if line.strip() not in failure]
+    if len(more) < len(events):
+        more.append(f"         {len(events) - len(more)} events are shown above")
+    return "\n\n".join(part for part in (timeline.chart(), picture, "\n".join(more)) if part)
 
 
 def _drawn(group: ConsumerGroup, item: pytest.Item, path: Path) -> Path:

@@ -713,6 +713,17 @@ def test_a_failed_tests_report_has_chart_events_and_logs_of_its_groups(pytester:
     assert list(pytester.path.rglob("*.png")) == []
 
 
+def test_events_that_the_failure_shows_are_not_shown_again(pytester: pytest.Pytester) -> None:
+    test = FAILS.replace("    assert False", "    group.timeline.assert_all_consumed({})").replace(
+        "    consumer_group(", "    group = consumer_group("
+    )
+    assert run(pytester, test).stdout.str().count("assigned orders:0") == 1
+    shows = test.replace("assert_all_consumed({})", "assert_that(lambda _: ['it is wrong'], 'a rule')")
+    shown = run(pytester, shows).stdout.str()
+    assert shown.count("assigned orders:0") == 1
+    assert "         1 events are shown above" in shown
+
+
 def test_of_a_long_log_the_end_is_shown_and_the_folder_gets_all(pytester: pytest.Pytester) -> None:
     test = FAILS.replace(
         "    assert False",

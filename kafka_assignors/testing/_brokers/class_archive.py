@@ -33,6 +33,8 @@ NICENESS: Final = 5
 """With 19, making the file takes minutes beside tests."""
 _ALIKE: Final = "--enable-native-access=ALL-UNNAMED"
 """Members of Java's client need it, and Java takes the file only with what it was made with."""
+_ENGLISH: Final = "-Duser.language=en", "-Duser.country=US"
+"""Kafka changes the case of names of settings by the locale: in a Turkish one no broker starts (4.3.1)."""
 
 
 class ClassArchive:
@@ -51,9 +53,10 @@ class ClassArchive:
 
     def flags(self, note: Path | None = None) -> list[str]:
         """What to start Java with."""
+        usual = [_ALIKE, *_ENGLISH]
         if self.path.exists():
-            return [_ALIKE, f"-XX:SharedArchiveFile={self.path}"]
-        return [_ALIKE] if note is None else [_ALIKE, f"-XX:DumpLoadedClassList={note}"]
+            return [*usual, f"-XX:SharedArchiveFile={self.path}"]
+        return usual if note is None else [*usual, f"-XX:DumpLoadedClassList={note}"]
 
     @contextlib.contextmanager
     def made_of(self, note: Path, java: Sequence[str]) -> Iterator[None]:

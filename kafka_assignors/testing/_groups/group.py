@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -43,7 +44,7 @@ from kafka_assignors.testing._groups.waiting import (
 from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from confluent_kafka.admin import AdminClient
     from kafka import TopicPartition
@@ -262,10 +263,11 @@ class ConsumerGroup(ReportingGroup):
             f"{count} records to be processed",
         )
 
-    def wait_consumed(self, load: Load, timeout: float | None = None) -> None:
+    def wait_consumed(self, load: Load | Mapping[TopicPartition, int], timeout: float | None = None) -> None:
         """Wait until members are done with every record of the load that the brokers acknowledged up to now.
 
-        If there is none yet, wait for the first one, too.
+        If there is none yet, wait for the first one, too. Of another producer, give how many records each
+        partition has.
 
         What counts is as in `Timeline.assert_all_consumed`: what applications say they have processed, or
         what polls returned where none says so.
@@ -273,8 +275,9 @@ class ConsumerGroup(ReportingGroup):
         Raises:
             GroupNotStableError: They have not; the message counts what is missing. Or nothing was produced.
         """
-        self.wait_for(lambda: load.produced, timeout, f"a record of the load on {load.topic}")
-        unhandled = Unhandled(load.produced)
+        if not isinstance(load, Mapping):
+            self.wait_for(lambda: load.produced, timeout, f"a record of the load on {', '.join(load.topics)}")
+        unhandled = Unhandled(load if isinstance(load, Mapping) else load.produced)
 
         def none_left() -> bool:
             events = self._events[unhandled.seen :]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 __tracebackhide__ = True
@@ -55,15 +55,18 @@ def imported(path: str) -> Any:
 
 
 def _from_file(file: Path) -> Any:
-    """A module from its file, once for each process."""
-    name = f"_from_{file.stem}_{abs(hash(str(file)))}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, file)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"no Python module: {file}")
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+    """A module from its file, once for each process; its packages with it, for imports relative to them.
+
+    They stand below a namespace of their own: a package `tests` may be another's.
+    """
+    folder, name = file.parent, file.stem
+    while (folder / "__init__.py").exists():
+        folder, name = folder.parent, f"{folder.name}.{name}"
+    root = f"_from_{abs(hash(str(folder)))}"
+    if root not in sys.modules:
+        sys.modules[root] = ModuleType(root)
+        sys.modules[root].__path__ = [str(folder)]
+    return importlib.import_module(f"{root}.{name}")
 
 
 def _findable(module: str) -> bool:

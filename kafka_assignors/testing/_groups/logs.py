@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __tracebackhide__ = True
 
 _LAST_LINES: Final = 15
+_SLOW_TASK: Final = " It is blocking the event loop"
 _HEADING: Final = "Traceback (most recent call last):"
 # What comes with Python, what is installed, and the kit: an application's own code is elsewhere.
 _NOT_OURS: Final = (
@@ -44,9 +45,10 @@ def summary(log: str) -> str:
 
     The last lines are 15. Unless they contain the exception without a frame of a library, it comes before
     them. It has the line by which it was logged, and its frames in the application's code. If no exception
-    passed through the application's code, it is the log's first one, whole.
+    passed through the application's code, it is the log's first one, whole. Left out is what kafka-python
+    warns of whenever a machine is slow.
     """
-    lines = log.splitlines()
+    lines = [line for line in log.splitlines() if _SLOW_TASK not in line]
     last = lines[-_LAST_LINES:]
     found = list(_tracebacks(lines))
     if not found:

@@ -81,8 +81,13 @@ def start_process(log: IO[bytes]) -> MemberProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Whatever the parent can import, the member can, tests' own assignors too."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    """Whatever the parent can import, the member can, tests' own assignors too.
+
+    Without PYTHONWARNINGS: where that is "error", a member would end at the first warning of its client.
+    """
+    path = os.pathsep.join(path for path in sys.path if path)
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
+    return {**own, "PYTHONPATH": path}
 
 
 class _Fresh:

@@ -251,7 +251,7 @@ class _ScriptRun:
         self._loads = loads
         self._promise = promise
         self._join = join
-        self._topics = dict(zip(script.limits.topics, (load.topic for load in loads), strict=True))
+        self._topics = dict(zip(script.limits.topics, (load.topics[0] for load in loads), strict=True))
         self._sizes = dict(zip(self._topics.values(), script.limits.partitions, strict=True))
         self._members: dict[str, Member] = {}  # by their names in the script, under which they restart
         slowest = max(step.poll_ms + step.work_ms for step in script.steps)

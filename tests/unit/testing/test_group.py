@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class SlowLoad:
     """A load that has produced a record when it is looked at for the third time, or never."""
 
-    topic = "t"
+    topics = ("t",)
 
     def __init__(self, *, ever: bool) -> None:
         self.looks = 0

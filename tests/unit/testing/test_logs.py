@@ -87,3 +87,8 @@ def test_an_exception_that_only_ends_among_the_last_lines_is_shown_whole_before_
 def test_a_traceback_that_is_cut_off_is_none() -> None:
     log = lines(20) + traceback(frame(OURS)).partition("RuntimeError")[0]
     assert summary(log) == "\n".join(log.splitlines()[-15:])
+
+
+def test_what_kafka_python_warns_of_on_a_slow_machine_is_left_out() -> None:
+    slow = "kafka.net.selector WARNING Task <x> ran for 0.128s. It is blocking the event loop --"
+    assert summary(f"first\n{slow}\nlast\n") == "first\nlast"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -13,11 +14,8 @@ from kafka_assignors.testing._brokers.access import Access, Security
 from kafka_assignors.testing._groups.clients import MODULES, ClientName, Task, load
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.group import ConsumerGroup
-from kafka_assignors.testing._groups.imports import path_of
+from kafka_assignors.testing._groups.imports import imported, path_of
 from kafka_assignors.testing._groups.specs import SETTINGS, MemberSpec, on_top
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BY_EPOCHS = {"group_protocol": "consumer"}
 
@@ -59,6 +57,21 @@ def test_a_function_gets_arguments_by_name() -> None:
         assert WorkerConfig.from_json(made.to_json()).arguments == arguments
     with pytest.raises(ValueError, match="gets its seat first; give arguments by name"):
         config(spec(client=functools.partial(application, "url")))
+
+
+@pytest.mark.parametrize("package", ["", "tests", "tests/system"])
+def test_a_function_in_a_file_may_import_relatively_to_its_package(package: str, tmp_path: Path) -> None:
+    found = []
+    for size in (3, 4):  # packages of one name in two places
+        folder = tmp_path / str(size) / package
+        folder.mkdir(parents=True)
+        for number in range(len(Path(package).parts)):
+            (folder.parents[number] if number else folder).joinpath("__init__.py").touch()
+        relative = "from .limits import SIZE" if package else f"SIZE = {size}"
+        (folder / "limits.py").write_text(f"SIZE = {size}\n")
+        (folder / "test_x.py").write_text(f"{relative}\n\ndef application(seat):\n    return SIZE\n")
+        found.append(imported(f"{folder / 'test_x.py'}:application")(None))
+    assert found == [3, 4]
 
 
 def test_settings_that_are_the_broker_s_are_no_member_s_by_epochs() -> None:
