@@ -4,7 +4,6 @@ Every `wait_stable` compares the members' own word with the broker's DescribeGro
 partition owned as the strategy means it.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors._timelines.events import AssignmentReceived, Joining, Led, Lost, Thawed
-from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
+from kafka_assignors.testing import ConsumerGroup, create_topic
 from kafka_assignors.testing._groups.stability import StableGroup
 
 if TYPE_CHECKING:
@@ -136,22 +135,6 @@ def test_a_static_member_that_comes_back_with_fewer_topics_gets_its_partitions_o
 
 
 @pytest.mark.parametrize("assignor", [*EXCLUSIVE, BroadcastAssignor])
-def test_new_partitions_of_a_topic_are_noticed_and_assigned(
-    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
-) -> None:
-    ownership: Sharing = "broadcast" if assignor is BroadcastAssignor else "exclusive"
-    topic = topic_factory(2)
-    group = consumer_group(topic, [assignor])
-    group.join()
-    group.join()
-    group.wait_stable(ownership=ownership)
-    grow_topic(kafka_cluster.bootstrap_servers, topic, 5)
-    grown = group.wait_stable(ownership=ownership)
-    owned = Counter(tp.partition for partitions in grown.assignments.values() for tp in partitions)
-    assert owned.keys() == {0, 1, 2, 3, 4}
-
-
-@pytest.mark.parametrize("assignor", [*EXCLUSIVE, BroadcastAssignor])
 def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_generation(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
@@ -184,19 +167,6 @@ def test_a_topic_that_does_not_exist_delays_the_group_for_a_moment_only(
     assert sizes(group.wait_stable(partitions=there)) == {"a": 2, "b": 2}
     create_topic(kafka_cluster.bootstrap_servers, 2, name=late)
     assert sizes(group.wait_stable()) == {"a": 3, "b": 3}
-
-
-@pytest.mark.parametrize("assignor", [RangeAssignor, CooperativeStickyAssignor])
-def test_a_pattern_takes_in_topics_that_come_later(
-    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
-) -> None:
-    prefix = topic_factory(2)
-    group = consumer_group(re.compile(re.escape(prefix)), [assignor])
-    group.join()
-    group.join()
-    assert sum(sizes(group.wait_stable()).values()) == 2
-    create_topic(kafka_cluster.bootstrap_servers, 4, name=f"{prefix}-later")
-    assert sorted(sizes(group.wait_stable()).values()) == [3, 3]
 
 
 @pytest.mark.parametrize("assignor", STICKY)
@@ -255,21 +225,6 @@ def test_a_member_that_unsubscribes_and_subscribes_again_claims_nothing_of_other
     assert sizes(group.wait_stable()) == {"b": 3, "c": 3}
     group.members["a"].subscribe(scene.topic)
     assert sizes(group.wait_stable()) == {"a": 2, "b": 2, "c": 2}
-    assert never_two_owners(group)
-
-
-def test_the_group_takes_the_strategy_that_most_members_prefer(
-    topic_factory: MakeTopic, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic_factory(4), [])
-    group.join("a", assignors=[StickyAssignor, RangeAssignor])
-    assert group.wait_stable().protocol == "sticky"
-    group.join("b", assignors=[RangeAssignor, StickyAssignor])
-    group.join("c", assignors=[RangeAssignor, RoundRobinAssignor, StickyAssignor])
-    assert group.wait_stable().protocol == "range"
-    group.members["c"].leave()
-    group.join("d", assignors=[StickyAssignor])
-    assert group.wait_stable().protocol == "sticky"
     assert never_two_owners(group)
 
 

@@ -12,6 +12,7 @@ import pytest
 from kafka import TopicPartition
 
 from integration_tests.support import services
+from integration_tests.support.patience import QUICK_MS
 from integration_tests.support.says import SAYS, says
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.testing import GroupNotStableError
@@ -131,8 +132,9 @@ def test_a_wait_for_records_that_are_lost_ends_when_nobody_is_at_work_and_says_w
     )
 
 
-def test_what_is_committed_when_it_is_processed_is_not_lost(scene: Scene) -> None:
-    timeline, produced = crashed(services.commits_last, scene)
+@pytest.mark.parametrize("service", [services.commits_last, services.commits_by_itself])
+def test_what_is_committed_when_it_is_processed_is_not_lost(service: Service, scene: Scene) -> None:
+    timeline, produced = crashed(service, scene)
     timeline.assert_all_consumed(produced)
 
 
@@ -140,11 +142,6 @@ def test_what_the_client_commits_by_its_timer_is_lost(scene: Scene) -> None:
     timeline, produced = crashed(services.commits_by_timer, scene, when=has_committed_ahead)
     said = message(timeline.assert_all_consumed, produced)
     assert says("commits_by_timer", said)
-
-
-def test_what_is_committed_behind_each_batch_is_not_lost(scene: Scene) -> None:
-    timeline, produced = crashed(services.commits_by_itself, scene)
-    timeline.assert_all_consumed(produced)
 
 
 def began_late(service: Service, scene: Scene) -> tuple[Timeline, Mapping[TopicPartition, int]]:
@@ -305,8 +302,8 @@ def test_a_listener_that_raises_is_named(scene: Scene) -> None:
         (services.stores_nowhere, "cooperative-sticky"),
         (services.stores_nowhere_with_librdkafka, "cooperative-sticky"),
         (services.stores_nowhere_with_librdkafka, "range"),
-        (services.stores_nowhere_with_aiokafka, "range"),
-        (services.stores_nowhere_with_our_aiokafka, CooperativeStickyAssignor),
+        (partial(services.stores_nowhere_with_aiokafka, ours=False), "range"),
+        (partial(services.stores_nowhere_with_aiokafka, ours=True), CooperativeStickyAssignor),
     ],
 )
 def test_partitions_whose_listener_raises_belong_to_who_gets_them_next_alone(
@@ -474,8 +471,8 @@ def test_a_wait_in_vain_says_what_took_the_time(scene: Scene) -> None:
     [
         services.commits_last,
         services.commits_last_with_librdkafka,
-        services.commits_last_with_aiokafka,
-        services.commits_last_with_our_aiokafka,
+        partial(services.commits_last_with_aiokafka, ours=False),
+        partial(services.commits_last_with_aiokafka, ours=True),
     ],
     ids=["kafka-python", "librdkafka", "aiokafka", "our aiokafka"],
 )
@@ -508,15 +505,13 @@ def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
     )
 
 
-@pytest.mark.parametrize(
-    "service",
-    [services.is_left_behind_with_aiokafka, services.is_left_behind_with_our_aiokafka],
-    ids=["aiokafka", "our aiokafka"],
-)
+@pytest.mark.parametrize("member", [{"ours": False}, {"ours": True}], ids=["aiokafka", "our aiokafka"])
 def test_a_commit_of_an_old_generation_is_an_event_with_the_brokers_error(
-    service: Service, scene: Scene
+    member: dict[str, bool], scene: Scene
 ) -> None:
-    group = scene.group(client=service)
+    # The group soon goes on without a static member.
+    left_behind = {**member, "rebalance_timeout_ms": QUICK_MS}
+    group = scene.group(client=(services.commits_last_with_aiokafka, left_behind))
     m1 = group.join("m1", instance_id="one")
     with scene.load(200) as load:
         group.wait_for(lambda: is_amid_a_batch(group.timeline), what="m1 amid a batch")

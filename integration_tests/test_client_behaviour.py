@@ -22,13 +22,13 @@ from integration_tests.support.driven_consumer import (
     bring_in,
     complete_between_polls,
     driven_group,
-    expel,
     hear,
     settle,
     settled_trio,
     start_rebalance,
     topic_to_give_up,
 )
+from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._timelines.events import Happened, Joining, Led, Lost, Revoked
 from kafka_assignors.testing import create_topic, kafka_cluster as start_cluster

@@ -17,9 +17,9 @@ from integration_tests.support.driven_consumer import (
     DrivenConsumer,
     bring_in,
     driven_group,
-    expel,
     settle,
 )
+from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived, Event, Joining, Lost, Revoked

@@ -112,20 +112,6 @@ def test_reasons_are_told_apart(kafka: Cluster, group_id: str) -> None:
         assert reasons(kafka, group_id) == [f"b/127.0.0.1 subscribed to {second}"]
 
 
-def test_of_a_hand_over_both_rounds_are_explained(kafka: Cluster, group_id: str) -> None:
-    topic = create_topic(kafka, 6)
-    with group_of(kafka, topic, group_id, CooperativeStickyAssignor) as group:
-        group.join("a")
-        group.wait_stable()
-        group.join("b")
-        stable = group.wait_stable()
-        out = run(kafka, "explain", group_id).stdout
-    generation = stable.generation
-    first, second = out.index(f"generation {generation - 1}: 2"), out.index(f"generation {generation}: 2")
-    assert second < out.index("3 partitions that others revoked in the round before got new owners") < first
-    assert first < out.index("  b/127.0.0.1 joined\n")
-
-
 def test_histories_that_members_cannot_read_of_one_another_are_found(kafka: Cluster, group_id: str) -> None:
     topic = create_topic(kafka, 6)
     with group_of(kafka, topic, group_id, StickyAssignor) as group:
@@ -163,22 +149,6 @@ def test_the_limit_of_the_record_is_the_topics(kafka: Cluster, group_id: str) ->
             limit(1_048_588)
     assert found["record_limit"] == 400
     assert [problem["kind"] for problem in found["problems"]] == ["record size"]
-
-
-def test_offsets_of_a_topic_that_nobody_subscribes_to_are_found(kafka: Cluster, group_id: str) -> None:
-    old, topic = create_topic(kafka, 1), create_topic(kafka, 2)
-    consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, group_id=group_id)
-    partition = TopicPartition(old, 0)
-    consumer.assign([partition])
-    consumer.commit({partition: OffsetAndMetadata(0, "", -1)})
-    consumer.close()
-    with group_of(kafka, topic, group_id, RangeAssignor) as group:
-        group.join("a")
-        group.wait_stable()
-        problems = explained(kafka, group_id)["problems"]
-    assert [problem["text"] for problem in problems] == [
-        f"the group has offsets of {old}, to which no member subscribes"
-    ]
 
 
 def test_what_a_rolling_restart_of_a_running_group_would_cost_is_said(kafka: Cluster, group_id: str) -> None:

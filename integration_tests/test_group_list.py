@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer
 
 from integration_tests.support.commands import run_command
 from integration_tests.support.records import commit, produce
@@ -95,26 +94,6 @@ def test_groups_at_rest_pass_a_check_unless_they_lag_too_far(
     assert "  error: it is 9" in lagging.stdout
     enough = run_command(kafka_cluster, "group", "list", f"{group_id}-far", "--check", "--max-lag", "9")
     assert enough.returncode == 0
-
-
-def test_a_group_of_kip_848_is_listed_with_its_epoch(
-    kafka_cluster: Cluster, group_id: str, topic: str
-) -> None:
-    settings = {**kafka_cluster.access.librdkafka(), "group.id": group_id, "group.protocol": "consumer"}
-    consumer: Any = Consumer(settings)
-    try:
-        consumer.subscribe([topic])
-
-        def assigned() -> bool:
-            consumer.poll(0.1)
-            return len(consumer.assignment()) == 2
-
-        wait_for("an assignment", assigned, PATIENCE)
-        (found,) = listed(kafka_cluster, group_id)
-    finally:
-        consumer.close()
-    assert (found["type"], found["strategy"], found["members"]) == ("consumer", "uniform", 1)
-    assert found["epoch"] >= 1
 
 
 def test_many_groups_take_as_many_requests_as_few(

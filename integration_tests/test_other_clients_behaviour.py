@@ -18,11 +18,11 @@ from integration_tests.support.driven_consumer import (
     Hesitant,
     bring_in,
     driven_group,
-    expel,
     hear,
     logged_requests,
     settle,
 )
+from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._timelines.events import Assigned, Lost, Revoked
 

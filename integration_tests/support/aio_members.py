@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError
-from kafka.admin import KafkaAdminClient, MemberToRemove
 
+from integration_tests.support.membership import expel
 from kafka_assignors.aio import CooperativeConsumer
 
 if TYPE_CHECKING:
@@ -194,9 +194,4 @@ def partition(topic: str, number: int) -> TopicPartition:
 
 def expelled(cluster: Cluster, members: Members, member: Member) -> None:
     """Remove a member from its group."""
-    admin: Any = KafkaAdminClient(**cluster.access.kafka_python())
-    try:
-        removed = MemberToRemove(member_id=member.consumer._coordinator.member_id)
-        admin.remove_group_members(members.group_id, [removed])
-    finally:
-        admin.close()
+    expel(cluster.access, members.group_id, member.consumer._coordinator.member_id)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from integration_tests.support.waiting import wait_for
@@ -245,13 +245,6 @@ def driven_group(
             return one
 
         yield make
-
-
-def expel(access: Access, group_id: str, member_id: str) -> None:
-    """Have the coordinator remove a member."""
-    admin: Any = KafkaAdminClient(**access.kafka_python())
-    with contextlib.closing(admin):
-        admin.remove_group_members(group_id, [MemberToRemove(member_id=member_id)])
 
 
 @contextlib.contextmanager

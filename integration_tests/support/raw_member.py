@@ -36,19 +36,8 @@ _ILLEGAL_GENERATION, _UNKNOWN_MEMBER, _REBALANCE_IN_PROGRESS, _MEMBER_ID_REQUIRE
 class RawMember:
     """A member in a thread of its own, from entering the context until leaving it.
 
-    Args:
-        bootstrap_server: A broker, "host:port".
-        group_id: The group.
-        strategies: The names of the assignors that it offers.
-        subscription: The bytes that it sends at its n-th join, n from 0, for every strategy.
-        session_timeout: Seconds after which the coordinator expels it if it is silent.
-        syncs: Whether it asks for its assignment.
-        lives: Whether it sends heartbeats, and leaves the group in the end.
-        rejoins: Whether it joins anew after every assignment, without being told to.
-
-    Attributes:
-        joins: How often it joined.
-        assigned: What it was assigned in each generation that it synced in.
+    It sends what `subscription` gives for its n-th join, n from 0, for every strategy. If it does not `live`,
+    it sends no heartbeats and does not leave in the end. If it `rejoins`, it does so after every assignment.
     """
 
     def __init__(

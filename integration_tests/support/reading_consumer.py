@@ -9,10 +9,10 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.admin import MemberToRemove
+from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
+from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.planners import plan_exact
@@ -234,10 +234,7 @@ class Application:
         return sorted(new, key=lambda one: not one.coordinator._is_leader)
 
     def expel(self, member_id: str) -> None:
-        """Have the coordinator remove a member."""
-        admin: Any = KafkaAdminClient(**self.access.kafka_python())
-        with contextlib.closing(admin):
-            admin.remove_group_members(self.group_id, [MemberToRemove(member_id=member_id)])
+        expel(self.access, self.group_id, member_id)
 
     @property
     def listed(self) -> frozenset[str]:

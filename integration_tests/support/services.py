@@ -20,18 +20,20 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer, errors
 
-from integration_tests.support.patience import QUICK_MS
 from kafka_assignors import RangeAssignor
 from kafka_assignors.aio import CooperativeConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
     from kafka_assignors import Group
     from kafka_assignors.testing import Seat
 
 _WORK: Final = 0.01
 """What a record takes, in seconds: enough to be in the midst of a batch when a member is killed."""
+
+_OF: Final[Mapping[bool, Any]] = {False: AIOKafkaConsumer, True: CooperativeConsumer}
+"""By whether they are ours."""
 
 _POLL_MS: Final = 2000
 """Longer than a rebalance: kafka-python's leader forgets one that it began for its topics' partitions."""
@@ -100,29 +102,9 @@ def commits_last_with_librdkafka(seat: Seat) -> None:
     consumer.close()
 
 
-async def commits_last_with_aiokafka(seat: Seat) -> None:
+async def commits_last_with_aiokafka(seat: Seat, *, ours: bool, **settings: int) -> None:
     """The same on an event loop that the work blocks: no heartbeat is answered before the commit is sent."""
-    async with _aiokafka_consumer(seat, enable_auto_commit=False) as consumer:
-        await _block_and_commit(seat, consumer)
-
-
-async def commits_last_with_our_aiokafka(seat: Seat) -> None:
-    """The same with `CooperativeConsumer`."""
-    async with _aiokafka_consumer(seat, of=CooperativeConsumer, enable_auto_commit=False) as consumer:
-        await _block_and_commit(seat, consumer)
-
-
-async def is_left_behind_with_aiokafka(seat: Seat) -> None:
-    """Commits when a batch is processed, in a group that soon goes on without a static member."""
-    settings = {"enable_auto_commit": False, "rebalance_timeout_ms": QUICK_MS}
-    async with _aiokafka_consumer(seat, **settings) as consumer:
-        await _block_and_commit(seat, consumer)
-
-
-async def is_left_behind_with_our_aiokafka(seat: Seat) -> None:
-    """The same with `CooperativeConsumer`."""
-    settings = {"enable_auto_commit": False, "rebalance_timeout_ms": QUICK_MS}
-    async with _aiokafka_consumer(seat, of=CooperativeConsumer, **settings) as consumer:
+    async with _aiokafka_consumer(seat, of=_OF[ours], enable_auto_commit=False, **settings) as consumer:
         await _block_and_commit(seat, consumer)
 
 
@@ -329,16 +311,9 @@ def stores_nowhere_with_librdkafka(seat: Seat) -> None:
             consumer.poll(1)
 
 
-async def stores_nowhere_with_aiokafka(seat: Seat) -> None:
+async def stores_nowhere_with_aiokafka(seat: Seat, *, ours: bool) -> None:
     """The same with aiokafka, which logs it itself."""
-    async with _aiokafka_consumer(seat, _StoresState()) as consumer:
-        while not seat.leaving:
-            await consumer.getmany(timeout_ms=_POLL_MS)
-
-
-async def stores_nowhere_with_our_aiokafka(seat: Seat) -> None:
-    """The same with `CooperativeConsumer`."""
-    async with _aiokafka_consumer(seat, _StoresState(), of=CooperativeConsumer) as consumer:
+    async with _aiokafka_consumer(seat, _StoresState(), _OF[ours]) as consumer:
         while not seat.leaving:
             await consumer.getmany(timeout_ms=_POLL_MS)
 

@@ -139,16 +139,19 @@ def _user_data(blobs: list[bytes]) -> list[Any]:
 def check_partition_lists(data: bytes) -> None:
     """Both ways read the same; each list as if it were alone."""
     blobs = data.split(SEPARATOR)
-    *claims, lengths, _ = _both_ways(lambda: _lists(blobs))
+    *claims, lengths, tails = _both_ways(lambda: _lists(blobs))
     for number, blob in enumerate(blobs):
-        alone, (length,), _ = _lists([blob])
-        assert (alone, length) == (claims[number], lengths[number])
+        assert _lists([blob]) == [claims[number], [lengths[number]], [tails[number]]]
 
 
 def check_subscriptions(data: bytes) -> None:
-    """Both ways read the same; what is left after repairs kafka-python decodes, and it says the same."""
+    """Both ways read the same, each as if it were alone; what is left after repairs kafka-python decodes, and
+    it says the same."""
     blobs = data.split(SEPARATOR)
     read = _both_ways(lambda: _subscriptions(blobs))
+    for number, blob in enumerate(blobs):
+        *alone, _, _ = _subscriptions([blob])
+        assert alone == [read[number], read[len(blobs) + number], *([of[number]] for of in read[-5:-2])]
     left = [*blobs]
     for number, repair in repairs(blobs).items():
         left[number] = repair.subscription
@@ -182,6 +185,7 @@ def check_user_data(data: bytes) -> None:
             assert claims[number] == []
             continue
         assert number not in faults
+        assert sum(4 * len(ids) for ids in prior.claims.values()) <= len(blob)
         assert (dict(claims[number]), generations[number], weights[number]) == (
             prior.claims,
             prior.generation,

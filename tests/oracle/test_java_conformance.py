@@ -185,12 +185,7 @@ def random_sticky_case(
 ) -> Case:
     """A group with a history: after members joined and left, topics grew, came and went.
 
-    Args:
-        seed: Of the random numbers.
-        equal: Whether all members have the same topics.
-        conflicts: Whether members missed generations, or claim what others claim.
-        plain: Dynamic members only.
-        holds: Whether the members still hold what they claim.
+    With `conflicts` members missed generations, or claim what others claim; if `plain`, all are dynamic.
     """
     rng = Random(seed)
     topics = {f"t{number}": rng.randint(1, 8) for number in range(rng.randint(1, 5))}

@@ -17,14 +17,13 @@ from kafka_assignors._wire.java.orders import hash_order, spread_hash, string_ha
 from kafka_assignors._wire.java.random import JavaRandom
 from kafka_assignors.placement import parse_explicit
 from kafka_assignors.placement._generators import alternate, place_rack_aware, place_rack_unaware
-from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._striped import place_striped
 from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafka_assignors.placement._placement import Racks
     from tests.support.java.oracle import JavaOracle
 
 CASES = scaled(4000)
@@ -95,6 +94,70 @@ def admin_case(seed: int, schemes: list[str]) -> dict[str, Any]:
     }
 
 
+SIX = {0: "rack1", 1: "rack2", 2: "rack2", 3: "rack3", 4: "rack3", 5: "rack1"}
+SIX_FROM_6 = {broker + 6: rack for broker, rack in SIX.items()}
+TWELVE = SIX | {6: "rack1", 7: "rack2", 8: "rack2", 9: "rack3", 10: "rack1", 11: "rack3"}
+SKEWED = {0: "rack1", 1: "rack2", 2: "rack2", 3: "rack3", 4: "rack3", 5: "rack2"}
+KAFKAS_OWN: list[tuple[Racks, int, int, int, int]] = [
+    (SIX, 6, 3, 2, 0),
+    (SIX, 6, 3, -1, 0),
+    (SIX, 13, 3, 0, 0),
+    (SIX | {1: "rack1"}, 12, 3, -1, 0),
+    (SIX, 12, 2, -1, 0),
+    (SIX_FROM_6, 6, 2, -1, 0),
+    ({0: "rack1", 1: "rack2", 4: "rack3"}, 3, 2, -1, 0),
+    (SIX_FROM_6, 12, 2, -1, 12),
+    (TWELVE, 96, 3, -1, 0),
+    (SKEWED, 6, 5, -1, 0),
+    (SKEWED, 6, 2, -1, 0),
+    (dict.fromkeys(range(6), "rack1"), 6, 3, -1, 0),
+    ({0: "a", 1: "b", 2: "c", 3: "a", 4: "a"}, 6, 4, 2, 0),
+    ({0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: None}, 10, 5, -1, 0),
+]
+"""Clusters of Kafka's AdminRackAwareTest: racks, partitions, replication factor, start, first partition."""
+
+KAFKAS_OWN_STRIPED: list[tuple[Racks, set[int], int, int]] = [
+    (dict.fromkeys([3, 1, 0, 4, 2]), {1}, 5, 4),
+    ({0: None, 1: None}, {1}, 3, 1),
+    (dict.fromkeys([3, 1, 2]), {1}, 4, 3),
+    ({11: "1", 10: "1", 30: "3", 31: "3", 21: "2", 20: "2"}, {20}, 3, 4),
+    ({11: "1", 10: "1", 30: "3", 31: "3", 20: "2", 21: "2", 41: "4", 40: "4"}, {30, 31, 20, 21, 40}, 3, 4),
+    (dict.fromkeys([0, 1, 2]), {0, 1, 2}, 1, 1),
+    ({11: "1", 10: "1"}, {10, 11}, 1, 1),
+    ({11: "1", 10: "1"}, set(), 1, 3),
+    (dict.fromkeys([0, 3, 2, 1]), set(), 200, 3),
+]
+"""Those of its StripedReplicaPlacerTest: racks, fenced brokers, partitions, replication factor."""
+
+
+def kafkas_own() -> list[dict[str, Any]]:
+    return [
+        {
+            "brokers": list(racks.items()),
+            "partitions": partitions,
+            "replication_factor": factor,
+            "start_index": start,
+            "first_partition": first,
+            "seed": seed,
+        }
+        for racks, partitions, factor, start, first in KAFKAS_OWN
+        for seed in range(10)
+    ]
+
+
+def kafkas_own_striped() -> list[dict[str, Any]]:
+    return [
+        {
+            "brokers": [(broker, rack, broker in fenced) for broker, rack in racks.items()],
+            "partitions": partitions,
+            "replication_factor": factor,
+            "seed": seed,
+        }
+        for racks, fenced, partitions, factor in KAFKAS_OWN_STRIPED
+        for seed in range(10)
+    ]
+
+
 def settings_of(case: dict[str, Any]) -> dict[str, Any]:
     start = case["start_index"]
     return {
@@ -129,6 +192,7 @@ def test_rack_aware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
     ]
     for case in cases:
         case["brokers"].sort()
+    cases += kafkas_own()
     answers = kafka_3_9.ask("assign_replicas", cases)
     for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
         racks = dict(case["brokers"])
@@ -166,6 +230,7 @@ def test_striped_placements_are_javas(java: JavaOracle) -> None:
                 "seed": java_seed(rng),
             }
         )
+    cases += kafkas_own_striped()
     answers = java.ask("place_striped", cases)
     for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
         racks = {broker: rack for broker, rack, _ in case["brokers"]}

@@ -1,14 +1,25 @@
-"""How much work something is, on any machine: CPU time beside that of a loop of known length."""
+"""How much work something is, on any machine: CPU time beside that of a loop of known length; memory."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+import tracemalloc
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MILLION = 1_000_000
+_T = TypeVar("_T")
+
+
+def with_memory(work: Callable[[], _T]) -> tuple[_T, int]:
+    """What work returns, and how many bytes it had at the most."""
+    tracemalloc.start()
+    try:
+        return work(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def assert_takes(work: Callable[[], object], *, million_steps: float) -> None:

@@ -153,20 +153,10 @@ def cost(group: Group, assigned: Assigned) -> tuple[list[int], int, int]:
 
 @dataclass
 class Story:
-    """A group from rebalance to rebalance.
+    """A group from rebalance to rebalance, with members as they will join the next one.
 
-    Attributes:
-        topics: The number of partitions of each topic.
-        planner: The name of the planner.
-        cooperative: Whether members hold what they have through a rebalance.
-        racks: Which racks are known: "none", "brokers", "members" or "both", and then every partition has
-            replicas in all racks.
-        members: The members by id, as they will join the next rebalance.
-        generation: The generation of the next rebalance.
-        group: The group in the first round of the last rebalance.
-        goal: The plan of that round, with all that could not be given away yet.
-        assigned: What everyone has.
-        rounds: How many rounds the last rebalance took.
+    Racks are known of "none", "brokers", "members" or "both"; then every partition has replicas in all racks.
+    `group` and `goal` are those of the last rebalance's first round: with all that could not be given yet.
     """
 
     topics: dict[str, int]

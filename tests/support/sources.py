@@ -26,7 +26,7 @@ _UNIT: Final = Path(__file__).parents[1] / "unit"
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The functions of one library."""
+    """The functions of one library; of each release is recorded what is not as in the one before."""
 
     recorded: Path
     functions: Mapping[str, Sequence[str]]
@@ -44,9 +44,19 @@ class Sources:
         return found
 
     def record(self) -> dict[str, dict[str, str]]:
-        """What is recorded."""
-        known: dict[str, dict[str, str]] = json.loads(self.recorded.read_text(encoding="utf-8"))
+        """All hashes of each release that is recorded."""
+        known: dict[str, dict[str, str]] = {}
+        before: dict[str, str] = {}
+        for release, changed in json.loads(self.recorded.read_text(encoding="utf-8")).items():
+            known[release] = before = before | changed
         return known
+
+    def add(self, release: str, hashes: Mapping[str, str]) -> None:
+        """Record the newest release."""
+        known = json.loads(self.recorded.read_text(encoding="utf-8"))
+        before = [*self.record().values()][-1]
+        known[release] = dict(sorted(hashes.items() - before.items()))
+        self.recorded.write_text(f"{json.dumps(known, indent=2)}\n", encoding="utf-8")
 
 
 def private_names(folder: Path) -> set[str]:
@@ -132,6 +142,4 @@ KAFKA_PYTHON: Final = Sources(
 
 if __name__ == "__main__":
     library = {"aiokafka": AIOKAFKA, "kafka-python": KAFKA_PYTHON}[sys.argv[1]]
-    known = library.record() if library.recorded.exists() else {}
-    known[sys.argv[2]] = library.hashes(Path(sys.argv[3]))
-    library.recorded.write_text(f"{json.dumps(known, indent=2, sort_keys=True)}\n", encoding="utf-8")
+    library.add(sys.argv[2], library.hashes(Path(sys.argv[3])))

@@ -6,6 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kafka_assignors._wire.user_data import encode_generation, encode_sticky
+
 Entries = list[tuple[str, list[int]]]
 """A partition list: topics in the order in which they come, with their ids."""
 
@@ -78,14 +80,31 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 NAMES = st.text(max_size=9)
 ENTRIES = st.lists(st.tuples(NAMES, st.lists(INT32, max_size=6)), max_size=5)
 TOPICS = st.lists(st.none() | NAMES, max_size=4)
+USER_DATA = (
+    st.none()
+    | st.binary(max_size=9)
+    | st.builds(encode_generation, st.integers(-1, 5), st.integers(1, 3))
+    | st.builds(
+        encode_sticky, st.dictionaries(NAMES, st.lists(INT32, max_size=3), max_size=3), st.integers(-1, 5)
+    )
+)
 SUBSCRIPTIONS = st.builds(
     subscription,
     st.integers(-1, 4),
     TOPICS,
-    user_data=st.none() | st.binary(max_size=9),
+    user_data=USER_DATA,
     owned=ENTRIES.map(partition_list),
     generation=INT32,
     rack=st.none() | NAMES,
+)
+ASSIGNMENTS = st.builds(
+    lambda version, entries, user_data, more: (
+        struct.pack(">h", version) + partition_list(entries) + user_data + more
+    ),
+    st.integers(-1, 4),
+    ENTRIES,
+    st.just(NULL) | st.binary(max_size=5).map(lambda data: struct.pack(">i", len(data)) + data),
+    st.just(b"") | st.binary(max_size=5),
 )
 
 

@@ -75,20 +75,19 @@ def test_a_killed_broker_that_comes_back_is_let_in_well_before_it_gives_up(nodes
 # The way ----------------------------------------------------------------------------------------------
 
 
-def test_a_named_cluster_is_taken_before_all_others() -> None:
-    assert choose_way("b:9092", "image", lambda: True) == "given"
-
-
-def test_a_named_image_means_docker_even_if_docker_will_then_fail() -> None:
-    assert choose_way(None, "image", lambda: False) == "docker"
-
-
-def test_docker_is_taken_if_it_has_an_image_and_nothing_is_named() -> None:
-    assert choose_way(None, None, lambda: True) == "docker"
-
-
-def test_without_docker_the_embedded_cluster_is_taken() -> None:
-    assert choose_way("", "", lambda: False) == "embedded"
+@pytest.mark.parametrize(
+    ("bootstrap", "image", "has_docker", "way"),
+    [
+        ("b:9092", "image", True, "given"),
+        (None, "image", False, "docker"),  # even if it will then fail
+        (None, None, True, "docker"),
+        ("", "", False, "embedded"),
+    ],
+)
+def test_a_named_cluster_is_taken_then_a_named_image_then_what_there_is(
+    bootstrap: str | None, image: str | None, has_docker: bool, way: str
+) -> None:
+    assert choose_way(bootstrap, image, lambda: has_docker) == way
 
 
 def test_docker_is_not_asked_if_a_cluster_is_named() -> None:
@@ -138,20 +137,27 @@ def test_insisting_on_one_way_goes_before_a_cluster_in_the_environment(
 # What is refused --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("nodes", [0, 2, 4])
-def test_only_one_or_three_nodes_are_had(nodes: int) -> None:
-    with pytest.raises(ValueError, match=f"nodes={nodes}: a cluster has 1 or 3"):
-        enter(nodes)
-
-
-def test_naming_a_cluster_and_insisting_on_another_is_refused() -> None:
-    with pytest.raises(ValueError, match="names a running cluster, but how='docker' starts one"):
-        enter(bootstrap="b:1", how="docker")
-
-
-def test_insisting_on_a_given_cluster_without_naming_one_is_an_error() -> None:
-    with pytest.raises(ClusterUnavailableError, match="no running cluster is named: set KAFKA_BOOTSTRAP"):
-        enter(how="given")
+@pytest.mark.parametrize(
+    ("wish", "error", "message"),
+    [
+        *(({"nodes": nodes}, ValueError, f"nodes={nodes}: a cluster has 1 or 3") for nodes in (0, 2, 4)),
+        (
+            {"bootstrap": "b:1", "how": "docker"},
+            ValueError,
+            "names a running cluster, but how='docker' starts one",
+        ),
+        ({"how": "given"}, ClusterUnavailableError, "no running cluster is named: set KAFKA_BOOTSTRAP"),
+        (
+            {"how": "embedded", "security": "ssl"},
+            ValueError,
+            "security='ssl': must be one of plaintext, tls, sasl, sasl_tls",
+        ),
+        ({"bootstrap": NOBODY}, ClusterUnavailableError, f"no broker answers at {NOBODY}"),
+    ],
+)
+def test_what_cannot_be_is_refused(wish: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message), kafka_cluster(**wish):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -173,14 +179,6 @@ def test_a_given_cluster_is_as_it_is(wish: Any, told: str) -> None:
         pass
 
 
-def test_a_level_of_security_that_there_is_not_is_refused() -> None:
-    with (
-        pytest.raises(ValueError, match="security='ssl': must be one of plaintext, tls, sasl, sasl_tls"),
-        kafka_cluster(how="embedded", security="ssl"),  # type: ignore[arg-type]  # what is tested
-    ):
-        pass
-
-
 def test_without_trustme_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trustme", None)
     with (
@@ -197,11 +195,6 @@ def test_a_cluster_without_proxies_has_no_network_to_disturb() -> None:
         pytest.raises(ClusterUnavailableError, match=r"start them with kafka_cluster\(..., proxied=True\)"),
     ):
         running.network.heal()
-
-
-def test_a_given_cluster_must_answer() -> None:
-    with pytest.raises(ClusterUnavailableError, match=f"no broker answers at {NOBODY}"):
-        enter(bootstrap=NOBODY)
 
 
 def test_a_given_cluster_must_have_the_nodes_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

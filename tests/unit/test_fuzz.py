@@ -3,9 +3,35 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from kafka_assignors._model.members import MAX_WEIGHT
+from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_metadata_key
+from kafka_assignors._wire.user_data import encode_sticky
 from tests.fuzz.__main__ import NAMES
 from tests.fuzz.targets import SEPARATOR, STRATEGIES, TARGETS, check_leader
-from tests.support.wire import SUBSCRIPTIONS, any_of, damaged
+from tests.support.offsets_topic import groups
+from tests.support.wire import (
+    ASSIGNMENTS,
+    ENTRIES,
+    INT32,
+    NAMES as TOPIC_NAMES,
+    SUBSCRIPTIONS,
+    any_of,
+    damaged,
+    partition_list,
+    subscription,
+)
+
+CLAIMS = st.dictionaries(TOPIC_NAMES, st.lists(INT32, max_size=20), max_size=8)
+DRAWN = {
+    "partition-lists": any_of(ENTRIES.map(partition_list)),
+    "subscriptions": any_of(SUBSCRIPTIONS),
+    "user-data": any_of(st.builds(encode_sticky, CLAIMS, INT32, st.integers(1, MAX_WEIGHT))),
+    "read-assignments": any_of(ASSIGNMENTS),
+    "offsets-topic": damaged(groups().map(encode_group_metadata)).map(
+        lambda raw: [group_metadata_key("g"), raw]
+    ),
+}
+"""By target: blobs like what members and brokers send, damaged, and any bytes."""
 
 FOUND = [
     # A tag for sequences before a scalar, the letters of which were then taken for its items.
@@ -36,6 +62,24 @@ def test_what_was_found_holds(name: str, data: bytes) -> None:
 def test_damaged_seeds_hold(name: str, data: st.DataObject) -> None:
     seeds = st.sampled_from(TARGETS[name].seeds())
     TARGETS[name].check(data.draw(damaged(seeds) | st.binary(max_size=60)))
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@given(st.data())
+def test_what_is_drawn_holds(name: str, data: st.DataObject) -> None:
+    TARGETS[name].check(SEPARATOR.join(data.draw(DRAWN[name])))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        subscription(0, [""]),
+        subscription(0, [None]),
+        subscription(1, ["t"], owned=partition_list([(b"\xff", [])])),
+    ],
+)
+def test_subscriptions_that_once_did_not_hold_do(raw: bytes) -> None:
+    TARGETS["subscriptions"].check(raw)
 
 
 @given(st.sampled_from(range(len(STRATEGIES))), any_of(SUBSCRIPTIONS))

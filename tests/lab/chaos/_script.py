@@ -4,8 +4,7 @@
     print(script)
 
 Decisions depend on the seed and on a model of what the steps before did. They never depend on a clock or a
-real group. So a script can be saved, run again, and shortened: `Script.without` leaves steps out, and with
-them those that make no sense any more.
+real group. So a script can be saved, and run again.
 """
 
 from __future__ import annotations
@@ -113,23 +112,6 @@ class Script:
         """Its first steps, the last of which settles."""
         steps = self.steps[:count]
         return replace(self, steps=(*steps[:-1], *(replace(step, settle=True) for step in steps[-1:])))
-
-    def without(self, numbers: Collection[int]) -> Self:
-        """It without some steps, and without what makes no sense then.
-
-        Steps are numbered from 1.
-        """
-        model = Model(self.limits)
-        kept: list[ScriptStep] = []
-        for number, step in enumerate(self.steps, 1):
-            if number not in numbers and model.objection(step) is None:
-                model.take(step)
-                kept.append(step)
-            elif step.settle and kept:
-                # A burst still ends where it ended.
-                kept[-1] = settled = replace(kept[-1], settle=True)
-                model.settle(settled)
-        return replace(self, steps=tuple(kept))
 
     def check(self) -> None:
         """Make sure that it can be run."""

@@ -74,15 +74,10 @@ class BrokenError(KafkaAssignorsError, AssertionError):
 
 @dataclass(slots=True, kw_only=True)
 class Told:
-    """What a schedule made of a group.
+    """What a schedule made of a group: how many generations, and of them `rounds` after the last step.
 
-    Attributes:
-        generations: How many there were.
-        settled_ms: How long the group took after the last step.
-        rounds: How many generations it took for that.
-        by_others: How often a leader of another client gave a partition a second owner.
-        unplanned: Whether the group never comes to rest because another client's assignor raises.
-        owners: Who has each partition in the end.
+    `by_others` is how often a leader of another client gave a partition a second owner, `unplanned` whether
+    the group never comes to rest because another client's assignor raises.
     """
 
     generations: int = 0

@@ -98,17 +98,10 @@ _RESTARTS_OTHERWISE: Final = 0.2  # of the restarts, with another subscription
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One thing that happens.
+    """One thing that happens, so many milliseconds after the step before.
 
-    Attributes:
-        after_ms: Milliseconds since the step before.
-        kind: What happens.
-        target: To which member or topic; empty for the coordinator.
-        topics: What the member subscribes to; empty for one that restarts with the same topics.
-        client: What the member is that joins.
-        poll_ms, work_ms, latency_ms: Its pace, and how far it is from the coordinator.
-        static: Whether it is a static member.
-        partitions: How many the topic has from now on.
+    Its target is a member or a topic; empty for the coordinator. Without topics a member restarts with the
+    same; `partitions` is how many the topic has from now on.
     """
 
     after_ms: int = 0

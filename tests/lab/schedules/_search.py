@@ -27,18 +27,7 @@ CHUNK: Final = 250
 
 @dataclass(kw_only=True)
 class Tally:
-    """What many schedules came to.
-
-    Attributes:
-        schedules: How many were run.
-        steps: How often each kind of step was in them.
-        generations: How many generations there were.
-        longest_ms: The longest time that a group took to settle after its last step.
-        most_rounds: The most generations that one took for that.
-        by_others: How often a leader of another client gave a partition a second owner.
-        unplanned: How many groups never came to rest because another client's assignor raised.
-        broken: The schedules that broke a group, and how.
-    """
+    """What many schedules came to: the sums of what is in `Told`, and the longest and most."""
 
     schedules: int = 0
     steps: Counter[str] = field(default_factory=Counter)

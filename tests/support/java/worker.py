@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,10 @@ def string(text: str) -> Any:
     return jpype.JString(text)
 
 
+def string_or_null(text: str | None) -> Any:
+    return None if text is None else string(text)
+
+
 @cache
 def topic_partition(topic: str, partition: int) -> Any:
     return common("TopicPartition")(string(topic), partition)
@@ -62,7 +66,7 @@ def topic_partition(topic: str, partition: int) -> Any:
 
 @cache
 def node(rack: str | None) -> Any:
-    return common("Node")(1, "host", 9092, None if rack is None else string(rack))
+    return common("Node")(1, "host", 9092, string_or_null(rack))
 
 
 @cache
@@ -93,19 +97,34 @@ def java_partitions(owned: dict[str, list[int]]) -> Any:
     return java_list(topic_partition(topic, p) for topic, ids in owned.items() for p in ids)
 
 
-def python_partitions(partitions: Any) -> dict[str, list[int]]:
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for partition in partitions:
-        found.setdefault(str(partition.topic()), []).append(int(partition.partition()))
+    for topic, partition in partitions:
+        found.setdefault(topic, []).append(partition)
     return found
+
+
+def python_partitions(partitions: Any) -> dict[str, list[int]]:
+    return by_topic((str(one.topic()), int(one.partition())) for one in partitions)
 
 
 def optional(text: str | None) -> Any:
     return util("Optional").empty() if text is None else util("Optional").of(string(text))
 
 
+def text_or_none(value: Any) -> str | None:
+    """A Java string, or an Optional of one."""
+    if isinstance(value, util("Optional")):
+        value = value.orElse(None)
+    return None if value is None else str(value)
+
+
+def byte_array(data: bytes) -> Any:
+    return jpype.JArray(jpype.JByte)(data)
+
+
 def byte_buffer(data: bytes) -> Any:
-    return jpype.JClass("java.nio.ByteBuffer").wrap(jpype.JArray(jpype.JByte)(data))
+    return jpype.JClass("java.nio.ByteBuffer").wrap(byte_array(data))
 
 
 def python_bytes(buffer: Any) -> bytes:
@@ -200,7 +219,7 @@ def read_subscription(data: str) -> dict[str, Any]:
         "user_data_hex": hexed(read.userData()),
         "owned": python_partitions(read.ownedPartitions()),
         "generation": int(read.generationId().orElse(jpype.JInt(-1))),
-        "rack": str(read.rackId().get()) if read.rackId().isPresent() else None,
+        "rack": text_or_none(read.rackId()),
     }
 
 
@@ -240,7 +259,7 @@ def hash_order(keys: list[str | None]) -> list[str | None]:
     made = util("HashMap")()
     for key in keys:
         made.put(optional(key), None)
-    return [str(key.get()) if key.isPresent() else None for key in made.keySet()]
+    return [text_or_none(key) for key in made.keySet()]
 
 
 def class_name(error: Any) -> str:
@@ -253,6 +272,17 @@ def placed(placement: Any) -> dict[int, list[int]]:
     return {int(partition): [int(b) for b in brokers.split(",") if b] for partition, brokers in lines}
 
 
+def placements(asked: list[Any], place: Callable[[Any], Any]) -> list[dict[str, Any]]:
+    """The placement that comes of each of what is asked for, or the class of the exception."""
+    answers: list[dict[str, Any]] = []
+    for one in asked:
+        try:
+            answers.append({"placement": placed(place(one))})
+        except jpype.JException as error:
+            answers.append({"exception": class_name(error)})
+    return answers
+
+
 def assign_replicas(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """AdminUtils' placement of each of many topics, or the class of the exception.
 
@@ -263,22 +293,18 @@ def assign_replicas(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     metadata = jpype.JClass("org.apache.kafka.admin.BrokerMetadata")
     field = admin_utils.class_.getDeclaredField("RAND")
     field.setAccessible(True)
-    answers: list[dict[str, Any]] = []
-    for topic in topics:
+
+    def place(topic: dict[str, Any]) -> Any:
         field.get(None).setSeed(jpype.JLong(topic["seed"]))
-        try:
-            placement = admin_utils.assignReplicasToBrokers(
-                java_list(metadata(broker, optional(rack)) for broker, rack in topic["brokers"]),
-                topic["partitions"],
-                topic["replication_factor"],
-                topic["start_index"],
-                topic["first_partition"],
-            )
-        except jpype.JException as error:
-            answers.append({"exception": class_name(error)})
-        else:
-            answers.append({"placement": placed(placement)})
-    return answers
+        return admin_utils.assignReplicasToBrokers(
+            java_list(metadata(broker, optional(rack)) for broker, rack in topic["brokers"]),
+            topic["partitions"],
+            topic["replication_factor"],
+            topic["start_index"],
+            topic["first_partition"],
+        )
+
+    return placements(topics, place)
 
 
 def alternate(racks: dict[str, str]) -> list[int]:
@@ -295,31 +321,27 @@ def place_striped(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     Each has `brokers` (id, rack or null, fenced or not), `partitions`, `replication_factor` and `seed`.
     """
-    place = "org.apache.kafka.metadata.placement."
-    usable = jpype.JClass(place + "UsableBroker")
-    answers: list[dict[str, Any]] = []
-    for topic in topics:
+    package = "org.apache.kafka.metadata.placement."
+    usable = jpype.JClass(package + "UsableBroker")
+
+    def place(topic: dict[str, Any]) -> Any:
         brokers = java_list(
             usable(broker, optional(rack), fenced) for broker, rack, fenced in topic["brokers"]
         )
         cluster = jpype.JProxy(
-            place + "ClusterDescriber",
+            package + "ClusterDescriber",
             dict={"usableBrokers": brokers.iterator, "defaultDir": lambda _: common("Uuid").ZERO_UUID},
         )
-        placer = jpype.JClass(place + "StripedReplicaPlacer")(util("Random")(jpype.JLong(topic["seed"])))
-        spec = jpype.JClass(place + "PlacementSpec")(
+        placer = jpype.JClass(package + "StripedReplicaPlacer")(util("Random")(jpype.JLong(topic["seed"])))
+        spec = jpype.JClass(package + "PlacementSpec")(
             0, topic["partitions"], jpype.JShort(topic["replication_factor"])
         )
-        try:
-            placement = placer.place(spec, cluster)
-        except jpype.JException as error:
-            answers.append({"exception": class_name(error)})
-            continue
         replicas = util("HashMap")()
-        for partition, assignment in enumerate(placement.assignments()):
+        for partition, assignment in enumerate(placer.place(spec, cluster).assignments()):
             replicas.put(jpype.JInt(partition), assignment.replicas())
-        answers.append({"placement": placed(replicas)})
-    return answers
+        return replicas
+
+    return placements(topics, place)
 
 
 def parse_replica_assignments(texts: list[str]) -> list[dict[str, Any]]:
@@ -328,13 +350,14 @@ def parse_replica_assignments(texts: list[str]) -> list[dict[str, Any]]:
         "parseReplicaAssignment", jpype.JClass("java.lang.String").class_
     )
     method.setAccessible(True)
-    answers: list[dict[str, Any]] = []
-    for text in texts:
+
+    def parse(text: str) -> Any:
         try:
-            answers.append({"placement": placed(method.invoke(None, string(text)))})
+            return method.invoke(None, string(text))
         except jpype.JException as error:
-            answers.append({"exception": class_name(error.getCause())})
-    return answers
+            raise error.getCause() from None
+
+    return placements(texts, parse)
 
 
 def elect(groups: list[list[list[Any]]]) -> list[list[list[Any]]]:
@@ -361,7 +384,7 @@ def elect(groups: list[list[list[Any]]]) -> list[list[list[Any]]]:
             if what == "add":
                 known = collection()
                 for name in strategies[0]:
-                    known.add(protocol().setName(name).setMetadata(jpype.JArray(jpype.JByte)(0)))
+                    known.add(protocol().setName(name).setMetadata(byte_array(b"")))
                 member = member_class(
                     string(argument), optional(None), "client", "host", 1000, 1000, "consumer", known
                 )
@@ -376,9 +399,7 @@ def elect(groups: list[list[list[Any]]]) -> list[list[list[Any]]]:
                 done = bool(group.maybeElectNewJoinedLeader())
             leader = group.leaderOrNull()
             strategy = group.selectProtocol() if group.numMembers() else None
-            answers[-1].append(
-                [done, None if leader is None else str(leader), None if strategy is None else str(strategy)]
-            )
+            answers[-1].append([done, text_or_none(leader), text_or_none(strategy)])
     return answers
 
 
@@ -561,13 +582,11 @@ def request_partitions(partitions: list[tuple[str, int]] | None) -> Any:
     """Partitions as a heartbeat names them."""
     if partitions is None:
         return None
-    data = jpype.JClass("org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData$TopicPartitions")
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        by_topic.setdefault(topic, []).append(partition)
     return java_list(
-        data().setTopicId(topic_id(topic)).setPartitions(java_list(map(jpype.JInt, numbers)))
-        for topic, numbers in by_topic.items()
+        message("ConsumerGroupHeartbeatRequestData$TopicPartitions")
+        .setTopicId(topic_id(topic))
+        .setPartitions(java_list(map(jpype.JInt, numbers)))
+        for topic, numbers in by_topic(partitions).items()
     )
 
 
@@ -607,10 +626,8 @@ def reconcile(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     answers: list[dict[str, Any]] = []
     for case in cases:
         target = util("HashMap")()
-        for topic, partition in case["target"]:
-            if not target.containsKey(topic_id(topic)):
-                target.put(topic_id(topic), util("HashSet")())
-            target.get(topic_id(topic)).add(jpype.JInt(partition))
+        for topic, numbers in by_topic(case["target"]).items():
+            target.put(topic_id(topic), util("HashSet")(java_list(map(jpype.JInt, numbers))))
         epochs = {(str(topic_id(topic)), partition): epoch for topic, partition, epoch in case["epochs"]}
 
         def epoch_of(topic: Any, partition: Any, epochs: dict[tuple[str, int], int] = epochs) -> Any:
@@ -650,6 +667,15 @@ def check_of_heartbeats() -> Callable[[Any], None]:
             raise error.getCause() from None
 
     return check
+
+
+def message(name: str) -> Any:
+    return jpype.JClass(f"org.apache.kafka.common.message.{name}")()
+
+
+def request_of(name: str, request: dict[str, Any]) -> Any:
+    """A member's request to the coordinator of the group."""
+    return message(f"{name}RequestData").setGroupId(string("group")).setMemberId(string(request["member_id"]))
 
 
 class Coordinator:
@@ -760,19 +786,14 @@ class Coordinator:
         self.image = image
 
     def heartbeat(self, request: dict[str, Any]) -> dict[str, Any]:
-        data = jpype.JClass("org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData")()
-        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
-        data.setMemberEpoch(request["epoch"])
-        if request["instance_id"] is not None:
-            data.setInstanceId(string(request["instance_id"]))
-        if request["rack"] is not None:
-            data.setRackId(string(request["rack"]))
+        data = request_of("ConsumerGroupHeartbeat", request).setMemberEpoch(request["epoch"])
+        data.setInstanceId(string_or_null(request["instance_id"]))
+        data.setRackId(string_or_null(request["rack"]))
         if request["rebalance_timeout_ms"] is not None:
             data.setRebalanceTimeoutMs(request["rebalance_timeout_ms"])
         if request["topics"] is not None:
             data.setSubscribedTopicNames(java_list(string(topic) for topic in request["topics"]))
-        if request["assignor"] is not None:
-            data.setServerAssignor(string(request["assignor"]))
+        data.setServerAssignor(string_or_null(request["assignor"]))
         data.setTopicPartitions(request_partitions(request["owned"]))
         try:
             check_of_heartbeats()(data)
@@ -846,17 +867,14 @@ def live_in_coordinator(lives: list[dict[str, Any]]) -> list[list[dict[str, Any]
     return answers
 
 
-def message(name: str) -> Any:
-    return jpype.JClass(f"org.apache.kafka.common.message.{name}")()
-
-
-def byte_array(data: bytes) -> Any:
-    return jpype.JArray(jpype.JByte)(data)
-
-
 def error_name(code: int) -> str:
     """The name of an answer's error, empty if there was none."""
     return "" if code == 0 else str(common("protocol.Errors").forCode(jpype.JShort(code)).name())
+
+
+def of_instance(name: str, request: dict[str, Any]) -> Any:
+    """A request of a member of a classic group, which may be static."""
+    return request_of(name, request).setGroupInstanceId(string_or_null(request["instance_id"]))
 
 
 class ClassicCoordinator(Coordinator):
@@ -897,13 +915,9 @@ class ClassicCoordinator(Coordinator):
         return [(number, show(answer.get())) for number in done for show, answer in [self.held.pop(number)]]
 
     def join(self, request: dict[str, Any]) -> None:
-        data = message("JoinGroupRequestData")
-        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
-        data.setProtocolType(string("consumer"))
+        data = of_instance("JoinGroup", request).setProtocolType(string("consumer"))
         data.setSessionTimeoutMs(request["session_timeout_ms"])
         data.setRebalanceTimeoutMs(request["rebalance_timeout_ms"])
-        if request["instance_id"] is not None:
-            data.setGroupInstanceId(string(request["instance_id"]))
         protocols = message("JoinGroupRequestData$JoinGroupRequestProtocolCollection")
         for name, subscription in request["protocols"]:
             one = message("JoinGroupRequestData$JoinGroupRequestProtocol").setName(string(name))
@@ -927,7 +941,7 @@ class ClassicCoordinator(Coordinator):
             "members": [
                 [
                     str(member.memberId()),
-                    None if member.groupInstanceId() is None else str(member.groupInstanceId()),
+                    text_or_none(member.groupInstanceId()),
                     bytes(member.metadata()).hex(),
                 ]
                 for member in answer.members()
@@ -936,11 +950,7 @@ class ClassicCoordinator(Coordinator):
         }
 
     def sync(self, request: dict[str, Any]) -> None:
-        data = message("SyncGroupRequestData")
-        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
-        data.setGenerationId(request["generation"])
-        if request["instance_id"] is not None:
-            data.setGroupInstanceId(string(request["instance_id"]))
+        data = of_instance("SyncGroup", request).setGenerationId(request["generation"])
         assignments = request["assignments"].items()
         data.setAssignments(
             java_list(
@@ -959,28 +969,19 @@ class ClassicCoordinator(Coordinator):
         return {"error": error, "assignment": "" if error else bytes(answer.assignment()).hex()}
 
     def beat(self, request: dict[str, Any]) -> str:
-        data = message("HeartbeatRequestData")
-        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
-        data.setGenerationId(request["generation"])
-        if request["instance_id"] is not None:
-            data.setGroupInstanceId(string(request["instance_id"]))
+        data = of_instance("Heartbeat", request).setGenerationId(request["generation"])
         return self.error_of(
             lambda: self.shard.classicGroupHeartbeat(self.context, data), lambda answer: answer.errorCode()
         )
 
     def commit(self, request: dict[str, Any]) -> str:
         """Commit no offsets."""
-        data = message("OffsetCommitRequestData")
-        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
-        data.setGenerationIdOrMemberEpoch(request["generation"])
-        if request["instance_id"] is not None:
-            data.setGroupInstanceId(string(request["instance_id"]))
+        data = of_instance("OffsetCommit", request).setGenerationIdOrMemberEpoch(request["generation"])
         return self.error_of(lambda: self.shard.commitOffset(self.context, data), lambda _: 0)
 
     def leave(self, request: dict[str, Any]) -> str:
         member = message("LeaveGroupRequestData$MemberIdentity").setMemberId(string(request["member_id"]))
-        if request["instance_id"] is not None:
-            member.setGroupInstanceId(string(request["instance_id"]))
+        member.setGroupInstanceId(string_or_null(request["instance_id"]))
         data = message("LeaveGroupRequestData").setGroupId(string("group")).setMembers(java_list([member]))
         return self.error_of(
             lambda: self.shard.classicGroupLeave(self.context, data),
@@ -1008,13 +1009,11 @@ class ClassicCoordinator(Coordinator):
         group = self.group()
         if group is None:
             return None
-        protocol = group.protocolName()
-        leader = group.leaderOrNull()
         return {
             "state": str(group.stateAsString()),
             "generation": int(group.generationId()),
-            "strategy": str(protocol.get()) if protocol.isPresent() else "",
-            "leader": None if leader is None else str(leader),
+            "strategy": text_or_none(group.protocolName()) or "",
+            "leader": text_or_none(group.leaderOrNull()),
             "not_synced": sorted(str(member) for member in group.allPendingSyncMembers()),
             "to_come": sorted(str(member) for member in private(group, "pendingJoinMembers")),
             "members": [self.show_member(member) for member in group.allMembers()],
@@ -1022,11 +1021,10 @@ class ClassicCoordinator(Coordinator):
 
     @staticmethod
     def show_member(member: Any) -> dict[str, Any]:
-        instance = member.groupInstanceId()
         return {
             "member_id": str(member.memberId()),
             "client_id": str(member.clientId()),
-            "instance_id": str(instance.get()) if instance.isPresent() else None,
+            "instance_id": text_or_none(member.groupInstanceId()),
             "session_timeout_ms": int(member.sessionTimeoutMs()),
             "rebalance_timeout_ms": int(member.rebalanceTimeoutMs()),
             "protocols": [
@@ -1047,9 +1045,7 @@ class ClassicCoordinator(Coordinator):
             "members": [
                 {
                     "member_id": str(member.memberId()),
-                    "instance_id": None
-                    if member.groupInstanceId() is None
-                    else str(member.groupInstanceId()),
+                    "instance_id": text_or_none(member.groupInstanceId()),
                     "client_id": str(member.clientId()),
                     "host": str(member.clientHost()),
                     "subscription": bytes(member.memberMetadata()).hex(),
@@ -1132,7 +1128,7 @@ def write_records(records: list[dict[str, Any]]) -> list[dict[str, str | None]]:
             continue
         message = message_of(f"{record['name']}Value", record["version"], record["value"])
         for tag, data in record["tags"]:
-            message.unknownTaggedFields().add(raw_field(tag, jpype.JArray(jpype.JByte)(bytes.fromhex(data))))
+            message.unknownTaggedFields().add(raw_field(tag, byte_array(bytes.fromhex(data))))
         value = versioned(message, jpype.JShort(record["version"]))
         made = jpype.JClass(runtime + "CoordinatorRecord").record(key.message(), value)
         answers.append(
@@ -1165,16 +1161,11 @@ def batch_sizes(records: list[dict[str, str]]) -> list[int]:
     records_of = jpype.JClass("org.apache.kafka.common.record.internal.MemoryRecords")
     simple = jpype.JClass("org.apache.kafka.common.record.internal.SimpleRecord")
     none = jpype.JClass("org.apache.kafka.common.compress.Compression").NONE
-    as_bytes = jpype.JArray(jpype.JByte)
-    return [
-        int(
-            records_of.withRecords(
-                none,
-                simple(jpype.JLong(0), as_bytes(bytes.fromhex(key)), as_bytes(bytes.fromhex(value))),
-            ).sizeInBytes()
-        )
-        for key, value in (record.values() for record in records)
-    ]
+    sizes = []
+    for record in records:
+        key, value = (byte_array(bytes.fromhex(raw)) for raw in record.values())
+        sizes.append(int(records_of.withRecords(none, simple(jpype.JLong(0), key, value)).sizeInBytes()))
+    return sizes
 
 
 VERBS: dict[str, Callable[[Any], Any]] = {

@@ -51,7 +51,7 @@ from kafka_assignors.testing._groups.clients import described
 from kafka_assignors.testing._groups.clients.aio import ObservedAiokafkaConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
 SUBSCRIPTION = ConsumerProtocolSubscription(topics=["t"], version=0).encode()
 A, B = (TopicPartition("t", number) for number in range(2))
@@ -82,12 +82,7 @@ class Listener(ConsumerRebalanceListener):
 
 
 class Client:
-    """An AIOKafkaClient whose broker answers as a test says.
-
-    Attributes:
-        answers: What to answer to a request, by the name of its type.
-        sent: The requests, in order.
-    """
+    """An AIOKafkaClient whose broker answers as a test says: an answer, or what makes it of a request."""
 
     def __init__(self) -> None:
         self.cluster = SimpleNamespace(
@@ -97,7 +92,7 @@ class Client:
             brokers=list,
             _partitions={"t": {0: None, 1: None}},
         )
-        self.answers: dict[str, Callable[[Any], Coroutine[Any, Any, Any]]] = {}
+        self.answers: dict[str, Any] = {}
         self.sent: list[Any] = []
         self._conns: Any = defaultdict(lambda: SimpleNamespace(_request_timeout=40, close=lambda: None))
 
@@ -114,7 +109,14 @@ class Client:
     async def send(self, node: int, request: Any, *, group: int) -> Any:
         del node, group
         self.sent.append(request)
-        return await self.answers[type(request).__name__](request)
+        await asyncio.sleep(0)
+        answer = self.answers[type(request).__name__]
+        return await answer(request) if callable(answer) else answer
+
+
+OK = SimpleNamespace(error_code=0)
+LOADING = SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+STRATEGY = SimpleNamespace(name="s", metadata=lambda _: b"", on_assignment=lambda _: None)
 
 
 def refused(error: type[KafkaError]) -> Any:
@@ -122,16 +124,14 @@ def refused(error: type[KafkaError]) -> Any:
     return SimpleNamespace(topics=[(A.topic, [(A.partition, error.errno)])])
 
 
-def follows_in(generation: int) -> SimpleNamespace:
-    """The answer to JoinGroup of a member that does not lead."""
-    return SimpleNamespace(
-        error_code=0,
-        member_id="m",
-        generation_id=generation,
-        group_protocol="s",
-        leader_id="another",
-        members=[],
-    )
+def follows_in(generation: int, **otherwise: Any) -> SimpleNamespace:
+    """The answer to JoinGroup of a member that does not lead, unless it does."""
+    fields = {"error_code": 0, "member_id": "m", "generation_id": generation, "group_protocol": "s"}
+    return SimpleNamespace(**{**fields, "leader_id": "another", "members": [], **otherwise})
+
+
+async def rejoin(coordinator: GroupCoordinator) -> bool:
+    return bool(await coordinator._do_rejoin_group(coordinator._subscription.subscription))
 
 
 @pytest.fixture
@@ -153,6 +153,8 @@ async def coordinator(request: pytest.FixtureRequest, listener: Listener) -> Gro
     made: Any = kind(*first, client, state, enable_auto_commit=False)
     made._coordination_task.cancel()
     made.generation, made.member_id, made.coordinator_id = 5, "m", 0
+    made._assignors, made._retry_backoff_ms = [STRATEGY], 1
+    made._rejoin_needed_fut = asyncio.get_running_loop().create_future()
     if first:
         made._certainty.synced(time.monotonic())
     return made
@@ -178,7 +180,6 @@ async def test_a_commit_refused_while_lost_is_told_makes_nothing_lost_once_more(
 
 
 async def test_who_falls_out_by_a_commit_asks_to_join_again(coordinator: CooperativeCoordinator) -> None:
-    coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
     token = _SENT_IN.set((5, False))
     coordinator.reset_generation()
     _SENT_IN.reset(token)
@@ -248,13 +249,12 @@ async def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_not
         return refused(error)
 
     coordinator._client.answers["OffsetCommitRequest"] = join_and_refuse
-    coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
     with pytest.raises(CommitFailedError):
         await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
     assert (coordinator.generation, coordinator.member_id) == (6, "m")
     assert not coordinator._rejoin_needed_fut.done()
     # One that no join came between does.
-    coordinator._client.answers["OffsetCommitRequest"] = lambda _: asyncio.sleep(0, refused(error))
+    coordinator._client.answers["OffsetCommitRequest"] = refused(error)
     with pytest.raises(CommitFailedError):
         await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
     assert (coordinator.generation, coordinator.member_id) == (-1, "")
@@ -312,24 +312,19 @@ async def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows
     """SyncGroup's answer renews no session if the group was stable already."""
     beat, answered = asyncio.Event(), asyncio.Event()
 
-    async def synced(_: Any) -> Any:
-        return SimpleNamespace(error_code=0, member_assignment=assignment(A, B))
-
     async def heartbeat(_: Any) -> Any:
         beat.set()
         await answered.wait()
         return SimpleNamespace(error_code=0)
 
-    coordinator._assignors = [STRATEGY]
     coordinator._heartbeat_interval_ms = 3_600_000
-    coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
     coordinator._client.answers |= {
-        "JoinGroupRequest": lambda _: asyncio.sleep(0, follows_in(6)),
-        "SyncGroupRequest": synced,
+        "JoinGroupRequest": follows_in(6),
+        "SyncGroupRequest": SimpleNamespace(error_code=0, member_assignment=assignment(A, B)),
         "HeartbeatRequest": heartbeat,
     }
     lasting: Any = coordinator._lasting
-    assert await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+    assert await rejoin(coordinator)
     await asyncio.wait_for(beat.wait(), 20)
     doubt = lasting.doubted
     assert not doubt.done()
@@ -353,16 +348,15 @@ async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
 
     async def join(_: Any) -> Any:
         await joined.wait()
-        return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+        return LOADING
 
     coordinator._heartbeat_interval_ms = 1
-    coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
     coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
     lasting = coordinator._lasting
     assert lasting is not None
     coordinator._confirm(clock.now)
     clock.now += 9
-    joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+    joining = asyncio.create_task(rejoin(coordinator))
     assert [await beats.get(), await beats.get()] == [5, 5]
     clock.now += 9
     # The coordinator has made the next generation already if it does not know this one.
@@ -404,7 +398,6 @@ async def test_a_commit_that_is_tried_again_is_of_what_stayed_only(
         return answered(request, GroupLoadInProgressError.errno)
 
     coordinator._client.answers["OffsetCommitRequest"] = commit
-    coordinator._retry_backoff_ms = 1
     offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
     with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
         await coordinator.commit_offsets(coordinator._lasting, offsets)
@@ -443,7 +436,6 @@ async def test_a_commit_that_leaves_out_what_is_gone_is_an_event_for_each_part(
         return answered(request, GroupLoadInProgressError.errno)
 
     coordinator._client.answers["OffsetCommitRequest"] = commit
-    coordinator._retry_backoff_ms = 1
     offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
     with pytest.raises(CommitFailedError):
         await coordinator.commit_offsets(coordinator._lasting, offsets)
@@ -527,12 +519,11 @@ async def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(
         await asyncio.sleep(3600)
 
     coordinator.generation = generation
-    coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
     coordinator._client.answers |= {
         "JoinGroupRequest": join,
-        "LeaveGroupRequest": lambda _: asyncio.sleep(0, SimpleNamespace(error_code=0)),
+        "LeaveGroupRequest": OK,
     }
-    joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+    joining = asyncio.create_task(rejoin(coordinator))
     coordinator._coordination_task = joining
     await asked.wait()
     await asyncio.wait_for(coordinator.close(), 5)
@@ -604,9 +595,6 @@ def assignment(*partitions: TopicPartition) -> bytes:
     return raw
 
 
-STRATEGY = SimpleNamespace(name="s", metadata=lambda _: b"", on_assignment=lambda _: None)
-
-
 async def ended(coordinator: GroupCoordinator) -> None:
     if isinstance(coordinator, CooperativeCoordinator):
         coordinator._stop_listening()
@@ -617,7 +605,6 @@ async def ended(coordinator: GroupCoordinator) -> None:
 async def test_who_falls_out_while_a_listener_runs_is_given_nothing_and_loses_what_it_had(
     coordinator: CooperativeCoordinator, listener: Listener
 ) -> None:
-    coordinator._assignors = [STRATEGY]
     coordinator.generation = 6
     listener.does_when_revoked = coordinator.reset_generation
     new = TopicPartition("t", 7)
@@ -639,24 +626,22 @@ async def test_unsubscribed_topics_are_not_delivered_and_are_revoked_before_the_
         return await answer
 
     answer = asyncio.get_running_loop().create_future()
-    coordinator._retry_backoff_ms = 1
-    coordinator._assignors = [STRATEGY]
     coordinator._client.answers["JoinGroupRequest"] = join
     coordinator._confirm(time.monotonic())
     lasting = coordinator._lasting
     assert lasting is not None
     lasting.release({A, B})
-    first = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
+    first = asyncio.create_task(rejoin(coordinator))
     await joining.wait()
     state.subscribe({"u"}, listener=listener)
     assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
     state.subscribe({"t", "u"}, listener=listener)
     assert [lasting.state_value(one).paused for one in (A, B)] == [False, False]
     state.subscribe({"u"}, listener=listener)
-    answer.set_result(SimpleNamespace(error_code=GroupLoadInProgressError.errno))
+    answer.set_result(LOADING)
     assert not await first
     assert listener.revoked == []
-    assert not await coordinator._do_rejoin_group(state.subscription)
+    assert not await rejoin(coordinator)
     assert listener.revoked == [{A, B}]
 
 
@@ -666,7 +651,6 @@ async def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what
     def subscribe() -> None:
         coordinator._subscription.subscribe({"u"}, listener=listener)
 
-    coordinator._assignors = [STRATEGY]
     coordinator._subscription.subscribe({"t", "u"}, listener=listener)
     listener.does_when_revoked = subscribe
     new = [TopicPartition(topic, 7) for topic in "tu"]
@@ -674,10 +658,9 @@ async def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what
     assert (listener.revoked, listener.assigned) == ([{B}], [{new[1]}])
     # What it had, and subscribes to no longer, the next join takes from it.
     listener.does_when_revoked = lambda: None
-    answer = asyncio.sleep(0, SimpleNamespace(error_code=GroupLoadInProgressError.errno))
+    answer = asyncio.sleep(0, LOADING)
     coordinator._client.answers["JoinGroupRequest"] = lambda _: answer
-    coordinator._retry_backoff_ms = 1
-    assert not await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+    assert not await rejoin(coordinator)
     assert listener.revoked == [{B}, {A}]
     await ended(coordinator)
 
@@ -697,8 +680,6 @@ async def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what
 async def test_an_assignment_that_cannot_be_read_is_an_error_and_it_joins_again(
     coordinator: EagerCoordinator, given: bytes
 ) -> None:
-    coordinator._assignors = [STRATEGY]
-    coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
     with pytest.raises(KafkaError) as caught:
         await coordinator._on_join_complete(5, "m", "s", given)
     assert (
@@ -716,7 +697,6 @@ async def test_an_assignment_that_cannot_be_read_is_an_error_and_it_joins_again(
 async def test_partitions_of_topics_without_a_subscription_are_left_out(
     coordinator: EagerCoordinator, listener: Listener
 ) -> None:
-    coordinator._assignors = [STRATEGY]
     await coordinator._on_join_complete(5, "m", "s", assignment(A, TopicPartition("u", 0)))
     assert coordinator._subscription.assigned_partitions() == {A}
     assert listener.assigned == [set() if isinstance(coordinator, CooperativeCoordinator) else {A}]
@@ -735,19 +715,15 @@ async def test_partitions_of_topics_without_a_subscription_are_left_out(
 async def test_a_static_member_that_comes_back_to_topics_it_left_joins_again_once(
     coordinator: EagerCoordinator, instance: str | None, known_as: str, again: bool
 ) -> None:
-    async def joined(_: Any) -> Any:
-        return follows_in(5)
-
-    async def synced(_: Any) -> Any:
-        given = assignment(A, TopicPartition("u", 0))
-        return SimpleNamespace(error_code=0, member_assignment=given)
-
-    coordinator._assignors = [STRATEGY]
+    given = assignment(A, TopicPartition("u", 0))
     coordinator._subscription.assign_from_subscribed({A})
     coordinator._group_instance_id, coordinator.member_id = instance, known_as
-    coordinator._client.answers |= {"JoinGroupRequest": joined, "SyncGroupRequest": synced}
+    coordinator._client.answers |= {
+        "JoinGroupRequest": follows_in(5),
+        "SyncGroupRequest": SimpleNamespace(error_code=0, member_assignment=given),
+    }
     for joins_again in (again, False):  # the coordinator knows it by its member id then
-        assert await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+        assert await rejoin(coordinator)
         assert coordinator._subscription.assigned_partitions() == {A}
         assert coordinator._rejoin_needed_fut.done() == joins_again
     await ended(coordinator)
@@ -762,15 +738,14 @@ async def test_autocommit_goes_on_while_a_join_is_on(coordinator: CooperativeCoo
 
     async def join(_: Any) -> Any:
         await joined.wait()
-        return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+        return LOADING
 
     coordinator._enable_auto_commit, coordinator._auto_commit_interval_ms = True, 1
     coordinator._next_autocommit_deadline = 0
-    coordinator._assignors = [STRATEGY]
     coordinator._client.answers |= {"OffsetCommitRequest": commit, "JoinGroupRequest": join}
     state = coordinator._subscription
     state.seek(A, 7)
-    joining = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
+    joining = asyncio.create_task(rejoin(coordinator))
     assert await asyncio.wait_for(commits.get(), 20) == {A: 7}
     state.seek(A, 8)
     while (offsets := await asyncio.wait_for(commits.get(), 20)) == {A: 7}:
@@ -786,7 +761,6 @@ async def test_a_consumer_that_is_stopped_without_a_coordinator_commits_nothing_
     coordinator: EagerCoordinator,
 ) -> None:
     coordinator.coordinator_dead()
-    coordinator._retry_backoff_ms = 1
     coordinator._closing.set_result(None)
     given = coordinator._subscription.subscription.assignment
     with pytest.raises(KafkaError, match="the coordinator is away, and the consumer is stopped"):
@@ -815,7 +789,7 @@ def with_a_topic_that_is_gone(coordinator: EagerCoordinator, sent: list[dict[Top
     state.assign_from_subscribed({A, C})
     state.seek(A, 7)
     state.seek(C, 9)
-    coordinator._enable_auto_commit, coordinator._retry_backoff_ms = True, 1
+    coordinator._enable_auto_commit = True
     coordinator._client.answers["OffsetCommitRequest"] = commit
     return state.subscription.assignment
 
@@ -908,7 +882,7 @@ async def test_other_errors_of_a_commit_come_before_partitions_that_are_unknown(
     gone, fallen = UnknownTopicOrPartitionError.errno, UnknownMemberIdError.errno
     given = with_a_topic_that_is_gone(coordinator, [])
     answer = SimpleNamespace(topics=[(C.topic, [(0, gone)]), (A.topic, [(0, fallen)])])
-    coordinator._client.answers["OffsetCommitRequest"] = lambda _: asyncio.sleep(0, answer)
+    coordinator._client.answers["OffsetCommitRequest"] = answer
     offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
     with pytest.raises(CommitFailedError) as caught:
         await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
@@ -935,23 +909,14 @@ async def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(
             assert planned_on.wait(20)
             return super().assign(*given, **more)
 
-    async def joined(_: Any) -> Any:
-        return SimpleNamespace(
-            error_code=0,
-            member_id="m",
-            generation_id=6,
-            group_protocol="sticky",
-            leader_id="m",
-            members=[("m", None, SUBSCRIPTION)],
-        )
-
     async def synced(request: Any) -> Any:
         ((_, given),) = request._group_assignment
         return SimpleNamespace(error_code=0, member_assignment=given)
 
     coordinator._assignors = strategies(Slow)
-    coordinator._client.answers |= {"JoinGroupRequest": joined, "SyncGroupRequest": synced}
-    joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+    leads = follows_in(6, group_protocol="sticky", leader_id="m", members=[("m", None, SUBSCRIPTION)])
+    coordinator._client.answers |= {"JoinGroupRequest": leads, "SyncGroupRequest": synced}
+    joining = asyncio.create_task(rejoin(coordinator))
     assert await asyncio.to_thread(planning.wait, 20)
     if grows:
         there[2] = None
@@ -967,9 +932,6 @@ async def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(
 async def test_who_is_fenced_in_a_join_loses_all_before_it_hears_the_error(
     coordinator: CooperativeCoordinator, listener: Listener, request_name: str
 ) -> None:
-    async def joined(_: Any) -> Any:
-        return follows_in(6)
-
     async def look() -> None:
         paused.extend(lasting.state_value(one).paused for one in (A, B))
 
@@ -979,13 +941,13 @@ async def test_who_is_fenced_in_a_join_loses_all_before_it_hears_the_error(
     coordinator._confirm(time.monotonic())
     assert not lasting.state_value(A).paused
     listener.does = look
-    coordinator._assignors, coordinator._group_instance_id = [STRATEGY], "one"
+    coordinator._group_instance_id = "one"
     fenced = SimpleNamespace(error_code=FENCED_INSTANCE_ID)
-    coordinator._client.answers |= {"JoinGroupRequest": joined}
-    coordinator._client.answers[request_name] = lambda _: asyncio.sleep(0, fenced)
+    coordinator._client.answers |= {"JoinGroupRequest": follows_in(6)}
+    coordinator._client.answers[request_name] = fenced
     for _ in range(2):  # the application may poll on
         with pytest.raises(FencedInstanceIdError, match="give each consumer a group_instance_id"):
-            await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+            await rejoin(coordinator)
         assert listener.lost == [{A, B}]
         assert (coordinator._owned, coordinator.generation) == (frozenset(), -1)
     assert paused == [True, True]
@@ -1022,7 +984,6 @@ async def test_a_commit_that_is_tried_again_after_unsubscribing_is_not_sent_by_n
         return answered(request, GroupLoadInProgressError.errno)
 
     coordinator._client.answers["OffsetCommitRequest"] = leave_and_refuse
-    coordinator._retry_backoff_ms = 1
     with pytest.raises(CommitFailedError):
         await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
     assert len(coordinator._client.sent) == 1
@@ -1057,7 +1018,7 @@ async def test_heartbeats_end_when_all_is_unsubscribed(
     client.coordinator_lookup = found
     client.answers |= {
         "HeartbeatRequest": beat,
-        "LeaveGroupRequest": lambda _: asyncio.sleep(0, SimpleNamespace(error_code=0)),
+        "LeaveGroupRequest": OK,
     }
     coordinator._heartbeat_interval_ms, coordinator._group_instance_id = 1, instance
     coordinator._start_heartbeat_task()
@@ -1091,15 +1052,14 @@ async def test_heartbeats_end_when_all_is_unsubscribed(
 async def test_a_static_member_that_fell_out_joins_with_its_former_id_once(
     coordinator: EagerCoordinator,
 ) -> None:
-    coordinator._assignors, coordinator._group_instance_id = [STRATEGY], "one"
-    coordinator._retry_backoff_ms = 1
+    coordinator._group_instance_id = "one"
     unknown = SimpleNamespace(error_code=UnknownMemberIdError.errno)
-    coordinator._client.answers["JoinGroupRequest"] = lambda _: asyncio.sleep(0, unknown)
+    coordinator._client.answers["JoinGroupRequest"] = unknown
     for _by in range(2):  # a heartbeat hears it, and a commit
         coordinator.reset_generation()
     assert (coordinator.member_id, coordinator.generation) == ("", -1)
     for _join in range(2):
-        assert not await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+        assert not await rejoin(coordinator)
     assert [one._member_id for one in coordinator._client.sent] == ["m", ""]
 
 
@@ -1133,7 +1093,6 @@ async def test_who_leaves_delivers_and_commits_nothing_while_leave_group_is_on_i
 async def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_new(
     coordinator: CooperativeCoordinator, listener: Listener
 ) -> None:
-    coordinator._assignors = [STRATEGY]
     coordinator.generation = 6
     coordinator._client.answers["LeaveGroupRequest"] = lambda _: asyncio.sleep(3600)
     leaving: list[asyncio.Task[None]] = []
@@ -1161,19 +1120,18 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
 
     async def beat(error: int = RebalanceInProgressError.errno) -> None:
         answer = SimpleNamespace(error_code=error)
-        coordinator._client.answers["HeartbeatRequest"] = lambda _: asyncio.sleep(0, answer)
+        coordinator._client.answers["HeartbeatRequest"] = answer
         await coordinator._do_heartbeat()
 
     async def join(_: Any) -> Any:
         joining.set()
         await joined.wait()
-        return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+        return LOADING
 
     joining, joined = asyncio.Event(), asyncio.Event()
     lasting: Any = coordinator._lasting
     coordinator._certainty = Certainty(10.0, 12.0)
     coordinator._certainty.synced(clock.now)
-    coordinator._assignors, coordinator._retry_backoff_ms = [STRATEGY], 1
     coordinator._client.answers["JoinGroupRequest"] = join
     await beat(0)
     for later in (3, 3, 3, 2.9):  # it has not joined, as its listener takes its time
@@ -1185,7 +1143,7 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
     await beat()
     assert lasting.doubted is not None
     # It asks to join. The request may be lost on a connection of which nobody hears that it is cut.
-    asking = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+    asking = asyncio.create_task(rejoin(coordinator))
     await joining.wait()
     await beat()
     assert lasting.doubted is not None

@@ -5,7 +5,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors import (
@@ -242,16 +241,3 @@ def test_static_members_come_first() -> None:
         "z": [("t", 0), ("t", 2)],
         "a": [("t", 1)],
     }
-
-
-@pytest.mark.parametrize("strategy", [name for name in NAMES if name != "broadcast"])
-@given(st.lists(st.binary(max_size=60) | st.just(sent({"t"}, {"t": [0, 1]}, generation=4)), max_size=5))
-def test_whatever_bytes_come_every_member_has_an_assignment_and_no_partition_two_owners(
-    strategy: str, raw: list[bytes]
-) -> None:
-    members = [(f"m{number}", None, each) for number, each in enumerate(raw)]
-    assigned = lead({"t": range(3)}, members, strategy)
-    assert assigned.keys() == {member_id for member_id, _, _ in members}
-    given_away = [partition for each in assigned.values() for partition in partitions_in(each)]
-    assert len(given_away) == len(set(given_away))
-    assert set(given_away) <= {("t", 0), ("t", 1), ("t", 2)}

@@ -148,16 +148,6 @@ def test_a_static_member_that_restarts_has_its_predecessors_session_at_first() -
     assert hosted.now == (State.EMPTY, 2, 0)
 
 
-def test_a_first_rebalance_is_over_when_an_id_expires_and_all_others_have_joined() -> None:
-    hosted = Hosted(delay_ms=10_000)
-    hosted.come(session_ms=6000)
-    hosted.join(session_ms=7000)
-    hosted.wait(6999)
-    assert hosted.now == (State.PREPARING, 0, 1)
-    hosted.wait(1)
-    assert hosted.now == (State.COMPLETING, 1, 1)
-
-
 def test_in_a_rebalance_as_many_may_join_as_the_group_may_have() -> None:
     hosted = Hosted(max_size=2)
     a, b = hosted.stable(2)
@@ -229,18 +219,6 @@ def test_moves_that_overlap_are_over_with_the_one_that_ends_last() -> None:
     assert beat() == Error.NOT_COORDINATOR
     hosted.clock.run(hosted.clock.now + 1)
     assert beat() == Error.NONE
-
-
-def test_a_move_in_a_first_rebalance_leaves_nothing_of_it() -> None:
-    hosted = Hosted(delay_ms=3000)
-    hosted.come()
-    hosted.come()
-    hosted.group.move(1000)
-    hosted.wait(1000)
-    hosted.come()
-    # Nobody came after the one with which it began.
-    hosted.wait(3000)
-    assert hosted.now == (State.COMPLETING, 1, 1)
 
 
 def test_a_group_that_is_too_large_rebalances_when_its_coordinator_moves() -> None:

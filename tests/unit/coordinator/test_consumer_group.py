@@ -1,4 +1,7 @@
-"""KIP-848 groups in virtual time: what their coordinator says to members, and what becomes of them."""
+"""KIP-848 groups in virtual time: what their coordinator says to members, and what becomes of them.
+
+To all else the coordinator says what Kafka's own says: tests/oracle/test_java_consumer_group.py.
+"""
 
 from __future__ import annotations
 
@@ -94,29 +97,6 @@ def refused(error: Any) -> ConsumerHeartbeatAnswer:
 # The coordinator --------------------------------------------------------------------------------------------
 
 
-def test_the_first_member_has_epoch_two_and_everything_at_once() -> None:
-    asked = Asked()
-    assert asked.join("a") == told(2, 0, 1, 2, 3)
-    assert asked.state == "Stable"
-    assert asked.ask("a", 2) == nothing_new(2)
-
-
-def test_a_partition_passes_on_when_its_owner_says_that_it_let_go_of_it() -> None:
-    asked = Asked()
-    asked.join("a")
-    assert asked.join("b") == told(3)
-    assert asked.group.members["b"].state == "UNRELEASED_PARTITIONS"
-    # Asked to let go of two, the member keeps its epoch until it has.
-    assert asked.ask("a", 2, owned=(0, 1, 2, 3)) == told(2, 0, 1)
-    assert asked.group.members["a"].state == "UNREVOKED_PARTITIONS"
-    assert asked.ask("b", 3) == nothing_new(3)
-    assert asked.ask("a", 2) == nothing_new(2)
-    assert asked.ask("a", 2, owned=(0, 1)) == nothing_new(3)
-    assert asked.state == "Reconciling"
-    assert asked.ask("b", 3) == told(3, 2, 3)
-    assert asked.state == "Stable"
-
-
 def test_partition_epochs_are_those_of_who_has_a_partition_or_has_yet_to_let_go_of_it() -> None:
     asked = Asked()
     asked.join("a")
@@ -125,32 +105,6 @@ def test_partition_epochs_are_those_of_who_has_a_partition_or_has_yet_to_let_go_
     assert [asked.group.partition_epoch(TopicIdPartition(ORDERS, p)) for p in range(5)] == [2, 2, 2, 2, -1]
     asked.ask("a", 2, owned=(0, 1))
     assert [asked.group.partition_epoch(TopicIdPartition(ORDERS, p)) for p in range(4)] == [3, 3, -1, -1]
-
-
-def test_a_new_target_waits_for_the_interval_since_the_last() -> None:
-    asked = Asked(assignment_interval_ms=1000)
-    asked.join("a")
-    assert asked.join("b") == told(2)
-    assert (asked.group.epoch, asked.group.target_epoch, asked.state) == (3, 2, "Assigning")
-    asked.clock.run(999)
-    asked.ask("a", 2)
-    assert asked.group.target_epoch == 2
-    asked.clock.run(1000)
-    assert asked.ask("a", 2) == told(2, 0, 1)
-    assert asked.group.target_epoch == 3
-
-
-def test_who_leaves_makes_an_epoch_and_the_next_heartbeat_its_target() -> None:
-    asked = Asked()
-    asked.join("a")
-    asked.join("b")
-    assert asked.ask("b", LEAVE) == ConsumerHeartbeatAnswer(epoch=LEAVE)
-    assert (asked.group.epoch, asked.group.target_epoch) == (4, 3)
-    assert asked.ask("a", 2) == nothing_new(4)
-    assert asked.group.members["a"].assigned == dict.fromkeys(orders(0, 1, 2, 3), 2)
-    assert asked.ask("a", LEAVE).error == ""
-    assert asked.state == "Empty"
-    assert asked.triggers == ["member joined", "member joined", "member left", "member left"]
 
 
 def test_the_last_answer_may_have_been_lost_but_no_more_than_that() -> None:
@@ -166,20 +120,6 @@ def test_the_last_answer_may_have_been_lost_but_no_more_than_that() -> None:
     assert asked.ask("a", 4) == refused("FENCED_MEMBER_EPOCH")
 
 
-def test_who_is_fenced_joins_again_and_is_told_all_that_it_may_have() -> None:
-    asked = Asked()
-    asked.join("a")
-    assert asked.ask("a", 7) == refused("FENCED_MEMBER_EPOCH")
-    assert asked.join("a") == told(2, 0, 1, 2, 3)
-
-
-def test_who_says_everything_is_told_everything() -> None:
-    asked = Asked()
-    asked.join("a")
-    full = asked.ask("a", 2, topics=frozenset({"orders"}), rebalance_timeout_ms=10_000, owned=(0,))
-    assert full == told(2, 0, 1, 2, 3)
-
-
 def test_a_group_that_never_was_is_not_found_and_one_that_is_empty_is() -> None:
     asked = Asked()
     assert asked.ask("a", 2) == refused("GROUP_ID_NOT_FOUND")
@@ -187,13 +127,6 @@ def test_a_group_that_never_was_is_not_found_and_one_that_is_empty_is() -> None:
     asked.join("a")
     asked.ask("a", LEAVE)
     assert asked.ask("a", 2) == refused("UNKNOWN_MEMBER_ID")
-
-
-def test_a_full_group_lets_no_one_else_in() -> None:
-    asked = Asked(max_size=1)
-    asked.join("a")
-    assert asked.join("b") == refused("GROUP_MAX_SIZE_REACHED")
-    assert asked.ask("a", 2) == nothing_new(2)
 
 
 @pytest.mark.parametrize(
@@ -277,20 +210,6 @@ def test_a_topic_that_is_deleted_and_made_anew_is_another() -> None:
     assert asked.ask("a", 2, owned=()).assignment == frozenset({TopicIdPartition(PAYMENTS, 0)})
 
 
-def test_most_members_decide_on_the_assignor_and_of_equals_the_one_who_asks_alone() -> None:
-    asked = Asked()
-    asked.join("a", assignor="range")
-    asked.join("b", assignor="range")
-    asked.join("c")
-    # Range gives the first member one more, in the order of ids.
-    assert {m: len(partitions_of(t)) for m, t in asked.group.targets.items()} == {"a": 2, "b": 1, "c": 1}
-    asked.join("d", assignor="uniform")
-    asked.ask("b", LEAVE)
-    asked.ask("c", LEAVE)
-    asked.ask("a", 2)
-    assert partitions_of(asked.group.targets["a"]) == orders(0, 1)
-
-
 def test_a_computed_key_is_the_first_of_its_bin_and_the_table_grows_with_the_next() -> None:
     keys = HashKeys(range(12), int)
     keys.compute(16)
@@ -303,29 +222,6 @@ def test_a_computed_key_is_the_first_of_its_bin_and_the_table_grows_with_the_nex
 
 
 # Static members ---------------------------------------------------------------------------------------------
-
-
-def test_a_static_member_that_comes_back_has_what_it_had_and_nobody_else_is_asked() -> None:
-    asked = Asked()
-    asked.join("a", instance_id="i")
-    asked.join("b")
-    asked.ask("a", 2, instance_id="i", owned=(0, 1, 2, 3))
-    asked.ask("a", 2, instance_id="i", owned=(0, 1))
-    asked.ask("b", 3)
-    assert asked.ask("a", LEAVE_STATIC, instance_id="i") == ConsumerHeartbeatAnswer(epoch=LEAVE_STATIC)
-    assert asked.state == "Reconciling"
-    assert asked.join("a2", instance_id="i") == told(3, 0, 1)
-    assert (asked.group.epoch, asked.state) == (3, "Stable")
-    assert asked.ask("b", 3) == nothing_new(3)
-    assert asked.triggers == ["member joined", "member joined"]
-
-
-def test_a_static_member_that_did_not_leave_keeps_its_instance_until_its_session_is_over() -> None:
-    asked = Asked()
-    asked.join("a", instance_id="i")
-    assert asked.join("a2", instance_id="i") == refused("UNRELEASED_INSTANCE_ID")
-    asked.clock.run(45_000)
-    assert asked.join("a2", instance_id="i") == told(4, 0, 1, 2, 3)
 
 
 def test_the_session_of_a_static_member_that_left_goes_on_from_its_last_heartbeat() -> None:

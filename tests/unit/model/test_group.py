@@ -154,55 +154,6 @@ def test_a_group_may_be_empty(made: list[Member], topics: dict[str, list[int]]) 
     assert not group.revocation_required
 
 
-@pytest.mark.parametrize(
-    ("claimants", "owner"),
-    [
-        ({"m": NO_GENERATION}, "m"),
-        ({"m": 4}, "m"),
-        ({"k": 3, "l": 5, "m": 4}, "l"),
-        ({"k": 0, "l": NO_GENERATION}, "k"),
-        ({"k": 3, "l": 3}, None),
-        ({"k": NO_GENERATION, "l": NO_GENERATION}, None),
-        ({"k": 3, "l": 3, "m": 3}, None),
-        ({"k": 2, "l": 3, "m": 3}, None),  # the older claim does not profit
-        ({"k": 3, "l": 3, "m": 2}, None),
-        ({"k": 2, "l": 2, "m": 3}, "m"),
-        ({"k": 3, "l": 2, "m": 2}, "k"),
-    ],
-)
-def test_the_newest_claim_counts_and_two_of_one_generation_cancel_each_other(
-    claimants: dict[str, int], owner: str | None
-) -> None:
-    first = next(iter(claimants))
-    made = [
-        member(name, "a", claims={"a": [0, 1] if name == first else [1]}, generation=generation)
-        for name, generation in claimants.items()
-    ]
-    found = owners(Group.of({"a": [0, 1]}, made))
-    assert (found[("a", 0)], found.get(("a", 1))) == (first, owner)
-
-
-@pytest.mark.parametrize("number", [-1, -(2**31), -(2**63), 1, 2**31, 2**32, 2**32 + 0, 2**63 - 1])
-def test_claims_on_partitions_that_do_not_exist_are_dropped(number: int) -> None:
-    # With two topics a careless (topic, id) key could take one topic's id for another's.
-    group = Group.of(
-        {"a": [0], "b": [0]},
-        [
-            member("k", "a", "b", claims={"a": [number], "b": [number, 0]}, generation=1, holds=True),
-            member("l", "a", "b", claims={"b": [number]}, generation=1),
-        ],
-    )
-    assert owners(group) == {("b", 0): "k"}
-    assert group.holders.tolist() == [[1, 0]]
-    assert not group.revocation_required
-
-
-@pytest.mark.parametrize("number", [2**63, 2**64, 2**100, -(2**63) - 1, -(2**100)])
-def test_claims_on_ids_beyond_64_bits_are_dropped(number: int) -> None:
-    group = Group.of({"a": [0, 1]}, [member("k", "a", claims={"a": [0, number, 1]}, generation=1)])
-    assert owners(group) == {("a", 0): "k", ("a", 1): "k"}
-
-
 def test_replica_racks_are_kept_if_a_member_has_a_rack() -> None:
     racks = {("a", 10): frozenset({"r1"}), ("other", 0): frozenset({"r2"})}
     group = Group.of({"a": [10, 21]}, [member("k", "a", rack="r1"), member("l", "a")], racks)

@@ -154,30 +154,6 @@ def test_range_and_round_robin_do_not_look_at_claims(planner: Planner, case: Cas
     assert planner(case.group).assignments() == planner(Group.of(case.topics, forgetful)).assignments()
 
 
-def test_range_in_racks_gives_to_members_in_the_partitions_rack() -> None:
-    group = Group.of(
-        {"a": [5, 6, 7, 8]},
-        [
-            Member(member_id="k", topics=frozenset("a"), rack="east"),
-            Member(member_id="l", topics=frozenset("a"), rack="west"),
-        ],
-        {("a", number): frozenset({"west" if number < 7 else "east"}) for number in range(5, 9)},
-    )
-    assert plan_range(group).assignments() == {"k": {"a": [7, 8]}, "l": {"a": [5, 6]}}
-
-
-def test_range_in_racks_balances_before_it_matches() -> None:
-    group = Group.of(
-        {"a": [0, 1, 2]},
-        [
-            Member(member_id="k", topics=frozenset("a"), rack="east"),
-            Member(member_id="l", topics=frozenset("a"), rack="west"),
-        ],
-        {("a", number): frozenset({"west" if number else "north"}) for number in range(3)},
-    )
-    assert plan_range(group).assignments() == {"k": {"a": [0]}, "l": {"a": [1, 2]}}
-
-
 def test_range_in_racks_keeps_topics_co_partitioned() -> None:
     # Topic a alone would go k: 1, l: 0; but b's replicas lie otherwise, and equal ids stay together.
     racks = {
@@ -273,33 +249,6 @@ def test_kip54_leaves_nothing_that_a_single_move_would_improve(case: Case) -> No
 def test_kip54_keeps_its_own_plan(case: Case) -> None:
     plan = plan_kip54(case.group)
     assert plan_kip54(Group.of(case.topics, after(case, plan))).moves == 0
-
-
-def test_kip54_moves_what_left_its_member_rather_than_what_is_kept() -> None:
-    # k left topic b: it must let go of b-0 anyway, and keeps all of a.
-    group = Group.of(
-        {"a": [0, 1], "b": [0]},
-        [
-            Member(member_id="k", topics=frozenset("a"), claims={"a": [0, 1], "b": [0]}, generation=1),
-            Member(member_id="l", topics=frozenset("ab"), claims={}, generation=1),
-        ],
-    )
-    assert plan_kip54(group).assignments() == {"k": {"a": [0, 1]}, "l": {"b": [0]}}
-
-
-def test_kip54_gives_back_to_the_previous_owner_first() -> None:
-    # k owns all in generation 5; of its partitions, m had the last one before, l the first.
-    group = Group.of(
-        {"a": range(4), "b": [0, 1]},
-        [
-            Member(member_id="k", topics=frozenset("ab"), claims={"a": range(4)}, generation=5),
-            Member(member_id="l", topics=frozenset("a"), claims={"a": [0]}, generation=4),
-            Member(member_id="m", topics=frozenset("a"), claims={"a": [3]}, generation=4),
-        ],
-    )
-    plan = plan_kip54(group)
-    assert plan.of(1)["a"][:1] == [0]
-    assert plan.of(2)["a"][-1:] == [3]
 
 
 def after(case: Case, plan: Plan) -> list[Member]:

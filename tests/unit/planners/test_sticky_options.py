@@ -1,7 +1,6 @@
 """The options of the sticky assignors, and how weights come to the leader."""
 
 import logging
-import re
 import struct
 from collections.abc import Iterator
 from itertools import count
@@ -9,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import strategies as st
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
@@ -25,7 +24,7 @@ from kafka_assignors._wire.user_data import (
     encode_sticky,
 )
 from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
-from tests.support.by_hand import HandGroup, cluster_of, joined, names, partitions_in
+from tests.support.by_hand import HandGroup, cluster_of, joined, names
 
 BOTH: list[Any] = [StickyAssignor, CooperativeStickyAssignor]
 each_class = pytest.mark.parametrize("assignor", BOTH, ids=lambda assignor: assignor.name)
@@ -198,26 +197,6 @@ class TestWeightsOnTheWire:
         assert encode_generation(7) == encode_generation(7, 1) == bytes.fromhex("00000007")
         assert encode_generation(7, 500) == bytes.fromhex("00000007 000001f4")
 
-    @given(st.lists(st.tuples(CLAIMS, INT32, st.integers(1, MAX_WEIGHT)), max_size=4))
-    def test_weights_are_read_back_with_all_else(self, sent: list[tuple[Any, int, int]]) -> None:
-        raw = [encode_sticky(*each) for each in sent]
-        read = decode_all(raw)
-        assert read.weights.tolist() == [weight for _, _, weight in sent]
-        assert read.generations.tolist() == [generation for _, generation, _ in sent]
-        assert read.faults == {}
-        for one, claimed, (claims, generation, weight) in zip(raw, read.table.claims(), sent, strict=True):
-            prior = decode_sticky(one)
-            assert (prior.generation, prior.weight) == (generation, weight)
-            expected = {topic: sorted(ids) for topic, ids in claims.items()}
-            assert prior.claims == claimed == expected
-
-    @given(INT32, st.integers(1, MAX_WEIGHT))
-    def test_a_cooperative_members_generation_and_weight_are_read_back(
-        self, generation: int, weight: int
-    ) -> None:
-        expected = None if generation == 0 and weight != 1 else (generation, weight)
-        assert decode_generation(encode_generation(generation, weight)) == expected
-
     @pytest.mark.parametrize("weight", [0, -1, MAX_WEIGHT + 1, 2**31 - 1, -(2**31)])
     def test_a_weight_that_is_none_counts_as_1(self, weight: int) -> None:
         raw = encode_sticky({"t": [0]}, 4) + struct.pack(">i", weight)
@@ -227,28 +206,6 @@ class TestWeightsOnTheWire:
         assert read.table.claims()[0] == {"t": [0]}
         assert (decode_sticky(raw).generation, decode_sticky(raw).weight) == (4, 1)
         assert decode_generation(struct.pack(">2i", 4, weight)) == (4, 1)
-
-    @given(
-        st.lists(st.binary(max_size=30) | CLAIMS.map(lambda claims: encode_sticky(claims, 3, 2)), max_size=4)
-    )
-    def test_many_are_read_as_each_of_them_alone(self, data: list[bytes]) -> None:
-        read = decode_all(data)
-        for number, (raw, claims) in enumerate(zip(data, read.table.claims(), strict=True)):
-            alone = decode_all([raw])
-            assert claims == alone.table.claims()[0]
-            assert read.generations[number] == alone.generations[0]
-            assert read.weights[number] == alone.weights[0]
-            assert str(read.faults.get(number)) == str(alone.faults.get(0))
-            if not raw or number in read.faults:
-                assert dict(claims) == {}
-                assert (read.generations[number], read.weights[number]) == (NO_GENERATION, 1)
-            if number in read.faults:
-                with pytest.raises(ValueError, match=re.escape(str(read.faults[number]))):
-                    decode_sticky(raw)
-            elif raw:
-                prior = decode_sticky(raw)
-                assert claims == prior.claims
-                assert (read.generations[number], read.weights[number]) == (prior.generation, prior.weight)
 
     @pytest.mark.parametrize("generation", [1, 5, -1, 2**31 - 1])
     def test_eight_bytes_that_begin_with_0_are_a_prior_assignment_without_topics(
@@ -291,36 +248,6 @@ class TestWeightsInTheGroup:
         for _ in range(3):
             loads = {member: len(topics["t"]) for member, topics in group.rebalance().items()}
             assert loads == {"a": 3, "b": 6}
-
-    @each_class
-    def test_a_weight_that_is_none_is_taken_for_1(self, assignor: Any) -> None:
-        for weight in (0, -5, MAX_WEIGHT + 1):
-            tail = struct.pack(">2i", 4, weight)
-            data = tail if assignor is CooperativeStickyAssignor else b"\0\0\0\0" + tail
-            members = [joined(name, subscribed(user_data=data)) for name in "ab"]
-            assigned = assignor().assign(cluster_of({"t": range(4)}), members)
-            assert [len(partitions_in(assigned[name])["t"]) for name in "ab"] == [2, 2]
-
-    @pytest.mark.parametrize("version", [1, 3])
-    def test_the_generation_in_librdkafkas_user_data_is_not_taken_for_a_weight(self, version: int) -> None:
-        """Both hold t-0; who is in the newer generation keeps it, and what is free is halved."""
-        members = [
-            joined(
-                name,
-                subscribed(
-                    version=version,
-                    owned={"t": owned},
-                    generation=generation,
-                    user_data=struct.pack(">2i", 0, generation),
-                ),
-            )
-            for name, generation, owned in (("a", 5, [0, 1]), ("b", 9, [0, 2]))
-        ]
-        assigned = CooperativeStickyAssignor().assign(cluster_of({"t": range(6)}), members)
-        assert {name: partitions_in(assigned[name]) for name in "ab"} == {
-            "a": {"t": [1, 3, 5]},
-            "b": {"t": [0, 2, 4]},
-        }
 
     def test_planners_that_know_no_weights_ignore_them(self) -> None:
         for leader in (RangeAssignor(), StickyAssignor(planner="kip54")):
@@ -438,34 +365,6 @@ class TestConstruction:
 
 
 class TestUnreadableUserData:
-    @pytest.mark.parametrize(
-        "data",
-        [
-            b"\0",
-            b"\0\0\0\1",
-            encode_sticky({"t": [0, 1, 2, 3]}, 9, 2)[:-1],
-            encode_sticky({"t": [0]}, 9, 2) + b"\0",
-        ],
-        ids=["short", "absurd", "cut off in the weight", "a byte too many"],
-    )
-    def test_it_is_no_claim_and_a_warning_and_the_others_keep_theirs(
-        self, data: bytes, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        members = [
-            joined("bad", subscribed(user_data=data, generation=9)),
-            joined("k", subscribed(user_data=encode_sticky({"t": [0, 3]}, 8))),
-            joined("l", subscribed(user_data=encode_sticky({"t": [1]}, 8))),
-        ]
-        assigned = StickyAssignor().assign(cluster_of({"t": range(6)}), members)
-        assert {name: partitions_in(assigned[name])["t"] for name in ("bad", "k", "l")} == {
-            "bad": [2, 5],
-            "k": [0, 3],
-            "l": [1, 4],
-        }
-        (message,) = [record.getMessage() for record in caplog.records]
-        assert message.startswith("Ignoring what member bad says in its user data: ")
-        assert f"{len(data)} bytes are no sticky user data" in message
-
     @pytest.mark.parametrize("count", [0, 2**31 - 1])
     def test_a_long_one_is_warned_of_once_and_briefly_however_often_it_comes(
         self, count: int, caplog: pytest.LogCaptureFixture

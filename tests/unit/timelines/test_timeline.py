@@ -1,13 +1,10 @@
 """Timelines of hand-made events: what follows from them, figure by figure."""
 
-import json
-
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Started, format_partitions, read_event
-from kafka_assignors._timelines.ownership import Overlap, Ownership
-from kafka_assignors._timelines.rebalances import PartitionMove
+from kafka_assignors._timelines.events import Started, format_partitions
+from kafka_assignors._timelines.ownership import Ownership
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, joined, lived, records
 
@@ -19,27 +16,6 @@ def owned(
 
 
 # Events
-
-
-def test_an_event_is_read_as_a_member_writes_it() -> None:
-    line = json.dumps(
-        {
-            "event": "assignment",
-            "time": 12.5,
-            "generation": 3,
-            "member_id": "a-1",
-            "partitions": [("t", 0), ("t", 1)],
-            "user_data": "ff",
-        }
-    )
-    assert read_event("a", json.loads(line)) == event(
-        12.5, "a", "assignment", P0, P1, generation=3, member_id="a-1", user_data="ff"
-    )
-
-
-def test_records_are_read_as_ranges_of_offsets() -> None:
-    report = {"event": "records", "time": 1.0, "records": [["t", 0, 5, 7], ["t", 1, 0, 0]]}
-    assert read_event("a", report) == records(1.0, "a", (P0, 5, 7), (P1, 0, 0))
 
 
 def test_a_timeline_puts_events_in_the_order_of_time() -> None:
@@ -105,45 +81,13 @@ def test_a_partition_that_is_kept_through_a_rebalance_is_owned_without_a_break()
     assert timeline.ownership() == (owned(P0, "a", 1, None, 1), owned(P1, "a", 2, None, 2))
 
 
-def test_a_frozen_member_overlaps_with_its_successor_by_callback_but_not_by_generation() -> None:
-    timeline = lived(
-        *joined(1, "a", 1, P0),
-        event(2, "a", "frozen"),
-        *joined(5, "b", 2, P0),
-        event(7, "a", "thawed"),
-        event(8, "a", "lost", P0),
-    )
-    assert timeline.overlaps("callback") == (Overlap(partition=P0, members=("a", "b"), start=5, seconds=3),)
-    assert timeline.overlaps("generation") == ()
-    assert timeline.ownership("generation") == (owned(P0, "a", 1, 5, 1), owned(P0, "b", 5, None, 2))
-
-
 # Ownership by generation
-
-
-def test_a_generation_ends_for_all_when_the_next_begins_for_one() -> None:
-    timeline = Timeline(
-        [*joined(1, "a", 1, P0), *joined(1, "b", 1, P1), *joined(2, "a", 2, P0), *joined(3, "b", 2, P1)]
-    )
-    assert timeline.ownership("generation") == (
-        owned(P0, "a", 1, 2, 1),
-        owned(P1, "b", 1, 2, 1),
-        owned(P0, "a", 2, None, 2),
-        owned(P1, "b", 3, None, 2),
-    )
 
 
 def test_an_assignment_that_comes_late_does_not_count_in_a_newer_generation() -> None:
     timeline = Timeline([*joined(2, "b", 2, P0), *joined(3, "a", 1, P0)])
     assert timeline.ownership("generation") == (owned(P0, "b", 2, None, 2),)
     assert timeline.double_assigned() == {}
-
-
-def test_a_partition_given_to_two_members_of_one_generation_is_found_by_both_readings() -> None:
-    timeline = Timeline([*joined(1, "a", 4, P0, P1), *joined(1.5, "b", 4, P1, P2)], end=3)
-    assert timeline.double_assigned() == {4: {P1}}
-    overlap = Overlap(partition=P1, members=("a", "b"), start=1.5, seconds=1.5)
-    assert timeline.overlaps("generation") == timeline.overlaps("callback") == (overlap,)
 
 
 def test_a_double_assignment_counts_also_if_one_of_the_members_was_dead_before_the_other_knew() -> None:
@@ -176,25 +120,6 @@ def test_two_members_of_different_instances_are_two_owners() -> None:
         *joined(1, "b", 1, P0),
     )
     assert timeline.double_assigned() == {1: {P0}}
-
-
-# Moves
-
-
-def test_a_partition_moves_when_it_has_another_owner_also_by_way_of_nobody() -> None:
-    timeline = lived(
-        *joined(1, "a", 1, P0, P1),
-        *joined(2, "a", 2, P0),
-        *joined(2, "b", 2),
-        *joined(3, "a", 3, P0),
-        *joined(3, "b", 3, P1),
-        *joined(4, "b", 4, P0, P1),
-    )
-    assert timeline.moves() == (
-        PartitionMove(partition=P1, generation=3, source="a", target="b"),
-        PartitionMove(partition=P0, generation=4, source="a", target="b"),
-    )
-    assert timeline.moves(after=3) == (PartitionMove(partition=P0, generation=4, source="a", target="b"),)
 
 
 # Consumption

@@ -166,6 +166,7 @@ def test_moves_are_the_changes_between_one_owner_and_the_next(generations: list[
         (one.generation, str(one.partition.partition), one.source, one.target) for one in timeline.moves()
     ]
     assert sorted(found) == sorted(expected)
+    assert timeline.moves(after=3) == tuple(one for one in timeline.moves() if one.generation > 3)
 
 
 TOPICS = {"s": 2, "t": 3}

@@ -20,6 +20,7 @@ V0 = V1_WITH_GENERATION[:-4]
 WEIGHTED = encode_sticky(PRIOR, 8, 3)
 KAFKA_PYTHON = struct.pack(">h", 1) + V1_WITH_GENERATION
 WITHOUT_TOPICS = encode_sticky({}, 8)
+LIBRDKAFKA = struct.pack(">2i", 0, 9)  # not a weight of 9
 UNREADABLE = b"neither"
 
 
@@ -57,6 +58,8 @@ COOPERATIVE = {
     ("owned, and both generations: Java", 3, True, encode_generation(7)): Counts(OWNED, 6, holds=True),
     ("owned, and a weight", 3, True, encode_generation(7, 4)): Counts(OWNED, 6, holds=True, weight=4),
     ("owned, and prior: librdkafka", 3, True, V1_WITH_GENERATION): Counts(OWNED, 6, holds=True),
+    ("owned, and a generation: librdkafka", 3, True, LIBRDKAFKA): Counts(OWNED, 6, holds=True),
+    ("owned, and a generation below v2: librdkafka", 1, True, LIBRDKAFKA): Counts(OWNED, 9, holds=True),
     ("owned, and prior below v2", 1, True, V1_WITH_GENERATION): Counts(OWNED, 8, holds=True),
     ("prior: eager for once", 3, False, V1_WITH_GENERATION): Counts(PRIOR, 8, holds=False),
     ("prior with a weight", 3, False, WEIGHTED): Counts(PRIOR, 8, holds=False, weight=3),

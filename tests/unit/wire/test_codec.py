@@ -1,31 +1,30 @@
-"""The consumer protocol's bytes in bulk: compiled, in Python, and as kafka-python writes and reads them."""
+"""The consumer protocol's bytes in bulk: compiled, in Python, and as kafka-python writes and reads them.
+
+That both ways read the same of any bytes is in tests/unit/test_fuzz.py.
+"""
 
 import struct
-import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import example, given, strategies as st
+from hypothesis import given, strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.codec import NOT_STATED, UNREADABLE
-from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment
 from kafka_assignors._wire.reader import Reader
-from tests.support.effort import assert_takes
+from tests.support.effort import assert_takes, with_memory
 from tests.support.wire import (
     ENTRIES,
     INT32,
     NAMES,
-    NULL,
     ODD,
     SUBSCRIPTIONS,
     TOPICS,
     Entries,
-    any_of,
     partition_list,
     subscription,
 )
@@ -150,16 +149,6 @@ class TestReadingPartitionLists:
         ]
         assert read_lists(blobs, way) == expected
 
-    @needs_compiler
-    @given(any_of(ENTRIES.map(partition_list)))
-    def test_both_ways_read_the_same_of_any_bytes(self, blobs: list[bytes]) -> None:
-        assert read_lists(blobs, codec._compiled) == read_lists(blobs, IN_PYTHON)
-
-    @each_way
-    @given(any_of(ENTRIES.map(partition_list)))
-    def test_each_list_is_read_as_if_it_were_alone(self, way: Any, blobs: list[bytes]) -> None:
-        assert read_lists(blobs, way) == [read_lists([blob], way)[0] for blob in blobs]
-
     @each_way
     @pytest.mark.parametrize(
         "raw",
@@ -244,10 +233,7 @@ class TestReadingPartitionLists:
     )
     def test_an_absurd_count_takes_neither_memory_nor_time(self, way: Any, head: bytes) -> None:
         blobs = [head + b"\0" * 4_000] * 50
-        tracemalloc.start()
-        found = read_lists(blobs, way)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        found, peak = with_memory(lambda: read_lists(blobs, way))
         assert found == [REFUSED] * 50
         assert peak < 1_000_000
         assert_takes(lambda: read_lists(blobs, way), million_steps=100)
@@ -353,17 +339,6 @@ class TestWritingPartitionLists:
                 read([b"\0\0\0\0", "text"])
 
 
-ASSIGNMENTS = st.builds(
-    lambda version, entries, user_data, more: (
-        struct.pack(">h", version) + partition_list(entries) + user_data + more
-    ),
-    st.integers(-1, 4),
-    ENTRIES,
-    st.just(NULL) | st.binary(max_size=5).map(lambda data: struct.pack(">i", len(data)) + data),
-    st.just(b"") | st.binary(max_size=5),
-)
-
-
 def read_assignments(blobs: list[bytes], way: Any) -> list[Entries | None]:
     """What each assignment gives, None for one that cannot be read."""
     with using(way):
@@ -390,20 +365,6 @@ class TestReadingAssignments:
             for entries in lists
         ]
         assert read_assignments([*blobs, b""], way) == [*map(merged, lists), []]
-
-    @each_way
-    @given(any_of(ASSIGNMENTS))
-    def test_any_bytes_are_read_as_one_by_one(self, way: Any, blobs: list[bytes]) -> None:
-        one_by_one: list[Entries | None] = []
-        for blob in blobs:
-            try:
-                given = decode_assignment(blob)
-            except RecordError:
-                one_by_one.append(None)
-                continue
-            partitions = {} if given is None else given.assigned_partitions
-            one_by_one.append([(topic, list(ids)) for topic, ids in partitions.items()])
-        assert read_assignments(blobs, way) == one_by_one
 
 
 class TestReadingSubscriptions:
@@ -446,17 +407,6 @@ class TestReadingSubscriptions:
             rack=(rack or None) if version >= 3 else None,
         )
         assert read_subscriptions([theirs, with_nulls], way) == [expected, expected]
-
-    @needs_compiler
-    @example([subscription(0, [""])])
-    @given(any_of(SUBSCRIPTIONS))
-    def test_both_ways_read_the_same_of_any_bytes(self, blobs: list[bytes]) -> None:
-        assert read_subscriptions(blobs, codec._compiled) == read_subscriptions(blobs, IN_PYTHON)
-
-    @each_way
-    @given(any_of(SUBSCRIPTIONS))
-    def test_each_subscription_is_read_as_if_it_were_alone(self, way: Any, blobs: list[bytes]) -> None:
-        assert read_subscriptions(blobs, way) == [read_subscriptions([blob], way)[0] for blob in blobs]
 
     @each_way
     @pytest.mark.parametrize("name", ODD)
@@ -582,10 +532,7 @@ class TestReadingSubscriptions:
         self, way: Any, head: bytes, expected: Subscription | None
     ) -> None:
         blobs = [head + b"\0" * 4_000] * 50
-        tracemalloc.start()
-        found = read_subscriptions(blobs, way)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        found, peak = with_memory(lambda: read_subscriptions(blobs, way))
         assert found == [expected] * 50
         assert peak < 1_000_000
         assert_takes(lambda: read_subscriptions(blobs, way), million_steps=100)

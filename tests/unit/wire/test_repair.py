@@ -1,17 +1,17 @@
-"""What another member's subscription may do to kafka-python's leader, and no longer does."""
+"""What another member's subscription may do to kafka-python's leader, and no longer does.
+
+Of any bytes it is in tests/unit/test_fuzz.py.
+"""
 
 import struct
-import tracemalloc
 from typing import Any
 
 import pytest
-from hypothesis import example, given, strategies as st
-from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
-from kafka.util import ensure_valid_topic_name
+from hypothesis import given, strategies as st
 
-from kafka_assignors._wire.codec import read_subscriptions
 from kafka_assignors._wire.repair import repairs
-from tests.support.wire import ODD, SUBSCRIPTIONS, any_of, partition_list, subscription
+from tests.support.effort import with_memory
+from tests.support.wire import ODD, partition_list, subscription
 
 NOTHING = bytes.fromhex("0001 00000000 00000000 00000000")
 """Version 1; no topics, no user data, nothing owned."""
@@ -104,28 +104,6 @@ def test_what_is_right_is_left_alone(blobs: list[bytes]) -> None:
     assert repairs(blobs) == {}
 
 
-@example([subscription(0, [None])])
-@example([subscription(1, ["t"], owned=partition_list([(b"\xff", [])]))])
-@given(any_of(SUBSCRIPTIONS))
-def test_whatever_bytes_come_kafka_python_decodes_what_is_left_and_it_says_the_same(
-    blobs: list[bytes],
-) -> None:
-    left = [*blobs]
-    for number, repair in repairs(blobs).items():
-        left[number] = repair.subscription
-    for raw in left:
-        for topic in ConsumerProtocolSubscription.decode(raw).topics:
-            ensure_valid_topic_name(topic)
-    assert repairs(left) == {}
-    before, after = read_subscriptions(blobs), read_subscriptions(left)
-    for number, (old, new) in enumerate(zip(before.topics_of, after.topics_of, strict=True)):
-        assert after.topics[new] <= before.topics[old]
-        assert after.user_data[number] == before.user_data[number]
-        assert after.owned.claims()[number] == before.owned.claims()[number]
-    assert after.generations.tolist() == before.generations.tolist()
-    assert after.racks == before.racks
-
-
 def test_absurd_counts_take_no_memory() -> None:
     absurd = [
         bytes.fromhex("0003 7fffffff"),
@@ -134,10 +112,7 @@ def test_absurd_counts_take_no_memory() -> None:
         bytes.fromhex("0003 00000000 ffffffff 00000001 0001 74 7fffffff"),
     ]
     blobs = [head + bytes(1_000) for head in absurd] * 50
-    tracemalloc.start()
-    found = repairs(blobs)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    found, peak = with_memory(lambda: repairs(blobs))
     assert {repair.subscription for repair in found.values()} == {NOTHING}
     assert len(found) == len(blobs)
     assert peak < 1_000_000
@@ -145,9 +120,6 @@ def test_absurd_counts_take_no_memory() -> None:
 
 def test_a_megabyte_of_names_takes_megabytes() -> None:
     raw = subscription(3, [struct.pack(">I", number).hex() for number in range(100_000)] + [""])
-    tracemalloc.start()
-    found = repairs([raw])
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    found, peak = with_memory(lambda: repairs([raw]))
     assert len(found[0].subscription) == len(raw) - 2
     assert peak < 50 * len(raw)

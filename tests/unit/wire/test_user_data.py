@@ -1,9 +1,8 @@
-import contextlib
+"""The layouts of sticky user data. What holds of any bytes is in tests/unit/test_fuzz.py."""
+
 import struct
-import tracemalloc
 
 import pytest
-from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import NO_GENERATION
 from kafka_assignors._wire.user_data import (
@@ -12,9 +11,7 @@ from kafka_assignors._wire.user_data import (
     decode_sticky,
     encode_sticky,
 )
-
-INT32 = st.integers(-(2**31), 2**31 - 1)
-CLAIMS = st.dictionaries(st.text(max_size=20), st.lists(INT32, max_size=20), max_size=8)
+from tests.support.effort import with_memory
 
 # t0-0 and t0-1 in generation 7, as Java's StickyAssignor, Java's before KIP-341 and kafka-python 3 write it.
 JAVA_V1 = bytes.fromhex("00000001 0002 7430 00000002 00000000 00000001 00000007")
@@ -79,34 +76,12 @@ def test_bytes_in_no_layout_are_an_error_of_their_own(data: bytes) -> None:
         decode_sticky(data)
 
 
-@given(st.binary(max_size=400))
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    try:
-        prior = decode_sticky(data)
-    except UserDataError:
-        return
-    assert sum(4 * len(ids) for ids in prior.claims.values()) <= len(data)
-
-
-@given(CLAIMS, INT32, st.data())
-def test_damaged_bytes_are_read_or_refused(
-    claims: dict[str, list[int]], generation: int, data: st.DataObject
-) -> None:
-    raw = bytearray(encode_sticky(claims, generation))
-    for _ in range(data.draw(st.integers(1, 3))):
-        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    with contextlib.suppress(UserDataError):
-        decode_sticky(bytes(raw))
-
-
 def test_an_absurd_count_costs_no_memory() -> None:
-    data = struct.pack(">i", 2**31 - 1) + b"\x00" * 1_000
-    tracemalloc.start()
-    with pytest.raises(UserDataError):
-        decode_sticky(data)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 100_000
+    def refused() -> None:
+        with pytest.raises(UserDataError):
+            decode_sticky(struct.pack(">i", 2**31 - 1) + b"\x00" * 1_000)
+
+    assert with_memory(refused)[1] < 100_000
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00\x00\x00", b"\x00" * 5, bytes.fromhex("00000000 00000007")])
