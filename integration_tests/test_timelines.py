@@ -71,6 +71,7 @@ def test_a_users_first_test_passes_or_shows_what_happened(
     )
     result = pytester.runpytest_subprocess(
         f"--kafka-bootstrap={','.join(kafka_cluster.bootstrap_servers)}",
+        "-rN",  # where CI is set, the summary repeats each failure whole
         *("--kafka-timelines=pictures", "--html=report.html", "--self-contained-html"),
         *plugin.LOADED,
     )
