@@ -52,14 +52,7 @@ NEW_MEMBER_MS: Final = 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceCause:
-    """Why a rebalance began.
-
-    Attributes:
-        time_ms: When.
-        trigger: The kind of reason.
-        member_id: Whose doing it was.
-        generation: The generation that it ended.
-    """
+    """Why a rebalance began, whose doing it was, and the generation that it ended."""
 
     time_ms: int
     trigger: Trigger
