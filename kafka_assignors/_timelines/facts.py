@@ -13,7 +13,6 @@ from kafka_assignors._timelines.events import (
     NO_GENERATION,
     Consumed,
     Event,
-    Happened,
     Processed,
     Started,
     identities,
@@ -44,7 +43,7 @@ from kafka_assignors._timelines.records import (
 
 __tracebackhide__ = True
 
-Kind = TypeVar("Kind", bound=Happened)
+Kind = TypeVar("Kind", bound=Event)
 
 
 class TimelineFacts:

@@ -155,7 +155,7 @@ def restarted(after: dict[str, str]) -> Timeline:
 
 def dying(planned_for: str) -> Timeline:
     """A leader plans for these members, and c dies before it sees the plan."""
-    claims = {one: {"owned": []} for one in planned_for}
+    claims: dict[str, object] = {one: {"owned": []} for one in planned_for}
     return lived(
         *(one for name in "abc" for one in start(0, name, "t")),
         *told(1, 1, {"a": "01", "b": "23", "c": ""}),
