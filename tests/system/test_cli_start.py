@@ -49,7 +49,7 @@ def imported(*arguments: str) -> Imported:
 
 
 COMMANDS = {"demo", "group", "history", "placement", "plan"}
-BASE = {"arguments", "command_line", "errors", "main", "options", "output", "signals"}
+BASE = {"arguments", "command_line", "errors", "main", "options", "output"}
 
 
 @pytest.mark.parametrize(
