@@ -98,8 +98,8 @@ def _rack_lines(quality: Quality) -> Iterator[str]:
         "read-only": [str(len(rack.read_only)) if insync > 1 else "-" for rack in racks],
     }
     yield from fitted(columns, left={"rack"})
-    for racks, partitions in quality.racks_per_partition.items():
-        yield f"{count(partitions, 'partition')} on {count(racks, 'rack')}"
+    for number, partitions in quality.racks_per_partition.items():
+        yield f"{count(partitions, 'partition')} on {count(number, 'rack')}"
     for rack in quality.racks:
         if rack.offline:
             yield f"only on {rack.rack}: {named(rack.offline)}"
