@@ -18,7 +18,6 @@ from kafka_assignors._cli.options import (
     Group,
     Read,
     as_json,
-    cluster_of,
     flag,
     number,
     option,
@@ -30,7 +29,8 @@ from kafka_assignors._common.strategies import RESTARTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
+
+    from kafka_assignors.groups import Cluster
 
 LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
 """Clients whose rules are known; assignors of this library go by Java's."""
@@ -87,8 +87,7 @@ def group() -> None:
 def explain(
     *,
     group: str,
-    bootstrap_servers: str,
-    command_config: Path | None,
+    cluster: Cluster,
     as_json: bool,
     check: bool,
     leader_client: Any,
@@ -99,7 +98,7 @@ def explain(
     from kafka_assignors.groups import explain
 
     explained = explain(
-        cluster_of(bootstrap_servers, command_config),
+        cluster,
         group,
         observe=observe,
         leader_client=leader_client,
@@ -119,8 +118,7 @@ def list_all(
     groups: Sequence[str],
     max_lag: int | None,
     observe: float,
-    bootstrap_servers: str,
-    command_config: Path | None,
+    cluster: Cluster,
     as_json: bool,
     check: bool,
 ) -> int:
@@ -128,7 +126,6 @@ def list_all(
     from kafka_assignors._cli.group_tables import listed_lines
     from kafka_assignors.groups import list_groups
 
-    cluster = cluster_of(bootstrap_servers, command_config)
     found = list_groups(cluster, groups, observe=observe, max_lag=max_lag)
     show_result(found, listed_lines(found), as_json=as_json)
     return _status((problem for group in found for problem in group.problems), check=check)
@@ -147,8 +144,7 @@ def list_all(
 )
 def export(
     *,
-    bootstrap_servers: str,
-    command_config: Path | None,
+    cluster: Cluster,
     output: str | None,
     listen: int | None,
     address: str,
@@ -162,7 +158,6 @@ def export(
         refuse("say --output or --listen, one of them")
     from kafka_assignors.groups import export_metrics, serve_metrics
 
-    cluster = cluster_of(bootstrap_servers, command_config)
     try:
         if listen is None:
             text = export_metrics(cluster, **wanted, output=output)
@@ -203,8 +198,7 @@ def export(
 def what_if(
     *,
     group: str | None,
-    bootstrap_servers: str | None,
-    command_config: Path | None,
+    cluster: Cluster | None,
     as_json: bool,
     members: int | None,
     topic: Sequence[str],
@@ -218,17 +212,16 @@ def what_if(
     Nothing is restarted.
     """
     described = members is not None and bool(topic)
-    if described == (group is not None and bootstrap_servers is not None):
+    if described == (group is not None and cluster is not None):
         refuse("give GROUP and --bootstrap-server, or --members and --topic")
     from kafka_assignors import groups
     from kafka_assignors._cli.group_tables import restarts_lines
 
     how = {**restart, "down_seconds": down, "assignors": assignor or RESTARTED}
-    if members is not None and topic:
-        found = groups.what_if_described(dict(map(_topic, topic)), members, **how)
+    if cluster is not None and group is not None:
+        found = groups.what_if(cluster, group, **how)
     else:
-        cluster = cluster_of(bootstrap_servers or "", command_config)
-        found = groups.what_if(cluster, group or "", **how)
+        found = groups.what_if_described(dict(map(_topic, topic)), members or 0, **how)
     show_result(found, restarts_lines(found), as_json=as_json)
 
 
@@ -237,14 +230,12 @@ def what_if(
 @running_cluster(required=False)
 @as_json()
 @number("--partitions", "how many that topic has, where there is no cluster to ask (default: 50)", default=50)
-def find(
-    *, group: str, bootstrap_servers: str | None, command_config: Path | None, as_json: bool, partitions: int
-) -> None:
+def find(*, group: str, cluster: Cluster | None, as_json: bool, partitions: int) -> None:
     """Find the partition of __consumer_offsets that a group belongs to."""
     from kafka_assignors.groups import find_coordinator, partition_for_group
 
-    if bootstrap_servers is not None:
-        found = find_coordinator(cluster_of(bootstrap_servers, command_config), group)
+    if cluster is not None:
+        found = find_coordinator(cluster, group)
         show_result(found, [str(found)], as_json=as_json)
         return
     partition = partition_for_group(group, partitions)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import TopicPartition
 
 from kafka_assignors import Group, Member
+from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import by_topic
 from kafka_assignors.planners import plan_exact
 
@@ -144,15 +145,9 @@ class DemoRun:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "assignor": self.assignor,
-            "ok": self.ok,
-            "produced": self.produced,
-            "consumed": self.consumed,
-            "lost": self.lost,
-            "duplicates": self.duplicates,
-            "owned_twice": self.owned_twice,
-            "moves": self.moves,
-            "least_moves": self.least_moves,
+            **fields_of(
+                self, "ok", "lost", "owned_twice", "moves", "least_moves", without=("double_assigned",)
+            ),
             "rebalances": sum(len(step.rebalances) for step in self.steps),
             "longest_not_consumed_seconds": self.longest_silence,
             "overlaps": [
@@ -163,5 +158,5 @@ class DemoRun:
                 }
                 for one in (() if self.shared else self.overlaps)
             ],
-            "steps": [step.to_json() for step in self.steps],
+            "steps": self.steps,
         }

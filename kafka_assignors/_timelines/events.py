@@ -25,8 +25,12 @@ Claims = Mapping[str, Mapping[str, Any]]
 """What members said when they joined, by member id: the fields of `Joining`, as their leader decoded them."""
 
 
+KINDS: Final[dict[str, "type[Event]"]] = {}
+"""All that can happen to a member, by kind."""
+
+
 @dataclass(frozen=True, slots=True)
-class Happened:
+class Event:
     """One thing that happened to one member; what all kinds of events have.
 
     Attributes:
@@ -45,6 +49,10 @@ class Happened:
     generation: int = NO_GENERATION
     member_id: str = ""
 
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            KINDS[cls.kind] = cls
+
     def __str__(self) -> str:
         parts = [f"{self.member:<10} {self.kind}"]
         if self.generation != NO_GENERATION:
@@ -59,7 +67,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfPartitions(Happened):
+class OfPartitions(Event):
     """An event that is about partitions.
 
     Attributes:
@@ -78,7 +86,7 @@ class _ShownPartitions(OfPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Started(Happened):
+class Started(Event):
     """A member began.
 
     Attributes:
@@ -94,7 +102,7 @@ class Started(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Configured(Happened):
+class Configured(Event):
     """A member made its consumer.
 
     Attributes:
@@ -112,7 +120,7 @@ class Configured(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolledLate(Happened):
+class PolledLate(Event):
     """A member polled again after it had not polled for long: its application was busy between two polls.
 
     Attributes:
@@ -127,7 +135,7 @@ class PolledLate(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerReturned(Happened):
+class ListenerReturned(Event):
     """An application's listener returned after long, or raised. Of Java's client, applications have none.
 
     Attributes:
@@ -148,7 +156,7 @@ class ListenerReturned(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joining(Happened):
+class Joining(Event):
     """A member asked to join. Only members of kafka-python and simulated ones report it.
 
     Generation and member id are those that it had then.
@@ -174,7 +182,7 @@ class Joining(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Led(Happened):
+class Led(Event):
     """A member's assignor was asked for an assignment, as the leader's.
 
     Attributes:
@@ -232,7 +240,7 @@ class Rejected(OfPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfRecords(Happened):
+class OfRecords(Event):
     """An event that is about records.
 
     Attributes:
@@ -261,7 +269,7 @@ class Processed(OfRecords):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfPositions(Happened):
+class OfPositions(Event):
     """An event that is about a commit.
 
     Attributes:
@@ -302,7 +310,7 @@ class CommitFailed(OfPositions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noted(Happened):
+class Noted(Event):
     """A fact of an application's own: `Seat.note`.
 
     Attributes:
@@ -340,7 +348,7 @@ class Released(_ShownPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Obeyed(Happened):
+class Obeyed(Event):
     """A member did what it was asked to, where no other event says so.
 
     Attributes:
@@ -352,7 +360,7 @@ class Obeyed(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(Happened):
+class Failed(Event):
     """A poll or a command raised.
 
     Attributes:
@@ -368,7 +376,7 @@ class Failed(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribed(Happened):
+class Subscribed(Event):
     """A member changed its subscription.
 
     Attributes:
@@ -382,21 +390,21 @@ class Subscribed(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unsubscribed(Happened):
+class Unsubscribed(Event):
     """A member gave up all topics."""
 
     kind = "unsubscribed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paused(Happened):
+class Paused(Event):
     """A member stopped polling."""
 
     kind = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resumed(Happened):
+class Resumed(Event):
     """A member polls again."""
 
     kind = "resumed"
@@ -425,7 +433,7 @@ class StateReported(OfPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closed(Happened):
+class Closed(Event):
     """A member closed its consumer.
 
     Attributes:
@@ -437,42 +445,42 @@ class Closed(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crashed(Happened):
+class Crashed(Event):
     """A member was killed."""
 
     kind = "crashed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frozen(Happened):
+class Frozen(Event):
     """A member was frozen."""
 
     kind = "frozen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thawed(Happened):
+class Thawed(Event):
     """A frozen member continues."""
 
     kind = "thawed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CutOff(Happened):
+class CutOff(Event):
     """Nothing passes any more between a member and the coordinator: a fault of a `Network`, or simulated."""
 
     kind = "cut off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reconnected(Happened):
+class Reconnected(Event):
     """Everything passes again."""
 
     kind = "reconnected"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exited(Happened):
+class Exited(Event):
     """A member's process or thread ended.
 
     Attributes:
@@ -483,57 +491,19 @@ class Exited(Happened):
     status: int | None = None
 
 
-Event = (
-    Started
-    | Configured
-    | PolledLate
-    | ListenerReturned
-    | Joining
-    | Led
-    | AssignmentReceived
-    | Assigned
-    | Revoked
-    | Lost
-    | Rejected
-    | Consumed
-    | Processed
-    | Committed
-    | CommitFailed
-    | Noted
-    | Holding
-    | Released
-    | Obeyed
-    | Failed
-    | Subscribed
-    | Unsubscribed
-    | Paused
-    | Resumed
-    | StateReported
-    | Closed
-    | Crashed
-    | Frozen
-    | Thawed
-    | CutOff
-    | Reconnected
-    | Exited
-)
-"""All that can happen to a member."""
-
 End = Unsubscribed | Closed | Crashed | Exited
 """After these events a member owns nothing."""
-
-_KINDS: Final[Mapping[str, type[Event]]] = {one.kind: one for one in Event.__args__}
 
 
 def read_event(member: str, report: Mapping[str, Any]) -> Event:
     """Decode an event as a member's process writes it; raises ValueError of an unknown kind or field."""
     rest = dict(report)
     kind = rest.pop("event")
-    if kind not in _KINDS:
-        raise ValueError(f"{member} reported an event {kind!r}: known are {', '.join(sorted(_KINDS))}")
+    if kind not in KINDS:
+        raise ValueError(f"{member} reported an event {kind!r}: known are {', '.join(sorted(KINDS))}")
     decoded = dict(_decoded(name, value) for name, value in rest.items())
     try:
-        return _KINDS[kind](member=member, **decoded)
+        return KINDS[kind](member=member, **decoded)
     except TypeError as error:
         raise ValueError(f"{member} reported {kind!r} with other fields: {error}") from error
 

@@ -36,8 +36,11 @@ class SimulatedConsumer(ABC):
     """A consumer in virtual time, static if it has an instance id. `report` gets its events.
 
     `held` are the partitions that its application has. It is `stable` when it has its assignment and nothing
-    to ask for. While it is `cut_off`, nothing passes between it and the coordinator.
+    to ask for. While it is `cut_off`, nothing passes between it and the coordinator. Its `generation`, of
+    KIP-848 its epoch, is -1 if it is in none.
     """
+
+    generation: int = NO_GENERATION
 
     def __init__(
         self,
@@ -140,17 +143,12 @@ class SimulatedConsumer(ABC):
     def _revoke(self, partitions: frozenset[TopicPartition]) -> None:
         if partitions:
             self.held -= partitions
-            self._report(Revoked(*self._now, generation=self._generation, partitions=partitions))
+            self._report(Revoked(*self._now, generation=self.generation, partitions=partitions))
 
     def _lose_all(self) -> None:
         if self.held:
             self._report(Lost(*self._now, partitions=self.held))
             self.held = frozenset()
-
-    @property
-    @abstractmethod
-    def _generation(self) -> int:
-        """The generation, or epoch, that it is in."""
 
     def _end(self, event: Closed | Crashed) -> None:
         self._report(event)
@@ -206,9 +204,7 @@ class SimulatedConsumer(ABC):
 
 
 class ClassicConsumer(SimulatedConsumer):
-    """A consumer of the classic protocol, of whichever client. Its generation is -1 if it is in none."""
-
-    generation: int = NO_GENERATION
+    """A consumer of the classic protocol, of whichever client."""
 
     def pause_polling(self) -> None:
         """Let the application hang; it joins no more."""
@@ -235,7 +231,3 @@ class ClassicConsumer(SimulatedConsumer):
 
     def close(self) -> None:
         """End what it has under way: the simulation is over."""
-
-    @property
-    def _generation(self) -> int:
-        return self.generation

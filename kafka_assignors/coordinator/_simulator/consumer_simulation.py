@@ -103,5 +103,5 @@ class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):
         return (
             not self.group.topics_changed
             and {member.member_id for member in running} == self.group.members.keys()
-            and all(member.epoch == self.group.epoch for member in running)
+            and all(member.generation == self.group.epoch for member in running)
         )

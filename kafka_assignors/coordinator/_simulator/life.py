@@ -28,15 +28,7 @@ class NotStableError(KafkaAssignorsError, RuntimeError):
 
 
 class SimulatedLife(ABC, Generic[ConsumerT]):
-    """A group in virtual time.
-
-    Args:
-        seed: Decides all ids, and with them all that Kafka leaves to chance.
-        watch: Called with each event as it happens.
-
-    Attributes:
-        members: All members that ever were, by name.
-    """
+    """A group in virtual time; see `Simulation`."""
 
     def __init__(self, *, seed: int, watch: Callable[[Event], None] | None = None) -> None:
         self._random = Random(seed)
@@ -56,11 +48,7 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
         return self.is_at_rest()
 
     def is_at_rest(self, but_for: Collection[str] = ()) -> bool:
-        """The same, though some members may still ask for their assignments.
-
-        Args:
-            but_for: Their names.
-        """
+        """The same, though members of these names may still ask for their assignments."""
         running = [member for member in self.members.values() if member.running]
         state = "Stable" if running else "Empty"
         waiting = [member for member in running if not member.stable and member.name not in but_for]

@@ -1,4 +1,7 @@
-"""Groups in virtual time: what makes them rebalance, and what it costs, without Kafka."""
+"""Groups in virtual time: what makes them rebalance, and what it costs, without Kafka.
+
+Their coordinator says what Kafka's own says: tests/oracle/test_java_classic_group.py.
+"""
 
 from __future__ import annotations
 
@@ -238,6 +241,22 @@ def test_who_waits_for_an_assignment_hears_that_the_coordinator_moved() -> None:
     assert triggers(group)[-1] == "coordinator moved"
     leader.thaw()
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
+
+
+@pytest.mark.parametrize(("first", "second"), [((1, 0.5), 5), ((5, 0), 1)])
+def test_moves_that_overlap_are_over_with_the_one_that_ends_last(
+    first: tuple[float, float], second: float
+) -> None:
+    group = gathered(classic(), "a")
+    group.run_until_stable()
+    member_id = group.members["a"].member_id
+    group.move_coordinator(away=first[0])
+    group.run(first[1])
+    group.move_coordinator(away=second)
+    group.run(4.999)
+    assert group.group.heartbeat(member_id, None, 1) == Error.NOT_COORDINATOR
+    group.run(0.001)
+    assert group.group.heartbeat(member_id, None, 1) == Error.NONE
 
 
 def test_members_without_a_common_strategy_are_refused() -> None:

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.activity import find_group
 from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata, group_metadata_key
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
-from tests.support.group_histories import START_US
+from tests.support.group_histories import START_US, activity_of
 from tests.support.kip848_log import AWAY, TOPIC_IDS, Log
 from tests.support.offsets_topic import WRITTEN
 from tests.support.scale import examples
@@ -142,8 +141,7 @@ def test_a_static_member_that_is_away_has_nothing_and_its_return_is_no_rebalance
         (1, True, {"a2": "t0 t1 t2 t3"}),
     ]
     assert find_rebalances(read_snapshots(log.records, NAMES)) == []
-    activity = find_group(read_snapshots(log.records, NAMES))
-    assert activity is not None
+    activity = activity_of(read_snapshots(log.records, NAMES))
     assert (activity.rebalances, activity.unowned_seconds) == (0, 4 * 4.0)
     assert activity.reasons == {"static member came back": 1}
 

@@ -11,7 +11,6 @@ from deltalake import DeltaTable
 
 from kafka_assignors._common.times import moment
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.activity import find_group
 from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.history import _metrics
@@ -22,7 +21,7 @@ from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from kafka_assignors.history._snapshots import read_snapshots
 from tests.support.archives import counted, row
 from tests.support.delta_tables import files_of, rows_of
-from tests.support.group_histories import random_records
+from tests.support.group_histories import activity_of, random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
 from tests.support.written_archives import write_archive
 
@@ -74,9 +73,7 @@ def expected(
         names = {topic_id: topic for topic, topic_id in IDS.items()}
         snapshots = list(read_snapshots(records, names))
         rebalances += [one.row() for one in find_rebalances(snapshots, topics)]
-        activity = find_group(snapshots, topics)
-        assert activity is not None
-        groups.append(activity.row(group))
+        groups.append(activity_of(snapshots, topics).row(group))
     assert len(rebalances) > 20
     return rebalances, groups
 
