@@ -366,6 +366,37 @@ async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
     assert not await joining
 
 
+@each_kind
+async def test_a_heartbeat_of_a_join_that_failed_since_throws_nobody_out(
+    coordinator: EagerCoordinator,
+) -> None:
+    """The group has the next generation, and the answer to JoinGroup was lost."""
+    beating, joining = asyncio.Event(), asyncio.Event()
+    answers = asyncio.Event()
+
+    async def beat(_: Any) -> Any:
+        beating.set()
+        await answers.wait()
+        return SimpleNamespace(error_code=IllegalGenerationError.errno)
+
+    async def join(_: Any) -> Any:
+        joining.set()
+        await beating.wait()
+        return LOADING
+
+    coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
+    attempt = asyncio.create_task(rejoin(coordinator))
+    await joining.wait()
+    heartbeat = asyncio.create_task(coordinator._do_heartbeat())
+    assert not await attempt
+    answers.set()
+    await heartbeat
+    assert (coordinator.generation, coordinator.member_id) == (5, "m")
+    # Nor is it known by that to be a member: sent now, the same answer ends its membership.
+    await coordinator._do_heartbeat()
+    assert (coordinator.generation, coordinator.member_id) == (-1, "")
+
+
 def committed(request: Any) -> dict[TopicPartition, int]:
     return {
         TopicPartition(topic, number): offset

@@ -128,6 +128,15 @@ def test_asking_again_in_one_generation_counts_once(round_of: Round) -> None:
         round_of.wait()
 
 
+def test_what_several_claim_for_ever_is_left_with_the_newest_claimant(round_of: Round) -> None:
+    """The older claim is the false one: a member that took a later assignment knows better."""
+    members = {"leader": ([], -1), "new": ([0, 1, 2, 3], 6), "old": ([0, 1, 2, 3], 5)}
+    for generation in range(9, 9 + PATIENCE):
+        assert round_of(generation, members)["leader"] == []
+        round_of.wait()
+    assert round_of(9 + PATIENCE, members) == {"leader": [], "new": [0, 1, 2, 3], "old": []}
+
+
 def test_claims_of_a_topic_without_subscription_are_given_away_in_the_end(round_of: Round) -> None:
     members = {"leader": ([], -1), "narrow": ([0, 1, 2, 3], 0)}
     topics = {"narrow": ["u"]}
@@ -145,8 +154,10 @@ def test_a_liar_who_says_the_last_generation_takes_nothing_from_its_holders(roun
     assert round_of.host.later == []
 
 
-def test_a_generation_that_is_yet_to_come_counts_for_nothing(round_of: Round) -> None:
-    given = round_of(5, {"a": ([0, 1], 4), "b": ([0, 1, 2, 3], 2**31 - 1)})
+@pytest.mark.parametrize("stated", [5, 6, 2**31 - 1])
+def test_a_generation_that_is_yet_to_come_counts_for_nothing(stated: int, round_of: Round) -> None:
+    """Nobody has an assignment of the generation that is planned, either."""
+    given = round_of(5, {"a": ([0, 1], 4), "b": ([0, 1, 2, 3], stated)})
     assert given == {"a": [0, 1], "b": [2, 3]}
 
 
