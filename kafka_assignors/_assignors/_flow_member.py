@@ -19,6 +19,7 @@ from kafka.protocol.consumer import HeartbeatRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._assignors._flow_state import Commit, FlowState
+from kafka_assignors._assignors._membership.offsets import revoked_text
 from kafka_assignors._assignors._membership.phases import (
     REBALANCE_IN_PROGRESS,
     Event,
@@ -176,8 +177,7 @@ class MemberCoordinator(ConsumerCoordinator):
             flow.commits = [other for other in flow.commits if other is not commit]
             commit.done.success(None)
         if commit.revoked:
-            names = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(commit.revoked))
-            raise CommitFailedError(f"revoked meanwhile, so not committed: {names}")
+            raise CommitFailedError(revoked_text(commit.revoked))
 
     def _handle_offset_commit_response(self, offsets: Any, send_time: float, response: Any) -> None:
         """As ConsumerCoordinator's, but for an answer that a join overtook."""
