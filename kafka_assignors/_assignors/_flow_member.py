@@ -4,6 +4,7 @@ A join has a connection of its own, so it overtakes commits and heartbeats. `pha
 answers still mean.
 """
 
+import contextlib
 import logging
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -205,6 +206,20 @@ class MemberCoordinator(ConsumerCoordinator):
     def _patience(self) -> float:
         """Milliseconds for which partitions that it is to revoke may wait for their commits."""
         return float(self.config["session_timeout_ms"]) / 3
+
+    def maybe_auto_commit_offsets_now(self) -> None:
+        """As ConsumerCoordinator's, for `unsubscribe`: all is committed and revoked, as by `close`.
+
+        By itself it only sends a commit, and the group may be left before. `assign` calls this, too. If it
+        raises that the consumer is subscribed, that joins again.
+        """
+        if not self._subscription.partitions_auto_assigned():
+            super().maybe_auto_commit_offsets_now()
+            return
+        self._maybe_auto_commit_offsets_sync(timeout_ms=self._patience)
+        with contextlib.suppress(KafkaError):  # the listener's, which kafka-python has logged
+            self._net.run(self._on_close_prepare_async)
+        self.request_rejoin()
 
     async def _give_up(self) -> None:
         """Give up all if it fell out of the group, else the topics that it does not subscribe to any more."""

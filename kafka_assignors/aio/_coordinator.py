@@ -450,7 +450,7 @@ class RevokingCoordinator(EagerCoordinator):
 
     @property
     def _owned(self) -> frozenset[TopicPartition]:
-        return frozenset() if self._lasting is None else frozenset(self._lasting.tps)
+        return frozenset(self._lasting.tps if self._lasting else ())
 
     def _subscribed(self, partitions: Collection[TopicPartition]) -> frozenset[TopicPartition]:
         topics = self._subscription.topics
@@ -477,13 +477,13 @@ class RevokingCoordinator(EagerCoordinator):
             self._keep(self._owned.difference(partitions))
 
     def _keep(self, partitions: Collection[TopicPartition]) -> None:
-        lasting = self._lasting
-        if lasting is None:
+        if (lasting := self._lasting) is None:
             return
         for one in lasting.tps.difference(partitions):
             self._fetcher._records.pop(one, None)  # noqa: SLF001 - or it would not fetch them if they return
         lasting.change(partitions)
-        self._subscription._notify_assignment_waiters()  # noqa: SLF001 - for who waits for records of those
+        if lasting is self._subscription.lasting:  # else aiokafka's fetcher would look for another
+            self._subscription._notify_assignment_waiters()  # noqa: SLF001 - for who waits for records of those
 
     async def _tell(self, method: str, partitions: Collection[TopicPartition]) -> None:
         """Call the listener; what it raises is logged, as aiokafka does."""

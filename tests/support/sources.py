@@ -100,8 +100,9 @@ _OF_CONSUMER_COORDINATOR: Final = frozenset(
     {
         *("_commit_offsets_sync_async", "_handle_offset_commit_response", "_invoke_rebalance_listener_async"),
         *("_invoke_completed_offset_commit_callbacks", "_maybe_auto_commit_offsets_async"),
-        *("_on_join_complete_async", "_on_join_prepare_async", "_perform_assignment"),
-        *("_send_offset_commit_request", "need_rejoin", "poll", "refresh_committed_offsets_if_needed"),
+        *("_maybe_auto_commit_offsets_sync", "_on_close_prepare_async", "_on_join_complete_async"),
+        *("_on_join_prepare_async", "_perform_assignment", "_send_offset_commit_request"),
+        *("maybe_auto_commit_offsets_now", "need_rejoin", "poll", "refresh_committed_offsets_if_needed"),
         "time_to_next_poll",
     }
 )
@@ -227,7 +228,11 @@ KAFKA_PYTHON: Final = Sources(
             "Heartbeat.session_timeout_expired",
             "Heartbeat.time_to_next_heartbeat",
         ],
-        "kafka.consumer.group": ["KafkaConsumer._poll_once", "KafkaConsumer.close"],
+        "kafka.consumer.group": [
+            "KafkaConsumer._poll_once",
+            "KafkaConsumer.close",
+            "KafkaConsumer.unsubscribe",
+        ],
         "kafka.consumer.subscription_state": [
             "SubscriptionState.assign_from_subscribed",
             "SubscriptionState.mark_pending_revocation",

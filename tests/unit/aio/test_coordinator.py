@@ -1062,8 +1062,10 @@ GIVEN_UP = [("committed", {A: 7, B: 9}), ("revoked", {A, B}), ("left", None)]
 async def test_who_unsubscribes_commits_and_its_listener_hears_it_before_it_leaves(leaving: Leaving) -> None:
     task = leaving.unsubscribe()
     assert leaving.state.assigned_partitions() == set()
+    assigned = leaving.state.wait_for_assignment()
     await task
     assert leaving.did == GIVEN_UP
+    assert not assigned.done()  # aiokafka's fetcher waits for it
     await leaving.coordinator.close()
     assert leaving.did == GIVEN_UP
 

@@ -21,8 +21,6 @@ from tests.support.effort import with_memory
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TOPICS = {"t": range(4)}
-
 
 class Round:
     """A leader, and rounds of the group that it leads.
@@ -43,6 +41,7 @@ class Round:
         static: tuple[str, ...] = (),
         topics: Mapping[str, list[str]] | None = None,
         delivered: bool = True,
+        partitions: int = 4,
     ) -> dict[str, list[int]]:
         """Lead a round, and get the assignment."""
         said = [
@@ -62,7 +61,7 @@ class Round:
         with calls(self.host):
             self.assignor.metadata({"t"})
             self.host.generation = generation
-            encoded = lead(TOPICS, said, self.assignor)
+            encoded = lead({"t": range(partitions)}, said, self.assignor)
             self.raw = {name: ConsumerProtocolAssignment.decode(raw) for name, raw in encoded.items()}
             if delivered:
                 self.assignor.on_assignment(next(iter(self.raw.values())), generation)
@@ -244,6 +243,11 @@ def test_a_join_calls_off_the_round_that_was_to_begin(round_of: Round) -> None:
     with calls(round_of.host):
         round_of.assignor.metadata({"t"})
     assert round_of.host.later == []
+
+
+def test_a_topic_that_came_since_the_last_plan_was_given_to_nobody(round_of: Round) -> None:
+    assert round_of(1, {"a": ([], -1), "b": ([], -1)}, partitions=0) == {"a": [], "b": []}
+    assert round_of(2, {"a": ([], 1), "b": ([], 1)}) == {"a": [0, 2], "b": [1, 3]}
 
 
 def test_told_partitions_are_found_again_when_topics_change(round_of: Round) -> None:
