@@ -210,8 +210,7 @@ class MemberCoordinator(ConsumerCoordinator):
     def maybe_auto_commit_offsets_now(self) -> None:
         """As ConsumerCoordinator's, for `unsubscribe`: all is committed and revoked, as by `close`.
 
-        By itself it only sends a commit, and the group may be left before. `assign` calls this, too. If it
-        raises that the consumer is subscribed, that joins again.
+        `assign` calls this, too. If it raises that the consumer is subscribed, that joins again.
         """
         if not self._subscription.partitions_auto_assigned():
             super().maybe_auto_commit_offsets_now()

@@ -336,10 +336,10 @@ class EagerCoordinator(GroupCoordinator):
 
         Raises UnknownPartitionsError if the broker does not know partitions, and went on so for a while.
         """
-        await self._commit(assignment, offsets, NEWS)
+        await self._commit(assignment, dict(offsets), NEWS)
 
     async def _commit(
-        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], patience: float = 0.0
+        self, assignment: Any, offsets: dict[TopicPartition, OffsetAndMetadata], patience: float = 0.0
     ) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + patience
@@ -349,7 +349,8 @@ class EagerCoordinator(GroupCoordinator):
             except UnknownPartitionsError as error:
                 if loop.time() >= end:
                     raise
-                offsets = _only(offsets, error.partitions)  # newer ones of the others may be stored by now
+                for stored in offsets.keys() - error.partitions:  # newer ones of these may be by now
+                    del offsets[stored]
             else:
                 return
             await asyncio.sleep(self._retry_backoff_ms / 1000)
@@ -580,7 +581,7 @@ class RevokingCoordinator(EagerCoordinator):
         return isinstance(error, _OVERTAKEN) and self.generation >= 0 and not self._is_lost
 
     async def _commit(
-        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], patience: float = 0.0
+        self, assignment: Any, offsets: dict[TopicPartition, OffsetAndMetadata], patience: float = 0.0
     ) -> None:
         """As above; a commit that a rebalance overtook is sent again when it is over.
 
@@ -759,17 +760,6 @@ class CooperativeCoordinator(RevokingCoordinator):
         self._certainty.confirm(sent, awaited=awaited)
         if self._lasting is not None:
             self._lasting.confirm(self._certainty.until)
-
-
-def _only(
-    offsets: Mapping[TopicPartition, OffsetAndMetadata], partitions: Collection[TopicPartition]
-) -> Mapping[TopicPartition, OffsetAndMetadata]:
-    """What is left of a commit: these partitions."""
-    if not isinstance(offsets, Offsets):
-        return {one: offsets[one] for one in partitions}
-    for one in offsets.keys() - partitions:
-        del offsets[one]
-    return offsets
 
 
 def _without_unknown(answer: Any) -> Any:

@@ -72,7 +72,8 @@ class _Given:
         now = np.array([*(numbers.get(member, NOBODY) for member in self.members), NOBODY], dtype=np.int64)
         topics = np.array([self.existing.topics.get(topic, -1) for topic in group.topics], dtype=np.int64)
         before = self.existing.find(topics, np.diff(group.topic_bounds), group.partition_ids)
-        return now[np.append(self.owner, NOBODY)[before]]
+        owner: IntArray = now[np.append(self.owner, NOBODY)[before]]
+        return owner
 
 
 def _static_behind(group: Group, generation: int) -> BoolArray:
