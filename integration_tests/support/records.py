@@ -28,3 +28,11 @@ def commit(cluster: Cluster, group_id: str, topic: str, offset: int) -> None:
     consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
     consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
     consumer.close()
+
+
+def committed(cluster: Cluster, group_id: str, topic: str) -> int | None:
+    """What a group has committed for partition 0."""
+    consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
+    (found,) = consumer.committed([TopicPartition(topic, 0)], PATIENCE)
+    consumer.close()
+    return found.offset if found.offset >= 0 else None

@@ -4,6 +4,7 @@ A join has a connection of its own, so it overtakes commits and heartbeats. `pha
 answers still mean.
 """
 
+import contextlib
 import logging
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -19,6 +20,7 @@ from kafka.protocol.consumer import HeartbeatRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._assignors._flow_state import Commit, FlowState
+from kafka_assignors._assignors._membership.offsets import revoked_text
 from kafka_assignors._assignors._membership.phases import (
     REBALANCE_IN_PROGRESS,
     Event,
@@ -176,8 +178,7 @@ class MemberCoordinator(ConsumerCoordinator):
             flow.commits = [other for other in flow.commits if other is not commit]
             commit.done.success(None)
         if commit.revoked:
-            names = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(commit.revoked))
-            raise CommitFailedError(f"revoked meanwhile, so not committed: {names}")
+            raise CommitFailedError(revoked_text(commit.revoked))
 
     def _handle_offset_commit_response(self, offsets: Any, send_time: float, response: Any) -> None:
         """As ConsumerCoordinator's, but for an answer that a join overtook."""
@@ -205,6 +206,19 @@ class MemberCoordinator(ConsumerCoordinator):
     def _patience(self) -> float:
         """Milliseconds for which partitions that it is to revoke may wait for their commits."""
         return float(self.config["session_timeout_ms"]) / 3
+
+    def maybe_auto_commit_offsets_now(self) -> None:
+        """As ConsumerCoordinator's, for `unsubscribe`: all is committed and revoked, as by `close`.
+
+        `assign` calls this, too. If it raises that the consumer is subscribed, that joins again.
+        """
+        if not self._subscription.partitions_auto_assigned():
+            super().maybe_auto_commit_offsets_now()
+            return
+        self._maybe_auto_commit_offsets_sync(timeout_ms=self._patience)
+        with contextlib.suppress(KafkaError):  # the listener's, which kafka-python has logged
+            self._net.run(self._on_close_prepare_async)
+        self.request_rejoin()
 
     async def _give_up(self) -> None:
         """Give up all if it fell out of the group, else the topics that it does not subscribe to any more."""

@@ -22,7 +22,7 @@ What a leader believes of members' claims:
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -30,6 +30,7 @@ import numpy as np
 
 from kafka_assignors._assignors._membership.host import Cancel, Host
 from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
+from kafka_assignors._model.claims import Existing
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.plan import Plan
@@ -43,17 +44,15 @@ PATIENCE: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Given:
-    """What a plan gave to whom, without the group that it was made for; arrays are as in `Group`.
+    """What a plan gave to whom, without the group that it was made for.
 
-    `owner` (N,) is the member that each partition was given to, `NOBODY` if it was held back. `waits` is
-    whether something was. `unheard` has, by member id, what generation each said that may have taken another
-    leader's plan.
+    `owner` (N,) is the number in `members` of who was given each partition, `NOBODY` if it was held back.
+    `waits` is whether something was. `unheard` has, by member id, what generation each said that may have
+    taken another leader's plan.
     """
 
-    members: tuple[str, ...]
-    topics: tuple[str, ...]
-    partition_ids: IntArray
-    topic_bounds: IntArray
+    members: Sequence[str]
+    existing: Existing
     owner: IntArray
     waits: bool
     unheard: Mapping[str, int]
@@ -61,36 +60,20 @@ class _Given:
     @classmethod
     def by(cls, plan: Plan, *, waits: bool, unheard: Mapping[str, int]) -> Self:
         group = plan.group
+        topics = {topic: number for number, topic in enumerate(group.topics)}
+        existing = Existing(topics=topics, ids=group.partition_ids, bounds=group.topic_bounds)
         return cls(
-            members=tuple(group.members.ids),
-            topics=group.topics,
-            partition_ids=group.partition_ids,
-            topic_bounds=group.topic_bounds,
-            owner=plan.owner,
-            waits=waits,
-            unheard=unheard,
+            members=group.members.ids, existing=existing, owner=plan.owner, waits=waits, unheard=unheard
         )
 
     def assigned(self, group: Group) -> IntArray:
         """(N,) the member of a later group that each of its partitions was given to, or `NOBODY`."""
         numbers = {member: number for number, member in enumerate(group.members.ids)}
         now = np.array([*(numbers.get(member, NOBODY) for member in self.members), NOBODY], dtype=np.int64)
-        if self.topics == group.topics and np.array_equal(self.partition_ids, group.partition_ids):
-            return now[self.owner]
-        assigned = np.full(group.size, NOBODY, dtype=np.int64)
-        places = {topic: number for number, topic in enumerate(self.topics)}
-        for number, topic in enumerate(group.topics):
-            if topic in places:
-                here = slice(*group.topic_bounds[number : number + 2])
-                there = slice(*self.topic_bounds[places[topic] : places[topic] + 2])
-                _, mine, theirs = np.intersect1d(
-                    group.partition_ids[here],
-                    self.partition_ids[there],
-                    assume_unique=True,
-                    return_indices=True,
-                )
-                assigned[here.start + mine] = now[self.owner[there][theirs]]
-        return assigned
+        topics = np.array([self.existing.topics.get(topic, -1) for topic in group.topics], dtype=np.int64)
+        before = self.existing.find(topics, np.diff(group.topic_bounds), group.partition_ids)
+        owner: IntArray = now[np.append(self.owner, NOBODY)[before]]
+        return owner
 
 
 def _static_behind(group: Group, generation: int) -> BoolArray:
@@ -229,15 +212,12 @@ class HandOver:
     @staticmethod
     def _leave(group: Group, awaited: IntArray, owner: IntArray) -> None:
         """Leave what is not let go of with those that claim it; of several with the newest claim."""
-        partition, member = awaited.T
-        possible = group.subscribes(member, group.topic_of[partition])
-        partition, member = partition[possible], member[possible]
-        claims, size = group.claims, len(group.members)
-        claimed = claims.partition * size + claims.member
-        by_pair = np.argsort(claimed)
-        found = by_pair[np.searchsorted(claimed, partition * size + member, sorter=by_pair)]
-        order = np.lexsort((-member, claims.generation[found]))
-        owner[partition[order]] = member[order]  # the last one written stays
+        claims = group.claims
+        possible = claims.held & claims.subscribed & np.isin(claims.partition, awaited[:, 0])
+        left = np.flatnonzero(possible)
+        left = left[np.argsort(claims.generation[left], kind="stable")]
+        partition = claims.partition[left]
+        owner[partition] = claims.member[left]  # of several the last one written stays
         names = sorted({group.members.ids[number] for number in awaited[:, 1].tolist()})
         log.error(
             "Leaving %d partitions with members that claim them: asked %d times to revoke some, they claim "

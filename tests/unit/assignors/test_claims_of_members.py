@@ -81,6 +81,18 @@ class TestWhatIsHeld:
         host.generation, host.partitions = 4, parts("t", 2, 3)
         assert joined(host, assignor, {"t"}) == ({"t": [2, 3]}, 4)
 
+    @pytest.mark.parametrize("cooperative", [True, False])
+    @pytest.mark.parametrize(("refused", "claimed"), [(7, 7), (6, 3), (-1, 3)])
+    def test_who_refused_its_assignment_says_that_it_has_nothing_of_that_generation(
+        self, refused: int, claimed: int, cooperative: bool
+    ) -> None:
+        """Said as before, the coordinator would give it the same assignment without a rebalance."""
+        host, assignor = HandHost(), CooperativeStickyAssignor()
+        took(host, assignor, 3, parts("t", 0))
+        host.generation, host.cooperative, host.partitions = 7, cooperative, frozenset()
+        host.refused = refused
+        assert joined(host, assignor, {"u"}) == ({}, claimed)
+
 
 class TestWhatWasLost:
     def test_nothing_is_claimed_out_of_the_group(self) -> None:

@@ -21,8 +21,6 @@ from tests.support.effort import with_memory
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TOPICS = {"t": range(4)}
-
 
 class Round:
     """A leader, and rounds of the group that it leads.
@@ -43,6 +41,7 @@ class Round:
         static: tuple[str, ...] = (),
         topics: Mapping[str, list[str]] | None = None,
         delivered: bool = True,
+        partitions: int = 4,
     ) -> dict[str, list[int]]:
         """Lead a round, and get the assignment."""
         said = [
@@ -62,7 +61,7 @@ class Round:
         with calls(self.host):
             self.assignor.metadata({"t"})
             self.host.generation = generation
-            encoded = lead(TOPICS, said, self.assignor)
+            encoded = lead({"t": range(partitions)}, said, self.assignor)
             self.raw = {name: ConsumerProtocolAssignment.decode(raw) for name, raw in encoded.items()}
             if delivered:
                 self.assignor.on_assignment(next(iter(self.raw.values())), generation)
@@ -128,6 +127,15 @@ def test_asking_again_in_one_generation_counts_once(round_of: Round) -> None:
         round_of.wait()
 
 
+def test_what_several_claim_for_ever_is_left_with_the_newest_claimant(round_of: Round) -> None:
+    """The older claim is the false one: a member that took a later assignment knows better."""
+    members = {"leader": ([], -1), "new": ([0, 1, 2, 3], 6), "old": ([0, 1, 2, 3], 5)}
+    for generation in range(9, 9 + PATIENCE):
+        assert round_of(generation, members)["leader"] == []
+        round_of.wait()
+    assert round_of(9 + PATIENCE, members) == {"leader": [], "new": [0, 1, 2, 3], "old": []}
+
+
 def test_claims_of_a_topic_without_subscription_are_given_away_in_the_end(round_of: Round) -> None:
     members = {"leader": ([], -1), "narrow": ([0, 1, 2, 3], 0)}
     topics = {"narrow": ["u"]}
@@ -145,8 +153,10 @@ def test_a_liar_who_says_the_last_generation_takes_nothing_from_its_holders(roun
     assert round_of.host.later == []
 
 
-def test_a_generation_that_is_yet_to_come_counts_for_nothing(round_of: Round) -> None:
-    given = round_of(5, {"a": ([0, 1], 4), "b": ([0, 1, 2, 3], 2**31 - 1)})
+@pytest.mark.parametrize("stated", [5, 6, 2**31 - 1])
+def test_a_generation_that_is_yet_to_come_counts_for_nothing(stated: int, round_of: Round) -> None:
+    """Nobody has an assignment of the generation that is planned, either."""
+    given = round_of(5, {"a": ([0, 1], 4), "b": ([0, 1, 2, 3], stated)})
     assert given == {"a": [0, 1], "b": [2, 3]}
 
 
@@ -233,6 +243,11 @@ def test_a_join_calls_off_the_round_that_was_to_begin(round_of: Round) -> None:
     with calls(round_of.host):
         round_of.assignor.metadata({"t"})
     assert round_of.host.later == []
+
+
+def test_a_topic_that_came_since_the_last_plan_was_given_to_nobody(round_of: Round) -> None:
+    assert round_of(1, {"a": ([], -1), "b": ([], -1)}, partitions=0) == {"a": [], "b": []}
+    assert round_of(2, {"a": ([], 1), "b": ([], 1)}) == {"a": [0, 2], "b": [1, 3]}
 
 
 def test_told_partitions_are_found_again_when_topics_change(round_of: Round) -> None:

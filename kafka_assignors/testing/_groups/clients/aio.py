@@ -200,18 +200,16 @@ class ObservedAiokafkaConsumer:
             try:
                 result = await send(assignment, offsets)
             except UnknownPartitionsError as error:  # the others are stored
-                sent = getattr(offsets, "sent", offsets.keys())
-                self._commits.done(_positions(offsets, sent - error.partitions))
+                self._commits.done(_positions(offsets, offsets.keys() - error.partitions))
                 self._commits.failed(_positions(offsets, error.partitions), error, **sent_as)
                 raise
             except KafkaError as error:
                 if not isinstance(coordinator, CooperativeCoordinator) or not coordinator.sends_again(error):
                     self._commits.failed(_positions(offsets, offsets), error, **sent_as)
                 raise
-            sent = getattr(offsets, "sent", offsets.keys())  # a cooperative consumer leaves out what is gone
-            self._commits.done(_positions(offsets, sent))
-            if gone := offsets.keys() - sent:
-                self._commits.failed(_positions(offsets, gone), revoked_meanwhile(gone), **sent_as)
+            self._commits.done(_positions(offsets, offsets))
+            if gone := getattr(offsets, "revoked", None):  # a cooperative consumer leaves it out
+                self._commits.failed(_positions(gone, gone), revoked_meanwhile(gone), **sent_as)
             return result
 
         coordinator._do_commit_offsets = observed  # noqa: SLF001
