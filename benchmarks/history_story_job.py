@@ -67,14 +67,13 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     from kafka_assignors._groups.topics import TopicsSeen  # noqa: PLC0415
     from kafka_assignors.history._decoded import read_batches  # noqa: PLC0415
     from kafka_assignors.history._metrics import measure_group  # noqa: PLC0415
-    from kafka_assignors.history._report import report_group  # noqa: PLC0415
+    from kafka_assignors.history._report.job import report_group  # noqa: PLC0415
     from kafka_assignors.history._what_if.job import (  # noqa: PLC0415
         ASSIGNORS,
         SCENARIOS,
         check_wanted,
         replay_group,
     )
-    from kafka_assignors.history.report._model import ReportLimits  # noqa: PLC0415 - of both revisions
 
     topics, wanted = TopicsSeen.always({}), check_wanted(ASSIGNORS, SCENARIOS)
 
@@ -103,9 +102,7 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
 
     def report(batch: Any) -> None:
         with no_garbage_collection():
-            rows = report_group(
-                "g", records(batch), wanted=wanted, topics=topics, topic_names={}, limits=ReportLimits()
-            )
+            rows = report_group("g", records(batch), wanted=wanted, topics=topics, topic_names={})
             pickle.loads(pickle.dumps([*rows]))  # noqa: S301 - as they come back from tasks
 
     return {"decoded": decode, "metrics": metrics, "what-if": what_if, "report": report}

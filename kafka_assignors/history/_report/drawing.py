@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.times import moment
-from kafka_assignors.history.report._causes import restarts
-from kafka_assignors.history.report._model import Column, Drawing
+from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._report.causes import restarts
+from kafka_assignors.history._report.model import Column, Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,18 +18,15 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
-    from kafka_assignors.history.report._model import GroupHistory, ReportLimits
 
 
-def draw(history: GroupHistory, limits: ReportLimits) -> Drawing:
-    """What is drawn of a history."""
-    rebalances = sorted(history.rebalances, key=lambda one: one.ended)
-    listed = listed_rebalances(rebalances, limits.rebalances)
+def draw(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) -> Drawing:
+    """What is drawn of a group; without snapshots there is no picture of who owned what."""
+    rebalances = sorted(rebalances, key=lambda one: one.ended)
+    listed = listed_rebalances(rebalances, limits.REBALANCES_LISTED)
     causes = Counter[str](kind for one in rebalances for kind in {reason.kind for reason in one.reasons})
     return Drawing(
-        group=history.group,
-        columns=columns(history, limits),
-        ended=[one.ended for one in rebalances],
+        columns=columns(rebalances, sorted(snapshots, key=lambda one: (one.time_us, one.offset))),
         listed=[replace(one, moves=()) for one in listed],
         causes=causes,
         restarts=restarts(rebalances),
@@ -60,15 +58,13 @@ def _name(member: SnapshotMember) -> str:
     return member.instance_id or f"{member.client_id}{member.host}"
 
 
-def columns(history: GroupHistory, limits: ReportLimits) -> list[Column]:
-    """A history in at most so many columns, parted where the most time passed between two changes."""
-    snapshots = sorted(history.snapshots, key=lambda one: (one.time_us, one.offset))
+def columns(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot]) -> list[Column]:
+    """A history, in order, in few columns, parted where the most time passed between two changes."""
     names = consumer_names(snapshots)
-    rebalances = sorted(history.rebalances, key=lambda one: one.ended)
     changes = _changes(snapshots, rebalances)
     if not changes:
         return []
-    kept = _parted(changes, limits.columns)
+    kept = _parted(changes, limits.COLUMNS)
     times = [one.ended for one in rebalances], [_time(one) for one in snapshots], changes
     found = []
     before = [bisect_left(each, kept[0]) for each in times]

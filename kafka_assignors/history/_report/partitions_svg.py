@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.history.report import _words as words
-from kafka_assignors.history.report._svg import ROW, SLIVER, label, n, shape, strokes, written
+from kafka_assignors.history._report import words
+from kafka_assignors.history._report.svg import ROW, SLIVER, label, n, shape, strokes, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from markupsafe import Markup
 
-    from kafka_assignors.history.report._layout import Colouring, Scale
-    from kafka_assignors.history.report._model import Column
+    from kafka_assignors.history._report.layout import Colouring, Scale
+    from kafka_assignors.history._report.model import Column
 
 STACK: Final = 170
 _LETTER: Final = 11  # a box that is narrower has no letter
