@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from contextlib import suppress
@@ -46,6 +47,15 @@ def _observe(what: str, default: float = 5.0) -> Callable[[Any], Any]:
     )
 
 
+_MAX_LAG_SECONDS: Final = option(
+    "--max-lag-seconds",
+    type=Read(lambda text: math.inf if text == "inf" else seconds(text)),
+    metavar="SECONDS",
+    help="records waiting for longer are an error; inf: only show how long. Reads a record of each partition"
+    " that lags",
+)
+
+
 def _groups(*, observe: float) -> Callable[[Any], Any]:
     """Which groups of a cluster are meant, and what is wrong with one."""
     ids = click.argument(
@@ -56,7 +66,7 @@ def _groups(*, observe: float) -> Callable[[Any], Any]:
     )
     lag = number("--max-lag", "more records behind are an error", read=whole)
     looks = _observe("groups that are", observe)
-    return lambda function: ids(lag(looks(function)))
+    return lambda function: ids(lag(_MAX_LAG_SECONDS(looks(function))))
 
 
 @click.group(
@@ -83,6 +93,7 @@ def group() -> None:
     metavar="CLIENT",
     help=f"the client that leads it, one of {', '.join(LEADERS)} (default: guessed by what it sent)",
 )
+@_MAX_LAG_SECONDS
 @_observe("a group that is")
 def explain(
     *,
@@ -91,6 +102,7 @@ def explain(
     as_json: bool,
     check: bool,
     leader_client: Any,
+    max_lag_seconds: float | None,
     observe: float,
 ) -> int:
     """Show who has what in a group, why, and what is wrong."""
@@ -102,6 +114,7 @@ def explain(
         group,
         observe=observe,
         leader_client=leader_client,
+        max_lag_seconds=max_lag_seconds,
         watch=_say_how_far if sys.stderr.isatty() else None,
     )
     show_result(explained, explained_lines(explained), as_json=as_json)
@@ -115,18 +128,16 @@ def explain(
 @flag("--check", "exit with 1 if a group has an error or a warning")
 def list_all(
     *,
-    groups: Sequence[str],
-    max_lag: int | None,
-    observe: float,
     cluster: Cluster,
     as_json: bool,
     check: bool,
+    **wanted: Any,
 ) -> int:
     """List all groups of a cluster with their lags and what is wrong, the worst first."""
     from kafka_assignors._cli.group_tables import listed_lines
     from kafka_assignors.groups import list_groups
 
-    found = list_groups(cluster, groups, observe=observe, max_lag=max_lag)
+    found = list_groups(cluster, **wanted)
     show_result(found, listed_lines(found), as_json=as_json)
     return _status((problem for group in found for problem in group.problems), check=check)
 

@@ -120,6 +120,7 @@ def lag_lines(lag: GroupLag, names: Mapping[str, str]) -> Iterator[str]:
             "committed": ["no commit" if one.committed is None else f"{one.committed:,}" for one in shown],
             "end": ["-" if one.end is None else f"{one.end:,}" for one in shown],
             "lag": ["-" if one.lag is None or one.beyond else f"{one.lag:,}" for one in shown],
+            "lag s": seconds_cells(shown),
         },
         left={"partition", "owner"},
         cut=("owner", "partition"),
@@ -128,9 +129,19 @@ def lag_lines(lag: GroupLag, names: Mapping[str, str]) -> Iterator[str]:
         yield f"and {len(behind) - LAGS_SHOWN:,} more that lag: see --json"
 
 
+def seconds_cells(lags: Sequence[GroupLag | PartitionLag | None]) -> list[str]:
+    """For how long each lags, in a table; nothing if no time is known, as where nobody asked."""
+    known = [None if one is None else one.seconds for one in lags]
+    if all(seconds is None for seconds in known):
+        return []
+    return ["-" if seconds is None else f"{seconds:,.0f}" for seconds in known]
+
+
 def lag_words(lag: GroupLag) -> str:
     """How far a group is behind, in a sentence."""
     words = f"lag: {count(lag.total, 'record')} in {count(len(lag.partitions), 'partition')}"
+    if lag.total and lag.seconds is not None:
+        words += f", the oldest written {lag.seconds:,.0f} s ago"
     if uncommitted := len(lag.uncommitted):
         words += f", {uncommitted:,} of which {'has' if uncommitted == 1 else 'have'} records and no commit"
     if lost := lag.counts()["lost"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_assignors._cli.group_parts import fitted, lag_cell
+from kafka_assignors._cli.group_parts import fitted, lag_cell, seconds_cells
 from kafka_assignors._cli.output import count, table
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def listed_lines(groups: Sequence[GroupStatus]) -> Iterator[str]:
                     "?" if group.lag is None and group.lag_known is False else lag_cell(group.lag)
                     for group in groups
                 ],
+                "lag s": seconds_cells([group.lag for group in groups]),
                 "problem": [_worst(group) for group in groups],
             },
             left={"group", "type", "state", "problem"},

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from kafka import KafkaAdminClient
 
 
-def send(client: KafkaAdminClient, request: Any, node: int | None = None) -> Any:
+def send(
+    client: KafkaAdminClient, request: Any, node: int | None = None, *, timeout_ms: int | None = None
+) -> Any:
     """Send a request of `kafka.protocol` or `messages` to a broker, or any, and wait for its response.
+
+    Without a timeout it waits as long as the client's settings say.
 
     Raises KafkaError if the broker is not known, or does not answer.
     """
-    return client._net.run(client._manager.send, request, node)  # noqa: SLF001
+    return client._net.run(client._manager.send, request, node, timeout_ms)  # noqa: SLF001
 
 
 def find_coordinators(client: KafkaAdminClient, group_ids: Sequence[str]) -> dict[str, int]:

@@ -27,6 +27,11 @@ class Deadline:
         return self._end - self.seconds
 
     @property
+    def left(self) -> float:
+        """How many seconds are left, 0 at the least."""
+        return max(0.0, self._end - time.monotonic())
+
+    @property
     def passed(self) -> bool:
         """Whether the time is over."""
         return time.monotonic() > self._end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from kafka_assignors._cluster.groups import Extent
     from kafka_assignors._groups.snapshots import Partitions
+
+    Position = tuple[str, int, int]
+    """An offset of a partition: topic, partition id, offset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,9 @@ class PartitionLag:
         committed: The offset that the group has committed; None without a commit.
         beginning: The offset of the first record that it still has; None if the cluster did not say.
         end: The offset after its last record; None if the cluster did not say.
+        seconds: How long ago the first record that is not committed was written; 0 without lag. None if that
+            was not asked, or is not known.
+        undated: Why it is not known, though it was asked; else "".
     """
 
     topic: str
@@ -32,6 +38,13 @@ class PartitionLag:
     committed: int | None
     beginning: int | None
     end: int | None
+    seconds: float | None = None
+    undated: str = ""
+
+    @property
+    def position(self) -> Position:
+        """Its first offset that is neither committed nor deleted."""
+        return self.topic, self.partition, max(self.committed or 0, self.beginning or 0)
 
     @property
     def lag(self) -> int | None:
@@ -69,6 +82,7 @@ class PartitionLag:
             "beginning": self.beginning,
             "end": self.end,
             "lag": self.lag,
+            "seconds": self.seconds,
             "lost": self.lost,
         }
 
@@ -105,6 +119,15 @@ class GroupLag:
         """Those with a commit whose lag is not known, as their ends are not."""
         return tuple(one for one in self.partitions if one.unknown)
 
+    @property
+    def seconds(self) -> float | None:
+        """How long ago the oldest record that is not committed was written, as far as that is known."""
+        return max((one.seconds for one in self.partitions if one.seconds is not None), default=None)
+
+    def dated(self, ages: Mapping[Position, float | str]) -> GroupLag:
+        """The same with how old the records at the positions of partitions that lag are, or why not."""
+        return GroupLag(partitions=tuple(_dated(one, ages) for one in self.partitions))
+
     def by_member(self) -> dict[str, GroupLag]:
         """Member id -> the same of what it has; nothing of a member that has nothing."""
         found: dict[str, list[PartitionLag]] = defaultdict(list)
@@ -117,14 +140,22 @@ class GroupLag:
         """For machines."""
         return {**self.counts(), "partitions": [one.to_json() for one in self.partitions]}
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, Any]:
         """The same without the partitions."""
         return {
             "total": self.total,
+            "seconds": self.seconds,
             "uncommitted": len(self.uncommitted),
             "unknown": len(self.unknown),
             "lost": sum(one.lost for one in self.partitions),
         }
+
+
+def _dated(one: PartitionLag, ages: Mapping[Position, float | str]) -> PartitionLag:
+    if one.lag is None or one.beyond:
+        return one
+    age = ages[one.position] if one.lag else 0.0
+    return replace(one, undated=age) if isinstance(age, str) else replace(one, seconds=age)
 
 
 def lag_partitions(

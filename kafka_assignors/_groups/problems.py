@@ -131,6 +131,28 @@ def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
         )
 
 
+def find_lag_seconds_problems(lag: GroupLag, most: float) -> Iterator[Problem]:
+    """What is wrong with how long records have waited, if more than so many seconds are."""
+    if lag.seconds is not None and lag.seconds > most:
+        yield Problem(
+            kind="lag",
+            severity="error",
+            text=f"it is {lag.seconds:,.0f} s behind, more than {most:,.0f} s",
+            advice="see which partitions, and whose, with kafka-assignors group explain --max-lag-seconds",
+        )
+    undated: dict[str, list[str]] = {}
+    for one in lag.partitions:
+        if one.undated:
+            undated.setdefault(one.undated, []).append(f"{one.topic}-{one.partition}")
+    for why, partitions in undated.items():
+        yield Problem(
+            kind="lag unknown",
+            severity="warning",
+            text=f"for how long records of {_some(partitions)} have waited is not known: {why}",
+            advice="the lag in seconds may be greater than the one shown; the lag in records is known",
+        )
+
+
 def _about_bytes(found: GroupAccount) -> Iterator[Problem]:
     yield from (
         Problem(

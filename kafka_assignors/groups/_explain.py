@@ -14,6 +14,7 @@ from kafka_assignors._groups.explanation import explain as explain_record
 from kafka_assignors._groups.joining import joining_problem
 from kafka_assignors._groups.lag import find_lag, lag_partitions
 from kafka_assignors._groups.problems import find_lag_problems, in_order
+from kafka_assignors.groups._lag_seconds import with_seconds
 from kafka_assignors.groups._live import (
     LiveEpochGroup,
     LiveGroup,
@@ -183,6 +184,7 @@ def explain(
     *,
     observe: float = 5.0,
     leader_client: Client | None = None,
+    max_lag_seconds: float | None = None,
     watch: Callable[[int, int], None] | None = None,
 ) -> ExplainedClassicGroup | ExplainedConsumerGroup:
     """Explain a group: who has what and why, how far it is behind, and what is wrong.
@@ -194,6 +196,8 @@ def explain(
         group_id: The group.
         observe: For how many seconds to look at a group that is in a rebalance.
         leader_client: The client that leads a classic group; None to guess.
+        max_lag_seconds: For how many seconds records may wait to be committed; `math.inf` for any, None not
+            to ask. See `list_groups`.
         watch: Gets how many records of the log were read, and how many there are, during the reading.
 
     Raises:
@@ -202,12 +206,17 @@ def explain(
         ClusterError: The cluster does not say, as if the client may not read `__consumer_offsets`.
     """
     with connect(cluster) as admin:
+        live: LiveGroup | LiveEpochGroup
+        explained: ExplainedClassicGroup | ExplainedConsumerGroup
         try:
             live = read_group(admin, group_id, observe=observe, watch=watch)
+            explained = ExplainedClassicGroup.of(live, _extents(admin, live), leader_client)
         except OtherProtocolError:
-            epochs = read_epoch_group(admin, group_id, observe=observe)
-            return ExplainedConsumerGroup.of(epochs, _extents(admin, epochs))
-        return ExplainedClassicGroup.of(live, _extents(admin, live), leader_client)
+            live = read_epoch_group(admin, group_id, observe=observe)
+            explained = ExplainedConsumerGroup.of(live, _extents(admin, live))
+        if max_lag_seconds is not None:
+            (explained,) = with_seconds(admin, live.topics, [explained], max_lag_seconds)
+        return explained
 
 
 def _extents(admin: Admin, live: LiveGroup | LiveEpochGroup) -> Extents:
@@ -220,7 +229,8 @@ def _lag(live: LiveGroup | LiveEpochGroup, account: GroupAccount, extents: Exten
     return find_lag(*known, extents(lag_partitions(*known)))
 
 
-def _lag_of(own: GroupLag | None) -> dict[str, int | None]:
+def _lag_of(own: GroupLag | None) -> dict[str, Any]:
     """Of a member; nothing is known of a member that has nothing."""
     counts = {} if own is None else own.counts()
-    return {"lag": counts.get("total"), **{name: counts.get(name) for name in ("uncommitted", "unknown")}}
+    names = {"lag": "total", "lag_seconds": "seconds", "uncommitted": "uncommitted", "unknown": "unknown"}
+    return {name: counts.get(count) for name, count in names.items()}

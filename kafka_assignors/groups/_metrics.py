@@ -33,22 +33,24 @@ def export_metrics(
     *,
     observe: float = 0.0,
     max_lag: int | None = None,
+    max_lag_seconds: float | None = None,
     output: str | Path | None = None,
 ) -> str:
     """The metrics of a cluster's groups in the text format that Prometheus reads.
 
     Args:
         cluster: The cluster.
-        groups: See `list_groups`, as `observe` and `max_lag`.
+        groups: See `list_groups`, as `observe`, `max_lag` and `max_lag_seconds`.
         observe: See there.
         max_lag: See there.
+        max_lag_seconds: See there; without it there is no `kafka_group_lag_seconds`.
         output: A file to write them to, all at once: for the textfile collector of node_exporter.
 
     Raises:
         ClusterError: The cluster does not say.
         OSError: The file cannot be written.
     """
-    found = list_groups(cluster, groups, observe=observe, max_lag=max_lag)
+    found = list_groups(cluster, groups, observe=observe, max_lag=max_lag, max_lag_seconds=max_lag_seconds)
     registry = CollectorRegistry()
     registry.register(_Groups(lambda: found))
     if output is not None:
@@ -65,17 +67,19 @@ def serve_metrics(
     address: str = "127.0.0.1",
     observe: float = 0.0,
     max_lag: int | None = None,
+    max_lag_seconds: float | None = None,
     failed: Callable[[ClusterError], object] = lambda _: None,
 ) -> Iterator[int]:
     """Serve the same to Prometheus for the time of the context, read from the cluster at each request.
 
     Args:
         cluster: The cluster.
-        groups: See `list_groups`, as `observe` and `max_lag`.
+        groups: See `list_groups`, as `observe`, `max_lag` and `max_lag_seconds`.
         port: The port; 0 for any free one.
         address: The address, "0.0.0.0" for all.
         observe: See `list_groups`.
         max_lag: See there.
+        max_lag_seconds: See there; without it there is no `kafka_group_lag_seconds`.
         failed: Gets why the groups could not be read at a request. Its answer has `kafka_groups_up` 0.
 
     Yields:
@@ -91,7 +95,9 @@ def serve_metrics(
             pass  # a server that can read nothing is not started
 
         def read() -> tuple[GroupStatus, ...]:
-            return list_groups(cluster, groups, observe=observe, max_lag=max_lag)
+            return list_groups(
+                cluster, groups, observe=observe, max_lag=max_lag, max_lag_seconds=max_lag_seconds
+            )
 
         registry.register(_Groups(read, failed))
         server, thread = start_http_server(port, addr=address, registry=registry)
@@ -149,6 +155,11 @@ _METRICS: Final[Mapping[str, tuple[str, ...]]] = {
         "topic",
         "partition",
     ),
+    "lag_seconds": (
+        "How long ago the first record of a partition was written that is not committed",
+        "topic",
+        "partition",
+    ),
     "lost_records": ("Offsets that were deleted before the group had read them", "topic", "partition"),
     "lag_known": ("Whether the lag of each partition with a commit is known: 1, else 0",),
     "uncommitted_partitions": ("Partitions with records and no commit",),
@@ -178,6 +189,7 @@ def metrics_of(groups: Iterable[GroupStatus]) -> Iterator[Metric]:
             add("problems", counts[severity], severity)
         for one in () if group.lag is None else group.lag.partitions:
             add("lag_records", one.lag, one.topic, one.partition)
+            add("lag_seconds", one.seconds, one.topic, one.partition)
             add("lost_records", one.lost, one.topic, one.partition)
         add("lag_known", group.lag_known)
         add("uncommitted_partitions", None if group.lag is None else len(group.lag.uncommitted))

@@ -13,7 +13,7 @@ from kafka_assignors._groups.epochs import EpochLook, explain_epochs
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
 from kafka_assignors._groups.lag import find_lag
-from kafka_assignors._groups.problems import find_lag_problems
+from kafka_assignors._groups.problems import find_lag_problems, find_lag_seconds_problems
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -232,6 +232,34 @@ def test_what_was_deleted_before_it_was_read_is_no_lag_and_is_said() -> None:
         ("note", "deleted before the group had read them: 90 offsets of orders-0")
     ]
     assert lag.to_json()["lost"] == 90
+
+
+def test_lag_in_seconds_is_that_of_the_oldest_record_and_what_is_not_known_is_said() -> None:
+    committed = {("orders", 0): 5, ("orders", 1): 10, ("orders", 2): 1, ("orders", 3): 12}
+    extents = dict.fromkeys([("orders", partition) for partition in range(5)], Extent(3, 10))
+    asked = find_lag(
+        {"a": frozenset({("orders", 0)})}, {"orders"}, {"orders": (0, 1, 2, 3, 4)}, committed, extents
+    )
+    assert asked.seconds is None
+    lag = asked.dated({("orders", 0, 5): 61.4, ("orders", 2, 3): "no right to read"})
+    # Without a commit, or with one beyond the end, there is no such record.
+    assert [one.seconds for one in lag.partitions] == [61.4, 0.0, None, None, None]
+    assert (lag.seconds, lag.by_member()["a"].seconds) == (61.4, 61.4)
+    assert lag_words(lag).startswith(
+        "lag: 12 records in 5 partitions, the oldest written 61 s ago, 1 of which"
+    )
+    assert [line.split() for line in lag_lines(lag, {})][2:4] == [
+        ["partition", "owner", "committed", "end", "lag", "lag", "s"],
+        ["orders-2", "nobody", "1", "10", "7", "-"],
+    ]
+    unknown = ("warning", "for how long records of orders-2 have waited is not known: no right to read")
+    for most, expected in (
+        (61.4, [unknown]),
+        (60, [("error", "it is 61 s behind, more than 60 s"), unknown]),
+    ):
+        found = find_lag_seconds_problems(lag, most)
+        assert [(one.severity, one.text) for one in found] == expected
+    assert lag.to_json()["partitions"][0]["seconds"] == lag.counts()["seconds"] == 61.4
 
 
 def test_lag_is_by_partition_and_member_and_says_where_there_is_no_commit() -> None:
