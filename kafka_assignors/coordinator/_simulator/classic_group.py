@@ -40,7 +40,7 @@ class HostedClassicGroup(Rounds):
         for timer in (self._round, self._sync_timer, *self._pending.values()):
             if timer is not None:
                 timer.cancel()
-        for member in self._members:
+        for member in self._members.values():
             self._sessions.end(member)
         joins, syncs = self._joins, self._syncs
         self._joins, self._syncs = {}, {}
@@ -83,7 +83,7 @@ class HostedClassicGroup(Rounds):
         self._moves -= 1
         if self._moves:
             return
-        for member in self._members:
+        for member in self._members.values():
             self._sessions.renew(member)
         # Static members that were passed over may be too many.
         if len(self._members) > self._settings.max_size:
@@ -133,7 +133,7 @@ class HostedClassicGroup(Rounds):
             self._syncs[member.member_id] = reply
             self._not_synced.discard(member.member_id)
             if member.member_id == self.leader:
-                for other in self._members:
+                for other in self._members.values():
                     other.assignment = request.assignments.get(other.member_id, b"")
                 self.state = State.STABLE
                 self._written = self.record()
@@ -280,7 +280,7 @@ class HostedClassicGroup(Rounds):
         self._rebalance_or_complete("member joined", member_id)
 
     def _update(self, member: KnownMember, request: Join, reply: JoinReply) -> None:
-        self._members.update(member, request)
+        self._members.rejoin(member, request)
         self._joins[member.member_id] = reply
 
     def _check(self, member_id: str, instance_id: str | None, generation: int | None = None) -> Error:

@@ -102,8 +102,6 @@ class JoiningMember(ClassicConsumer):
         self._known: Mapping[str, Collection[int]] = {}
         self._led_with: Mapping[str, Collection[int]] | None = None
         self._ended: EndedExchange | None = None
-        self._losing = 0  # answers of the coordinator that will get lost
-        self._misses_coordinator = False  # one that is cut off, and knows; it looks for it before it joins
 
     @abstractmethod
     def request_rejoin(self) -> None:
@@ -120,14 +118,6 @@ class JoiningMember(ClassicConsumer):
     @abstractmethod
     def _join_ended(self, attempt: Attempt, error: Trouble, assignment: bytes = b"") -> None:
         """Take what an exchange gave."""
-
-    def lose_answers(self, count: int) -> None:
-        """Let so many of the coordinator's next answers to joins and syncs get lost."""
-        self._losing = count
-
-    def _fail(self, attempt: Attempt) -> None:
-        self._misses_coordinator = True
-        self._after(RETRY_MS, lambda: self._join_ended(attempt, "NETWORK"))
 
     # A join (`BaseCoordinator._do_join_and_sync_async`)
 
@@ -165,16 +155,12 @@ class JoiningMember(ClassicConsumer):
         *,
         timeout_ms: int,
     ) -> None:
-        if self.cut_off:
-            self._fail(attempt)
-            return
-        is_lost, self._losing = self._losing > 0, max(self._losing - 1, 0)
         answered = False
 
         def arrived(answer: Any) -> None:
             nonlocal answered
-            answered = not is_lost
-            if answered and not attempt.done:
+            answered = True
+            if not attempt.done:
                 hear(attempt, answer)
 
         def timed_out() -> None:

@@ -13,7 +13,7 @@ from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from kafka_assignors._timelines.events import Event
 
@@ -21,6 +21,12 @@ _STEP_MS = 50
 _PATIENCE_MS = 3_600_000
 
 ConsumerT = TypeVar("ConsumerT", bound=SimulatedConsumer)
+
+
+def next_name(name: str) -> str:
+    """What a member's successor is called: "m1.2" after "m1"."""
+    base, _, count = name.partition(".")
+    return f"{base}.{int(count or 1) + 1}"
 
 
 class NotStableError(KafkaAssignorsError, RuntimeError):
@@ -45,14 +51,14 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
     @property
     def at_rest(self) -> bool:
         """Whether all members that run have their assignments, and the group is stable."""
-        return self.is_at_rest()
-
-    def is_at_rest(self, but_for: Collection[str] = ()) -> bool:
-        """The same, though members of these names may still ask for their assignments."""
         running = [member for member in self.members.values() if member.running]
-        state = "Stable" if running else "Empty"
-        waiting = [member for member in running if not member.stable and member.name not in but_for]
-        return self._state == state and not waiting and self._agree(running)
+        return self.is_stable and all(member.stable for member in running)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the coordinator has the members that run and no others, and its group is stable."""
+        running = [member for member in self.members.values() if member.running]
+        return self._state == ("Stable" if running else "Empty") and self._agree(running)
 
     @property
     def timeline(self) -> Timeline:
@@ -66,16 +72,8 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
             old.crash()
         else:
             old.leave()
-        return self.take_over(name, **changes)
-
-    def take_over(self, name: str, **changes: Any) -> ConsumerT:
-        """Start another with a member's instance id while that may run; named as after a restart."""
-        old = self.members[name]
-        base, _, count = name.partition(".")
-        return self._start(
-            f"{base}.{int(count or 1) + 1}",
-            **{"instance_id": old.instance_id, "topics": old.topics, "settings": old.settings, **changes},
-        )
+        settings = {"instance_id": old.instance_id, "topics": old.topics, "settings": old.settings}
+        return self._start(next_name(name), **{**settings, **changes})
 
     def run(self, seconds: float) -> None:
         """Let so much time pass."""

@@ -97,7 +97,7 @@ class Rounds:
     @property
     def member_ids(self) -> Sequence[str]:
         """The members' ids, in the order of Kafka's map."""
-        return self._members.ids
+        return list(self._members.order)
 
     def record(self) -> GroupMetadataValue:
         """The group as the coordinator writes it to `__consumer_offsets`.
@@ -141,7 +141,7 @@ class Rounds:
             )
         )
         if self.state == State.COMPLETING:
-            for member in self._members:
+            for member in self._members.values():
                 member.assignment = b""
             for waiting in list(self._syncs):
                 self._sessions.renew(self._members[waiting])
@@ -180,7 +180,7 @@ class Rounds:
         if self._round is not None:
             self._round.cancel()
             self._round = None
-        for member in list(self._members):
+        for member in list(self._members.values()):
             if member.member_id not in self._joins:
                 if member.instance_id is None:
                     self._remove(member.member_id)
@@ -200,8 +200,8 @@ class Rounds:
             return
         self.strategy = elect_strategy(self._members.preferences()).strategy
         self.state = State.COMPLETING
-        answers = [(member, self._answer_to(member)) for member in self._members]
-        self._not_synced.update(member.member_id for member in self._members)
+        answers = [(member, self._answer_to(member)) for member in self._members.values()]
+        self._not_synced.update(self._members)
         generation = self.generation
         self._sync_timer = self._clock.after(
             self._members.rebalance_timeout_ms, lambda: self._expire_syncs(generation)

@@ -114,11 +114,6 @@ class Simulation(SimulatedLife[ClassicConsumer]):
         """Let another broker become the coordinator; for so many seconds none answers."""
         self.group.move(round(away * 1000))
 
-    def close(self) -> None:
-        """End what members have under way. Nothing can be done to the group after it."""
-        for member in self.members.values():
-            member.close()
-
     def _start(self, name: str, **options: Any) -> ClassicConsumer:
         return self.join(name, **options)
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived, Joining, Led
-from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
+from tests.lab.clients.network import NetworkedConsumer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock
     from kafka_assignors.coordinator._simulator.settings import MemberSettings
+    from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 
-class RealMember(ClassicConsumer):
+class RealMember(NetworkedConsumer):
     """A simulated consumer of the classic protocol, with the code of its library."""
 
     _coordinator: Any = None
@@ -126,3 +127,10 @@ class RealMember(ClassicConsumer):
         self._note()
         self.held |= added
         self._report(Assigned(*self._now, generation=self.generation, partitions=added))
+
+
+def close(group: Simulation) -> None:
+    """End what a group's members have under way. Nothing can be done to the group after it."""
+    for member in group.members.values():
+        if isinstance(member, RealMember):
+            member.close()
