@@ -29,7 +29,7 @@ from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
-from kafka_assignors.history._store.writing import TaskFiles, units
+from kafka_assignors.history._store.writing import Task, TaskFiles, units
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.replaced import read_set, replacing
 from kafka_assignors.history._tables.topic_names import topic_names
@@ -47,6 +47,7 @@ Memory for units twice as large comes fresh from the system each time, which cos
 them. If units are a quarter as large, each step of numpy takes in too few records.
 """
 _GROUP_METADATA: Final = b"\0\2"
+_READ: Final = pa.schema({"read": pa.int64()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +104,10 @@ def make_tables(
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
         write = partial(_write, names=topic_names(records, engine))
-        done = engine.map_sorted(records, selection, write, where=where)
+        done = engine.map_sorted(records, selection, Task(write, _READ), where=where)
         new.files.update(done.files)
         counts = TableCounts(
-            read=sum(done.rows),
+            read=sum(row["read"] for row in done.rows),
             decoded=new.rows("records"),
             rejected=new.rows("rejected"),
             rows={name: new.rows(name) for name in TABLES},
@@ -143,7 +144,9 @@ def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = No
     return TableCounts(**read_set(locate(out, options), MANIFEST)[1])
 
 
-def _write(batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str]) -> Iterator[int]:
+def _write(
+    batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str]
+) -> Iterator[dict[str, int]]:
     """Write the rows of sorted records; gives how many there were."""
     assert files is not None  # noqa: S101 - a place is given
     moves, generations = Moves(), _Generations()
@@ -155,7 +158,7 @@ def _write(batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[st
         for table, rows in tables.items():
             files.write(table, TABLES[table], rows)
         files.write("moves", MOVES, moves.add(read_batch(batch, columns, owners_only=True)))
-        yield batch.num_rows
+        yield {"read": batch.num_rows}
     files.write("generations", GENERATIONS, generations.end())
 
 
