@@ -104,7 +104,7 @@ def metrics(
         engine = engine or Engine.fitting(doing="measuring")
         done = engine.map_groups(archive, selection, task, GROUPS, where=where)
         if new is not None:
-            new.files.update(done.files)
+            new.update(done.files)
     return sorted(map(GroupSummary.of, done.rows), key=lambda one: (-one.rebalances, one.group))
 
 

@@ -143,21 +143,9 @@ def _drawn(snapshot: Snapshot) -> Snapshot:
 
 def _most_restless(
     batches: Iterator[Any], files: None, *, each: Callable[..., Iterator[dict[str, Any]]]
-) -> Iterator[dict[str, Any]]:
+) -> list[dict[str, Any]]:
     """The rows of all groups of a task; its most restless alone keep their drawings."""
-    rows: list[dict[str, Any]] = []
-    drawn: list[dict[str, Any]] = []
-    for row in each(batches, files):
-        rows.append(row)
-        drawn.append(row)
-        if len(drawn) > 2 * limits.GROUPS_DRAWN:
-            drawn = _leave_out(drawn)
-    _leave_out(drawn)
-    yield from rows
-
-
-def _leave_out(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    rows.sort(key=lambda row: restlessness(GroupSummary.of(row["summary"])))
+    rows = sorted(each(batches, files), key=lambda row: restlessness(GroupSummary.of(row["summary"])))
     for row in rows[limits.GROUPS_DRAWN :]:
         row["drawing"] = None
-    return rows[: limits.GROUPS_DRAWN]
+    return rows

@@ -1,6 +1,6 @@
 """From an archive to its tables.
 
-    <out>/tables.json                    which versions of the tables belong together, and what is in them
+    <out>/tables.json                    which versions of the tables belong together
     <out>/<table>/_delta_log/            one Delta table each
     <out>/<table>/part-*.parquet
 
@@ -9,7 +9,7 @@ Readers that go by tables.json see the tables of one run, whole, even if others 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +31,7 @@ from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
 from kafka_assignors.history._store.writing import Task, TaskFiles, units
 from kafka_assignors.history._tables import fast, one_by_one
-from kafka_assignors.history._tables.replaced import read_set, replacing
+from kafka_assignors.history._tables.replaced import read_versions, replacing
 from kafka_assignors.history._tables.topic_names import topic_names
 
 if TYPE_CHECKING:
@@ -105,15 +105,14 @@ def make_tables(
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
         write = partial(_write, names=topic_names(records, engine))
         done = engine.map_sorted(records, selection, Task(write, _READ), where=where)
-        new.files.update(done.files)
-        counts = TableCounts(
-            read=sum(row["read"] for row in done.rows),
-            decoded=new.rows("records"),
-            rejected=new.rows("rejected"),
-            rows={name: new.rows(name) for name in TABLES},
-        )
-        new.counts = asdict(counts)
-    return counts
+        new.update(done.files)
+        rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
+    return TableCounts(
+        read=sum(row["read"] for row in done.rows),
+        decoded=rows["records"],
+        rejected=rows["rejected"],
+        rows=rows,
+    )
 
 
 def read_table(
@@ -129,19 +128,9 @@ def read_table(
     if name not in TABLES:
         raise ValueError(f"there is no table {name!r}, only {', '.join(TABLES)}")
     where = locate(out, options)
-    versions, _ = read_set(where, MANIFEST)
-    log = Log(where / name, versions[name])
+    log = Log(where / name, read_versions(where, MANIFEST)[name])
     batches = read_parts(log.where, [whole(file) for file in log.files()], TABLES[name])
     return pa.RecordBatchReader.from_batches(TABLES[name], batches)
-
-
-def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = None) -> TableCounts:
-    """What `make_tables` returned when it made the tables in a folder.
-
-    Raises:
-        NoTablesError: There are none.
-    """
-    return TableCounts(**read_set(locate(out, options), MANIFEST)[1])
 
 
 def _write(
