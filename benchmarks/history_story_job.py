@@ -6,7 +6,6 @@ python -m benchmarks.history_story_job now|before GROUPS GENERATIONS
 from __future__ import annotations
 
 import json
-import pickle
 import sys
 import time
 from importlib import import_module
@@ -68,6 +67,8 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     from kafka_assignors.history._decoded import read_batches  # noqa: PLC0415
     from kafka_assignors.history._metrics import measure_group  # noqa: PLC0415
     from kafka_assignors.history._report.job import report_group  # noqa: PLC0415
+    from kafka_assignors.history._report.model import ReportedGroup  # noqa: PLC0415
+    from kafka_assignors.history._schemas import GROUPS, REPORTED, WHAT_IF  # noqa: PLC0415
     from kafka_assignors.history._what_if.job import (  # noqa: PLC0415
         ASSIGNORS,
         SCENARIOS,
@@ -88,22 +89,26 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     def records(batch: Any) -> Iterator[Any]:
         return chain.from_iterable(found for _, found in read_batches([batch]))
 
+    def sent(rows: Iterator[Any], schema: pa.Schema) -> list[Any]:
+        """Rows as they come back from tasks."""
+        return pa.RecordBatch.from_pylist([*rows], schema=schema).to_pylist()  # type: ignore[no-any-return]
+
     def decode(batch: Any) -> None:
         for _ in records(batch):
             pass
 
     def metrics(batch: Any) -> None:
         with no_garbage_collection():
-            pickle.dumps([*measure_group("g", records(batch), nowhere, topics=topics, topic_names={})])
+            sent(measure_group("g", records(batch), nowhere, topics=topics, topic_names={}), GROUPS)
 
     def what_if(batch: Any) -> None:
         with no_garbage_collection():
-            pickle.dumps([*replay_group("g", records(batch), wanted=wanted, topics=topics, topic_names={})])
+            sent(replay_group("g", records(batch), wanted=wanted, topics=topics, topic_names={}), WHAT_IF)
 
     def report(batch: Any) -> None:
         with no_garbage_collection():
             rows = report_group("g", records(batch), wanted=wanted, topics=topics, topic_names={})
-            pickle.loads(pickle.dumps([*rows]))  # noqa: S301 - as they come back from tasks
+            [*map(ReportedGroup.of, sent(rows, REPORTED))]
 
     return {"decoded": decode, "metrics": metrics, "what-if": what_if, "report": report}
 

@@ -102,10 +102,10 @@ def metrics(
         topics, names = seen_and_names(archive.topics())
         task = partial(measure_group, topics=topics, topic_names=names)
         engine = engine or Engine.fitting(doing="measuring")
-        done = engine.map_groups(archive, selection, task, where=where)
+        done = engine.map_groups(archive, selection, task, GROUPS, where=where)
         if new is not None:
-            new.files.update(done.files)
-    return sorted(done.rows, key=lambda one: (-one.rebalances, one.group))
+            new.update(done.files)
+    return sorted(map(GroupSummary.of, done.rows), key=lambda one: (-one.rebalances, one.group))
 
 
 def measure_group(
@@ -115,7 +115,7 @@ def measure_group(
     *,
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
-) -> Iterator[GroupSummary]:
+) -> Iterator[dict[str, Any]]:
     """Measure one group, if it has a snapshot; its rebalances go into files."""
     follower = GroupFollower(topics)
     held: list[Rebalance] = []
@@ -134,7 +134,7 @@ def measure_group(
         row = follower.activity.row(group)
         if files is not None:
             files.write("groups", GROUPS, pa.RecordBatch.from_pylist([row], schema=GROUPS))
-        yield GroupSummary.of(row)
+        yield row
 
 
 def rebalances_of(

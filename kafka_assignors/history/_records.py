@@ -187,27 +187,19 @@ def begin(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
             older[record.key] = record
 
 
-@dataclass(frozen=True, slots=True)
-class EachGroup:
-    """A task that calls a function with the records of each group.
+def each_group(task: GroupTask, since_us: int | None) -> Callable[..., Iterator[Any]]:
+    """Calls a function with the records of each group, which begin as `begin` says; gives its rows."""
 
-    Attributes:
-        task: The function.
-        since_us: See `begin`.
-    """
-
-    task: GroupTask
-    since_us: int | None
-
-    def __call__(self, batches: Iterator[Any], files: TaskFiles | None) -> Iterator[Any]:
-        """The rows of all groups."""
+    def rows_of_all(batches: Iterator[Any], files: TaskFiles | None) -> Iterator[Any]:
         named = chain.from_iterable(
             zip(part["group"].to_pylist(), records, strict=True) for part, records in read_batches(batches)
         )
         for group, rows in groupby(named, itemgetter(0)):
-            records = begin((record for _, record in rows), self.since_us)
+            records = begin((record for _, record in rows), since_us)
             first = next(records, None)
             if first is not None:
                 with no_garbage_collection():
-                    found = [*self.task(group, chain([first], records), files)]
+                    found = [*task(group, chain([first], records), files)]
                 yield from found
+
+    return rows_of_all

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from os import fspath
@@ -15,17 +15,19 @@ from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import GroupSummary, rebalances_of
-from kafka_assignors.history._records import EachGroup, Selection
+from kafka_assignors.history._records import Selection, each_group
 from kafka_assignors.history._report.drawing import draw
-from kafka_assignors.history._report.model import ReportedGroup
+from kafka_assignors.history._report.model import ReportedGroup, restlessness
 from kafka_assignors.history._report.page import render
+from kafka_assignors.history._schemas import REPORTED
 from kafka_assignors.history._snapshots import SnapshotReader
+from kafka_assignors.history._store.writing import Task
 from kafka_assignors.history._what_if.course import CourseBuilder, bare
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, Wanted, check_wanted, replay_all
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors.history._archive import Archive
@@ -81,12 +83,13 @@ def report_archive(
         topics=topics,
         topic_names=names,
     )
-    task = partial(_most_restless, each=EachGroup(group_task, selection.since_us))
+    task = Task(partial(_most_restless, each=each_group(group_task, selection.since_us)), REPORTED)
     engine = engine or Engine.fitting(doing="reporting", replaying=bool(assignors))
     rows = engine.map_sorted(archive, selection, task).rows
     if not rows:
         raise ValueError("there is nothing to report on: the archive has no records of such groups")
-    html = render(rows, source=archive.description.cluster_id or str(archive.where), made=datetime.now(UTC))
+    found = [*map(ReportedGroup.of, rows)]
+    html = render(found, source=archive.description.cluster_id or str(archive.where), made=datetime.now(UTC))
     return ReportPage(page=fspath(page), bytes=path.write_bytes(html.encode()))
 
 
@@ -106,7 +109,7 @@ def report_group(
     wanted: Wanted,
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
-) -> Iterator[ReportedGroup]:
+) -> Iterator[dict[str, Any]]:
     """Measure, replay and draw one group."""
     reader, measured = SnapshotReader(topic_names), GroupFollower(topics)
     course = CourseBuilder(group, topics)
@@ -120,11 +123,11 @@ def report_group(
     rebalances = [*rebalances_of(records, reader, measured, keep)]
     replayed = replay_all(course.build(), wanted, reader.rejected) if wanted else []
     if measured.activity is not None:
-        yield ReportedGroup(
-            summary=GroupSummary.of(measured.activity.row(group)),
-            what_if=replayed,
-            drawing=draw(rebalances, states),
-        )
+        yield {
+            "summary": measured.activity.row(group),
+            "what_if": [*map(asdict, replayed)],
+            "drawing": draw(rebalances, states).row(),
+        }
 
 
 def _drawn(snapshot: Snapshot) -> Snapshot:
@@ -138,21 +141,11 @@ def _drawn(snapshot: Snapshot) -> Snapshot:
     )
 
 
-def _most_restless(batches: Iterator[Any], files: None, *, each: EachGroup) -> Iterator[ReportedGroup]:
+def _most_restless(
+    batches: Iterator[Any], files: None, *, each: Callable[..., Iterator[dict[str, Any]]]
+) -> list[dict[str, Any]]:
     """The rows of all groups of a task; its most restless alone keep their drawings."""
-    rows: list[ReportedGroup] = []
-    drawn: list[ReportedGroup] = []
-    for row in each(batches, files):
-        rows.append(row)
-        drawn.append(row)
-        if len(drawn) > 2 * limits.GROUPS_DRAWN:
-            drawn = _leave_out(drawn)
-    _leave_out(drawn)
-    yield from rows
-
-
-def _leave_out(rows: list[ReportedGroup]) -> list[ReportedGroup]:
-    rows.sort(key=lambda row: row.restlessness)
+    rows = sorted(each(batches, files), key=lambda row: restlessness(GroupSummary.of(row["summary"])))
     for row in rows[limits.GROUPS_DRAWN :]:
-        row.drawing = None
-    return rows[: limits.GROUPS_DRAWN]
+        row["drawing"] = None
+    return rows

@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.saving import WhatIf
+from kafka_assignors.history._metrics import GroupSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.saving import WhatIf
-    from kafka_assignors.history._metrics import GroupSummary
-
 _HALF_WIDTH_SECONDS: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A time in which a group is drawn as it was at last.
-
-    Attributes:
-        begin: When it begins: with a record of the group, or with the end of a rebalance.
-        end: When the next begins.
-        owners: Who had each partition.
-        loads: How many partitions each consumer had that was in the group.
-        ended: When rebalances ended in it; several if they were too near each other to be drawn one by one.
-        moved: How many partitions went from one consumer to another.
-        needless: How many of these moves were not needed, as far as that is known.
-        unowned_seconds: Partition-seconds without an owner.
-        stopped: Whether all partitions were without an owner.
-        without: Otherwise those that were, and moved.
-        states: How many states of the group it stands for.
-    """
+class Column(NamedTuple):
+    """A row of `schemas.COLUMN`, whose comments say what the fields are."""
 
     begin: datetime
     end: datetime
-    owners: Mapping[tuple[str, int], str]
+    owners: Sequence[str]
     loads: Mapping[str, int]
     ended: Sequence[datetime]
     moved: int
     needless: int
     unowned_seconds: float
     stopped: bool
-    without: frozenset[tuple[str, int]]
+    without: Sequence[int]
     states: int
 
     @property
@@ -53,12 +38,12 @@ class Column:
         return 1 + math.log10(1 + (self.end - self.begin).total_seconds() / _HALF_WIDTH_SECONDS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class Drawing(NamedTuple):
     """What a report draws of a group, and says of its rebalances.
 
     Attributes:
         columns: What its timeline shows; the last one ends with the last change.
+        partitions: Those that had an owner in any of them, such as orders-7, in order.
         listed: The rebalances that are listed; without their moves.
         causes: How many had each kind of reason.
         restarts: How many are the doing of a consumer that restarted.
@@ -66,10 +51,24 @@ class Drawing:
     """
 
     columns: Sequence[Column]
+    partitions: Sequence[str]
     listed: Sequence[Rebalance]
     causes: Mapping[str, int]
     restarts: int
     strategy: str | None
+
+    def row(self) -> dict[str, Any]:
+        """The drawing as `schemas.REPORTED` has it."""
+        columns = [one._asdict() | {"loads": [*one.loads.items()]} for one in self.columns]
+        listed = [one.row() for one in self.listed]
+        return self._asdict() | {"columns": columns, "listed": listed, "causes": [*self.causes.items()]}
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """The drawing that a row was made of."""
+        columns = [Column(**{**one, "loads": dict(one["loads"])}) for one in row["columns"]]
+        listed = [Rebalance.from_row(one) for one in row["listed"]]
+        return cls(**{**row, "columns": columns, "listed": listed, "causes": dict(row["causes"])})
 
     @property
     def ended(self) -> list[datetime]:
@@ -78,10 +77,10 @@ class Drawing:
 
     def columns_until(self, until: datetime) -> list[Column]:
         """The columns, the last of which ends then, or with the last change."""
-        return [*self.columns[:-1], *(replace(one, end=max(until, one.end)) for one in self.columns[-1:])]
+        return [*self.columns[:-1], *(one._replace(end=max(until, one.end)) for one in self.columns[-1:])]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedGroup:
     """All that a report wants to know of a group; the drawing is None where others are more restless."""
 
@@ -89,8 +88,16 @@ class ReportedGroup:
     what_if: Sequence[WhatIf] = ()
     drawing: Drawing | None = None
 
-    @property
-    def restlessness(self) -> tuple[float, float, str]:
-        """The most rebalances come first; of as many, the longest time without an owner."""
-        one = self.summary
-        return -one.rebalances, -one.unowned_seconds, one.group
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """A row of `schemas.REPORTED` as an object."""
+        return cls(
+            summary=GroupSummary.of(row["summary"]),
+            what_if=[WhatIf.from_row(one) for one in row["what_if"]],
+            drawing=None if row["drawing"] is None else Drawing.of(row["drawing"]),
+        )
+
+
+def restlessness(one: GroupSummary) -> tuple[float, float, str]:
+    """The most rebalances come first; of as many, the longest time without an owner."""
+    return -one.rebalances, -one.unowned_seconds, one.group

@@ -14,6 +14,7 @@ from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import causes, savings as saved_words, sentences, words
 from kafka_assignors.history._report.layout import COLOURS
+from kafka_assignors.history._report.model import restlessness
 from kafka_assignors.history._report.strip_svg import bar_step, strip
 from kafka_assignors.history._report.timeline_svg import timeline, told
 
@@ -54,7 +55,7 @@ class ShownGroup:
 
 def render(groups: Sequence[ReportedGroup], *, source: str, made: datetime) -> str:
     """The page; `source` is what the history is of: a cluster's id, or an archive's location."""
-    ranked = sorted(groups, key=lambda one: one.restlessness)
+    ranked = sorted(groups, key=lambda one: restlessness(one.summary))
     summaries = [one.summary for one in ranked]
     since, until = min(one.since for one in summaries), max(one.until for one in summaries)
     rows = [_shown(one, rank, since, until) for rank, one in enumerate(ranked[: limits.GROUPS_LISTED], 1)]
@@ -122,7 +123,7 @@ def _of_drawing(
     return {
         "strategy": drawing.strategy,
         "sentences": sentences.group_sentences(summary, drawing, saving),
-        "timeline": timeline(drawn, key=key, title=f"The course of {summary.group}"),
+        "timeline": timeline(drawn, drawing.partitions, key=key, title=f"The course of {summary.group}"),
         "told": told(drawn),
         "bunched": max((column.states for column in drawn), default=1),
         "states": sum(column.states for column in drawn),

@@ -42,12 +42,11 @@ _DAY: Final = 84
 _DIGIT: Final = 7
 
 
-def timeline(columns: Sequence[Column], *, key: str, title: str) -> Markup:
+def timeline(columns: Sequence[Column], partitions: Sequence[str], *, key: str, title: str) -> Markup:
     """The picture; empty if there is nothing to draw. The ids of its elements begin with `key`."""
     if not columns:
         return Markup()
     scale, colouring = Scale.of(columns), Colouring.of(columns)
-    partitions = sorted({one for column in columns for one in column.owners})
     top = float(_AXIS)
     parts: list[Markup] = []
     if colouring.names:

@@ -6,7 +6,6 @@ hands these over (`tests/spark/test_cli_history_spark.py` runs the commands them
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -37,7 +36,9 @@ from kafka_assignors.history import _decoded, _limits as limits, _snapshots
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._report.job import report_group
+from kafka_assignors.history._report.model import ReportedGroup
 from kafka_assignors.history._report.savings import change
+from kafka_assignors.history._schemas import REPORTED
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
@@ -122,16 +123,19 @@ WANTED = check_wanted(ASSIGNORS, SCENARIOS)
 
 def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
     """The rows of `history what-if`."""
-    return [*replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)]
+    rows = replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
+    return [WhatIf.from_row(row) for row in rows]
 
 
 def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
     """What `history report` shows of a group if it lists all rebalances, as it comes back from a task."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "REBALANCES_LISTED", 1_000)
-        (told,) = report_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
+        rows = report_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
+        sent = pa.RecordBatch.from_pylist([*rows], schema=REPORTED)
+    (told,) = map(ReportedGroup.of, sent.to_pylist())
     assert told.drawing is not None
-    return pickle.loads(pickle.dumps(told.drawing)), [*told.what_if]  # noqa: S301 - made here
+    return told.drawing, [*told.what_if]
 
 
 def shown(rebalances: Iterable[Rebalance]) -> list[Rebalance]:
