@@ -1,6 +1,6 @@
 """What follows from the events of a group: who owned what when, its generations and its records."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cached_property
@@ -8,7 +8,16 @@ from typing import Self, TypeVar
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import NO_GENERATION, Consumed, Event, Happened, identities
+from kafka_assignors._timelines.events import (
+    NO_GENERATION,
+    Assigned,
+    Consumed,
+    Event,
+    Happened,
+    Lost,
+    Revoked,
+    identities,
+)
 from kafka_assignors._timelines.lines import line, lines_of
 from kafka_assignors._timelines.marks import Mark, find_marks
 from kafka_assignors._timelines.ownership import (
@@ -73,6 +82,16 @@ class TimelineFacts:
         )
 
     # Ownership
+
+    @cached_property
+    def callbacks(self) -> Mapping[tuple[str, TopicPartition], list[Assigned | Revoked | Lost]]:
+        """By member and partition, how an application got and gave up the partition, by time."""
+        found: dict[tuple[str, TopicPartition], list[Assigned | Revoked | Lost]] = defaultdict(list)
+        for event in self.events:
+            if isinstance(event, Assigned | Revoked | Lost):
+                for partition in event.partitions:
+                    found[event.member, partition].append(event)
+        return found
 
     @cached_property
     def rebalances(self) -> tuple[SeenRebalance, ...]:
