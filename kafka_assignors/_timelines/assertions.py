@@ -7,6 +7,7 @@ from typing import Final, Literal, Never, Self
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.best import Settled, Weights, best_plan, find_settled, unevenness
+from kafka_assignors._timelines.causes import in_ranges
 from kafka_assignors._timelines.chart import chart
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
@@ -21,7 +22,6 @@ from kafka_assignors._timelines.holdings import find_kept
 from kafka_assignors._timelines.lines import lines_of
 from kafka_assignors._timelines.losses import (
     find_backward,
-    in_ranges,
     named,
     what_counts,
     why_backward,
@@ -242,11 +242,11 @@ class TimelineAssertions(TimelineFacts):
     def assert_in_order(self) -> None:
         """Each member took the records of a partition by ascending offsets; what counts is as above.
 
-        A member that is given a partition, again or for the first time, may begin at any offset. Records that
-        one call of `Seat.processed` names are done at once.
+        A member that is given a partition, again or for the first time, may begin at any offset. When it is
+        taken away, it may not come behind its next owner. One call of `Seat.processed` names records at once.
 
         Raises:
-            AssertionError: One went back; the message names the offsets. Or there was no record.
+            AssertionError: One went back, or came too late; the message says why. Or there was no record.
         """
         if not self.handled:
             raise AssertionError(_NO_RECORD)
@@ -254,7 +254,9 @@ class TimelineAssertions(TimelineFacts):
         if wrong:
             word, counts = what_counts(self)
             headline = f"records of a partition were {word} out of order ({counts})"
-            faults = [named(partition, *why_backward(self, pairs)) for partition, pairs in wrong.items()]
+            faults = [
+                named(partition, *why_backward(self, partition, each)) for partition, each in wrong.items()
+            ]
             _fail(self, headline, faults, partitions=wrong)
 
     def assert_released_on_revoke(self, what: str | None = None) -> None:

@@ -15,6 +15,7 @@ _NOT_SHOWN: Final = frozenset(
     {
         *("time", "member", "generation", "member_id", "partitions", "records", "pid", "seconds", "silent"),
         "version",
+        "thread",
     }
 )
 
@@ -245,9 +246,11 @@ class OfRecords(Event):
 
     Attributes:
         records: (partition, first offset, last offset), ranges without holes.
+        thread: The thread in which that was, or the task on an event loop; empty if it was not reported.
     """
 
     records: tuple[tuple[TopicPartition, int, int], ...] = ()
+    thread: str = ""
 
     def _details(self) -> Iterator[str]:
         for partition, first, last in self.records:
@@ -270,17 +273,34 @@ class Processed(OfRecords):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfPositions(Event):
-    """An event that is about a commit.
+    """An event that is about positions.
 
     Attributes:
-        positions: Partition -> the offset to continue at, the last record's plus one. Only what differs from
-            the member's last commit.
+        positions: Partition -> the offset to continue at, the last record's plus one. Of a commit only what
+            differs from the member's last one.
     """
 
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def _details(self) -> Iterator[str]:
         return each_position(self.positions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought(OfPositions):
+    """An application had its consumer go on elsewhere: `positions`, where -1 is the end, -2 the beginning.
+
+    Attributes:
+        callback: The method of its listener that did so, as the client calls it; else empty.
+    """
+
+    kind = "sought"
+    callback: str = ""
+
+    def _details(self) -> Iterator[str]:
+        yield from each_position(self.positions)
+        if self.callback:
+            yield f"in {self.callback}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,12 +387,30 @@ class Failed(Event):
         command: The command; None of a poll.
         type: The exception's class.
         text: Its text.
+        records: The record at which a deserializer raised it, as in `OfRecords`.
     """
 
     kind = "error"
     command: str | None = None
     type: str = ""
     text: str = ""
+    records: tuple[tuple[TopicPartition, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised(Event):
+    """An application raised an exception, and dealt with it by itself.
+
+    Attributes:
+        where: "handler", if a function of `Seat.handler` raised it, or "log", if the application logged it.
+        text: The exception's class, and the first line of its text.
+        records: The record that the handler had, as in `OfRecords`.
+    """
+
+    kind = "raised"
+    where: str = ""
+    text: str = ""
+    records: tuple[tuple[TopicPartition, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """What follows from the events of a group: who owned what when, its generations and its records."""
 
 import itertools
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cached_property
@@ -11,9 +11,12 @@ from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
+    Assigned,
     Consumed,
     Event,
+    Lost,
     Processed,
+    Revoked,
     Started,
     identities,
 )
@@ -75,6 +78,16 @@ class TimelineFacts:
         )
 
     # Ownership
+
+    @cached_property
+    def callbacks(self) -> Mapping[tuple[str, TopicPartition], list[Assigned | Revoked | Lost]]:
+        """By member and partition, how an application got and gave up the partition, by time."""
+        found: dict[tuple[str, TopicPartition], list[Assigned | Revoked | Lost]] = defaultdict(list)
+        for event in self.events:
+            if isinstance(event, Assigned | Revoked | Lost):
+                for partition in event.partitions:
+                    found[event.member, partition].append(event)
+        return found
 
     @cached_property
     def rebalances(self) -> tuple[SeenRebalance, ...]:

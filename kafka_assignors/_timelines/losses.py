@@ -1,14 +1,25 @@
 """Why records were left out or came twice: by what members polled, processed and committed."""
 
-import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka import TopicPartition
 
+from kafka_assignors._timelines.causes import (
+    assigned_at,
+    failed_polls,
+    how_it_came_to,
+    in_ranges,
+    in_several_threads,
+    poll_committed_whole,
+    processed_late,
+    raised_at,
+    taken_from,
+    these,
+)
 from kafka_assignors._timelines.events import (
-    Assigned,
     AssignmentReceived,
     Closed,
     CommitFailed,
@@ -17,17 +28,17 @@ from kafka_assignors._timelines.events import (
     Consumed,
     Crashed,
     Exited,
+    Failed,
     Processed,
     name_of,
 )
-from kafka_assignors._timelines.records import Delivery, find_deliveries, merged
+from kafka_assignors._timelines.records import Delivery, find_deliveries
 
 if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
 
 __tracebackhide__ = True
 
-_RANGES_SHOWN: Final = 10
 _COMMITS_SHOWN: Final = 3
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
 
@@ -60,7 +71,7 @@ def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: S
 def _polled_only(
     timeline: "TimelineFacts", partition: TopicPartition, member: str, offsets: Sequence[int]
 ) -> str:
-    text, them = f"{member} polled {_these(offsets)}", "them" if len(offsets) > 1 else "it"
+    text, them = f"{member} polled {these(offsets)}", "them" if len(offsets) > 1 else "it"
     committed = [one for one in _commits(timeline, partition) if one.member == member]
     past = _committed_past([one.positions[partition] for one in committed], offsets)
     if past:
@@ -70,7 +81,10 @@ def _polled_only(
     later = [
         one for one in timeline.deliveries[partition] if one.first > offsets[-1] and one.member != member
     ]
-    return f"{text}; {later[0].member} went on at {later[0].first}" if later else text
+    text += f"; {later[0].member} went on at {later[0].first}" if later else ""
+    about = timeline, partition, member, offsets
+    whole = poll_committed_whole(*about) if past else []
+    return "; ".join([text, *whole, *raised_at(*about), *in_several_threads(timeline, partition, member)])
 
 
 def _committed_past(positions: Sequence[int], offsets: Sequence[int]) -> str:
@@ -86,15 +100,17 @@ def _committed_past(positions: Sequence[int], offsets: Sequence[int]) -> str:
 
 
 def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> str:
-    text = f"no member polled {_these(offsets)}"
+    text = "; ".join([f"no member polled {these(offsets)}", *failed_polls(timeline, partition, offsets)])
     later = [one for one in timeline.deliveries.get(partition, ()) if one.first > offsets[0]]
     commits = _commits(timeline, partition)
     if later:
         next_one = min(later, key=lambda one: one.first)
         text += f"; {next_one.member} went on at {next_one.first}"
+        at = next_one.first
+        if sought := how_it_came_to(timeline, partition, next_one.member, at, time=next_one.time):
+            return "; ".join([text, *sought])
         # What it committed itself since it got the partition follows from where it began.
-        began = _assigned_at(timeline, next_one.member, partition, next_one.time)
-        commits = [one for one in commits if one.time <= began]
+        commits = _commits_before(timeline, partition, next_one.member, next_one.time)
     if not commits and later:
         settings = timeline.of(Configured, member=next_one.member)
         reset = settings[-1].auto_offset_reset if settings else ""
@@ -132,8 +148,10 @@ def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartitio
     """What a member had polled and had not processed at its end: partition -> the first such offset.
 
     Empty for one whose application does not say what it has processed. After the end of a member that raised
-    at a record, the first of them is most often that record.
+    at a record, the first of them is most often that record. If its last poll raised at a record, it is that.
     """
+    if last := failed_at_last(timeline, member):
+        return {partition: first for partition, first, _ in last.records}
     if member not in timeline.processing:
         return {}
     done = find_deliveries(timeline.of(Processed, member=member))
@@ -145,6 +163,12 @@ def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartitio
         if (first := next(left, None)) is not None:
             found[partition] = first
     return found
+
+
+def failed_at_last(timeline: "TimelineFacts", member: str) -> Failed | None:
+    """The failure of a member's last poll, if a deserializer raised in it."""
+    polls = timeline.of(Failed, Consumed, member=member)
+    return polls[-1] if polls and isinstance(polls[-1], Failed) and polls[-1].records else None
 
 
 Record = tuple[TopicPartition, int]
@@ -174,33 +198,43 @@ def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
 
 
 def find_backward(timeline: "TimelineFacts") -> dict[TopicPartition, list[tuple[Delivery, Delivery]]]:
-    """Reports of records at or before which the same member was already, each behind the report before it."""
-    given: dict[tuple[TopicPartition, str], list[float]] = defaultdict(list)
-    for event in timeline.of(Assigned):
-        for partition in event.partitions:
-            given[partition, event.member].append(event.time)
+    """Reports of records that come too late, each behind the report before it.
+
+    The same member was there already, or beyond. Or the partition was taken from the member, and another was.
+    """
     found: dict[TopicPartition, list[tuple[Delivery, Delivery]]] = defaultdict(list)
     for partition, reports in sorted(timeline.handled.items()):
         latest: dict[str, Delivery] = {}
         for now in reports:
             before = latest.get(now.member)
-            again = before and any(before.time < time <= now.time for time in given[partition, now.member])
-            if before and now.first <= before.last and not again:
+            given = assigned_at(timeline, now.member, partition, now.time)
+            if before and now.first <= before.last and given <= before.time:
                 found[partition].append((before, now))
+            elif taken := taken_from(timeline, now.member, partition, now.time):
+                ahead = [one for one in latest.values() if one.time > taken.time and one.last >= now.first]
+                if others := [one for one in ahead if one.member != now.member]:
+                    found[partition].append((others[0], now))
             latest[now.member] = now
     return found
 
 
 def why_backward(
-    timeline: "TimelineFacts", pairs: Sequence[tuple[Delivery, Delivery]]
+    timeline: "TimelineFacts", partition: TopicPartition, pairs: Sequence[tuple[Delivery, Delivery]]
 ) -> tuple[str, list[str]]:
-    """How often a member went back in a partition, and the first time in words."""
+    """How often a partition's records came too late, and the first time in words, with its cause."""
     before, now = pairs[0]
-    words = ", and ".join(
-        f"{_these(range(one.first, one.last + 1))} at {one.time - timeline.begin:.3f} s"
-        for one in (before, now)
-    )
-    return f"{len(pairs)} times", [f"{now.member} came to {words}"]
+    same = before.member == now.member
+    words = [
+        f"{these(range(one.first, one.last + 1))} at {one.time - timeline.begin:.3f} s" for one in pairs[0]
+    ]
+    came = f"{before.member} came to {words[0]}, and {'' if same else f'{now.member} to '}{words[1]}"
+    about = timeline, partition, now.member
+    why = [
+        *processed_late(*about, range(now.first, now.last + 1)),
+        *how_it_came_to(*about, now.first, time=now.time, since=before.time),
+        *(in_several_threads(*about) if same else []),
+    ]
+    return f"{len(pairs)} times" if len(pairs) > 1 else "once", ["; ".join([came, *why])]
 
 
 class _Again(NamedTuple):
@@ -227,32 +261,86 @@ def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]
 
 def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
     before, now, time, offsets = again
-    done = "processed" if before in timeline.processing else "consumed"
-    at = f"{time - timeline.begin:.3f} s"
-    if before == now:
-        return f"{now} {done} {_these(offsets)} twice, again at {at}"
+    deliveries, handled = timeline.deliveries.get(partition, ()), timeline.handled[partition]
+    first = min(one.time for one in handled if one.member == before and _has(one, offsets[0]))
     polled = [
-        one.time
-        for one in timeline.deliveries.get(partition, ())
-        if one.member == now and one.first <= offsets[0] <= one.last and one.time <= time
+        one.time for one in deliveries if one.member == now and _has(one, offsets[0]) and one.time <= time
     ]
-    had = [one for one in timeline.handled[partition] if one.member == before]
-    if polled and any(one.first <= offsets[0] <= one.last and one.time > polled[-1] for one in had):
-        return (
-            f"{now}, which had polled {_these(offsets)} at {polled[-1] - timeline.begin:.3f} s, processed"
-            f" them at {at}, when {before} had {done} them"
+    came = polled[-1] if polled else time
+    if before == now:
+        text = _twice_by_itself(timeline, partition, again, since=first, polls=len(polled))
+    elif polled and any(
+        one.member == before and _has(one, offsets[0]) and one.time > came for one in handled
+    ):
+        done = _done(timeline, before)
+        text = (
+            f"{now}, which had polled {these(offsets)} at {came - timeline.begin:.3f} s, processed"
+            f" them at {time - timeline.begin:.3f} s, when {before} had {done} them"
         )
-    commits = [one for one in _commits(timeline, partition) if one.time <= time]
+    else:
+        text = _got_again(timeline, partition, again)
+    about = timeline, partition
+    return "; ".join(
+        [
+            text,
+            *(
+                one
+                for member in dict.fromkeys((before, now))
+                for one in processed_late(*about, member, offsets)
+            ),
+            *how_it_came_to(*about, now, offsets[0], time=came, since=first),
+            *(in_several_threads(*about, now) if before == now else []),
+        ]
+    )
+
+
+def _twice_by_itself(
+    timeline: "TimelineFacts", partition: TopicPartition, again: _Again, *, since: float, polls: int
+) -> str:
+    _, member, time, offsets = again
+    text = (
+        f"{member} {_done(timeline, member)} {these(offsets)} twice, again at {time - timeline.begin:.3f} s"
+    )
+    given = assigned_at(timeline, member, partition, time)
+    if given > since:
+        commits = _commits_before(timeline, partition, member, time)
+        last = "nothing was committed"
+        if commits:
+            last = (
+                f"the last commit was {commits[-1].positions[partition]}, by {_commit(timeline, commits[-1])}"
+            )
+        return f"{text}; it got the partition again at {given - timeline.begin:.3f} s, when {last}"
+    return f"{text}, of one poll" if polls == 1 and member in timeline.processing else text
+
+
+def _got_again(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
+    before, now, time, offsets = again
+    commits = _commits_before(timeline, partition, now, time)
     last = commits[-1].positions[partition] if commits else None
     if last is None:
         what = "and had committed nothing"
     elif last > min(offsets):
-        what = f"and {last} was committed"
+        what = f"and {last} was committed, by {_commit(timeline, commits[-1])},"
     else:
-        what = f"and had not committed them (the last commit was {last}, by {commits[-1].member})"
-    text = f"{before} had {done} {_these(offsets)} {what} when {now} got them at {at}"
+        what = f"and had not committed them (the last commit was {last}, by {_commit(timeline, commits[-1])})"
+    text = (
+        f"{before} had {_done(timeline, before)} {these(offsets)} {what} when {now} got them at"
+        f" {time - timeline.begin:.3f} s"
+    )
     failed = _failed_commit(timeline, partition, before, time)
     return f"{text}; {failed}" if failed else text
+
+
+def _done(timeline: "TimelineFacts", member: str) -> str:
+    return "processed" if member in timeline.processing else "consumed"
+
+
+def _has(report: Delivery, offset: int) -> bool:
+    return report.first <= offset <= report.last
+
+
+def _commit(timeline: "TimelineFacts", commit: Committed) -> str:
+    return f"{commit.member} at {commit.time - timeline.begin:.3f} s"
 
 
 def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member: str, time: float) -> str:
@@ -282,10 +370,14 @@ def _commits(timeline: "TimelineFacts", partition: TopicPartition) -> list[Commi
     return [one for one in timeline.of(Committed) if partition in one.positions]
 
 
-def _assigned_at(timeline: "TimelineFacts", member: str, partition: TopicPartition, until: float) -> float:
-    """When a member got a partition for the last time before `until`; `until`, where nothing says so."""
-    found = (one.time for one in timeline.of(Assigned, member=member) if partition in one.partitions)
-    return max((at for at in found if at <= until), default=until)
+def _commits_before(
+    timeline: "TimelineFacts", partition: TopicPartition, member: str, time: float
+) -> list[Committed]:
+    """The commits from which a member began that had the partition at a time."""
+    began = assigned_at(timeline, member, partition, time)
+    return [
+        one for one in _commits(timeline, partition) if one.time <= (time if began == -math.inf else began)
+    ]
 
 
 def _end_of(timeline: "TimelineFacts", member: str) -> str:
@@ -294,20 +386,6 @@ def _end_of(timeline: "TimelineFacts", member: str) -> str:
         for event in timeline.of(kind, member=member):
             return f"it {_ENDS[event.kind]} at {event.time - timeline.begin:.3f} s"
     return ""
-
-
-def _these(offsets: Sequence[int]) -> str:
-    return f"offset{'s' if len(offsets) > 1 else ''} {in_ranges(offsets)}"
-
-
-def in_ranges(offsets: Iterable[int]) -> str:
-    """Offsets in short: "3..5, 9"."""
-    runs = merged((one, one) for one in offsets)
-    shown = [
-        f"{first}..{last}" if last > first else str(first)
-        for first, last in itertools.islice(runs, _RANGES_SHOWN)
-    ]
-    return ", ".join([*shown, "…"] if next(runs, None) else shown)
 
 
 def named(partition: TopicPartition, count: str, reasons: Sequence[str]) -> str:

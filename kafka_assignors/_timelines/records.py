@@ -19,6 +19,7 @@ class Delivery(NamedTuple):
     last: int
     time: float
     member: str
+    thread: str = ""
 
 
 Deliveries = Mapping[TopicPartition, list[Delivery]]
@@ -33,7 +34,7 @@ def find_deliveries(events: Iterable[OfRecords]) -> Deliveries:
     found: dict[TopicPartition, list[Delivery]] = defaultdict(list)
     for event in events:
         for partition, first, last in event.records:
-            found[partition].append(Delivery(first, last, event.time, event.member))
+            found[partition].append(Delivery(first, last, event.time, event.member, event.thread))
     return found
 
 

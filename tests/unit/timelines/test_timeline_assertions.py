@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed
+from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed, Raised
 from kafka_assignors._timelines.losses import ended_in_turn, left_undone, may_end_others
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, history, joined, lived, records, start, told
@@ -563,7 +563,8 @@ def test_who_had_not_committed_what_another_consumed_again_is_named() -> None:
         "26 records were consumed more than once (what counts is what polls returned):",
         (
             "  t-0: 26: a had consumed offsets 10..35 and had not committed them (the last commit was 10,"
-            " by a) when b got them at 3.000 s; its commit at 2.500 s failed: CommitFailedError: not a member"
+            " by a at 1.500 s) when b got them at 3.000 s; its commit at 2.500 s failed: CommitFailedError:"
+            " not a member"
         ),
     ]
     assert "   2.500 a          commit_failed t-0: 36 CommitFailedError: not a member" in said
@@ -594,7 +595,7 @@ def test_one_that_goes_back_consumes_twice_by_itself_or_behind_a_commit() -> Non
     rewound = Timeline([records(0, "a", (P0, 0, 9)), records(2, "a", (P0, 5, 9))])
     assert "t-0: 5: a consumed offsets 5..9 twice, again at 2.000 s" in message(rewound.assert_no_duplicates)
     reset = Timeline([records(0, "a", (P0, 0, 9)), committed(1, "a", p0=10), records(2, "b", (P0, 0, 0))])
-    assert "a had consumed offset 0 and 10 was committed when b got them" in message(
+    assert "a had consumed offset 0 and 10 was committed, by a at 1.000 s, when b got them" in message(
         reset.assert_no_duplicates
     )
 
@@ -772,6 +773,169 @@ def test_a_rebalance_that_was_not_to_be_says_who_brought_it_about() -> None:
     generations = [one for number in range(4) for one in told(2.5 + number, 2 + number, {"a": "0"})]
     timeline = Timeline([*told(0, 1, {"a": "0"}), *again, *generations])
     assert "  b subscribed 4 times" in message(lambda: timeline.assert_no_rebalance(after=1))
+
+
+# Causes -----------------------------------------------------------------------------------------------
+
+
+def worked(time: float, member: str, thread: str, *ranges: tuple[TopicPartition, int, int]) -> Event:
+    return Processed(time, member, records=ranges, thread=thread)
+
+
+def first_fault(assertion: Callable[[], None]) -> str:
+    return message(assertion).splitlines()[1].strip()
+
+
+def test_what_is_processed_when_the_partition_was_revoked_is_named_unless_it_came_back() -> None:
+    begun = [
+        *service("a", "b"),
+        event(1, "a", "assigned", P0),
+        records(1.5, "a", (P0, 0, 3)),
+        processed(1.6, "a", (P0, 0, 1)),
+        event(2, "a", "revoked", P0),
+        event(2.1, "b", "assigned", P0),
+        records(2.2, "b", (P0, 0, 3)),
+        processed(2.3, "b", (P0, 0, 3)),
+    ]
+    timeline = lived(*begun, processed(2.8, "a", (P0, 2, 2)), processed(2.9, "a", (P0, 3, 3)))
+    assert first_fault(timeline.assert_no_duplicates) == (
+        "t-0: 4: a had processed offsets 0..1 and had committed nothing when b got them at 2.300 s; and a,"
+        " which had polled offsets 2..3 at 1.500 s, processed them at 2.800 s, when b had processed them;"
+        " a processed offsets 2..3 at 2.800 s and later, when the partition had been revoked 0.800 s before,"
+        " at 2.000 s"
+    )
+    assert first_fault(timeline.assert_in_order) == (
+        "t-0: 2 times: b came to offsets 0..3 at 2.300 s, and a to offset 2 at 2.800 s; a processed offset 2"
+        " at 2.800 s, when the partition had been revoked 0.800 s before, at 2.000 s"
+    )
+    again = lived(*begun, event(2.5, "a", "assigned", P0), processed(2.8, "a", (P0, 2, 3)))
+    assert "revoked" not in first_fault(again.assert_no_duplicates)
+    again.assert_in_order()
+
+
+@pytest.mark.parametrize(("to", "word"), [(6, "offset 6"), (-1, "the end")])
+def test_a_record_that_was_sought_past_is_named_with_the_seek(to: int, word: str) -> None:
+    timeline = lived(
+        event(0, "a", "assigned", P0),
+        event(0.5, "a", "sought", positions=[["t", 0, 3]]),
+        event(1, "b", "assigned", P0),
+        committed(1.1, "a", p0=5),
+        event(1.2, "b", "sought", positions=[["t", 0, to]], callback="on_partitions_assigned"),
+        records(2, "b", (P0, 6, 9)),
+        records(3, "a", (P0, 0, 4)),
+    )
+    assert first_fault(lambda: timeline.assert_all_consumed({P0: 10})) == (
+        "t-0: 1 of 10, offsets 5: no member polled offset 5; b went on at 6;"
+        f" b sought {word} in its on_partitions_assigned at 1.200 s"
+    )
+
+
+def test_records_that_were_sought_back_to_are_named_with_the_seek_and_others_are_not() -> None:
+    rewound = lived(
+        records(0, "a", (P0, 0, 9)),
+        event(1, "a", "sought", positions=[["t", 0, -2]]),
+        records(2, "a", (P0, 0, 0)),
+    )
+    assert first_fault(rewound.assert_no_duplicates) == (
+        "t-0: 1: a consumed offset 0 twice, again at 2.000 s; a sought the beginning at 1.000 s"
+    )
+    assert first_fault(rewound.assert_in_order) == (
+        "t-0: once: a came to offsets 0..9 at 0.000 s, and offset 0 at 2.000 s; a sought the beginning"
+        " at 1.000 s"
+    )
+    # There was no such offset: the client began elsewhere.
+    beyond = lived(
+        records(0, "a", (P0, 0, 9)),
+        event(1, "a", "sought", positions=[["t", 0, 99]]),
+        records(2, "a", (P0, 0, 3)),
+        records(3, "a", (P0, 4, 9)),
+    )
+    assert "; a sought offset 99 at 1.000 s" in first_fault(beyond.assert_no_duplicates)
+    before = lived(
+        event(0, "a", "sought", positions=[["t", 0, 0]]),
+        records(1, "a", (P0, 0, 9)),
+        records(2, "a", (P0, 0, 0)),
+    )
+    assert "sought" not in first_fault(before.assert_no_duplicates)
+
+
+def test_records_that_a_member_gets_again_with_their_partition_are_named_with_the_commit() -> None:
+    def got_again(*commits: Event) -> str:
+        timeline = lived(
+            event(0, "a", "assigned", P0),
+            records(1, "a", (P0, 0, 9)),
+            *commits,
+            event(3, "a", "assigned", P0),
+            records(4, "a", (P0, 5, 9)),
+        )
+        return first_fault(timeline.assert_no_duplicates)
+
+    twice = (
+        "t-0: 5: a consumed offsets 5..9 twice, again at 4.000 s; it got the partition again at 3.000 s, when"
+    )
+    assert got_again(committed(2, "a", p0=5)) == f"{twice} the last commit was 5, by a at 2.000 s"
+    assert got_again() == f"{twice} nothing was committed"
+
+
+def test_several_threads_in_one_consumer_are_named_before_those_that_only_process() -> None:
+    def fault(*polled_in: str) -> str:
+        polls = [
+            event(time, "a", "records", records=[["t", 0, 2 * time, 2 * time + 1]], thread=thread)
+            for time, thread in enumerate(polled_in)
+        ]
+        done = [worked(4, "a", "x", (P0, 2, 3)), worked(5, "a", "y", (P0, 0, 1))]
+        return first_fault(lived(*service("a"), *polls, *done).assert_in_order)
+
+    came = "t-0: once: a came to offsets 2..3 at 4.000 s, and offsets 0..1 at 5.000 s; a"
+    assert (
+        fault("x", "y") == f"{came} polled its consumer in 2 threads or tasks (x, y): a consumer is for one"
+    )
+    assert fault("x", "x") == f"{came} processed the partition's records in 2 threads or tasks (x, y)"
+
+
+def raised(
+    time: float, member: str, where: str, text: str, *ranges: tuple[TopicPartition, int, int]
+) -> Event:
+    return Raised(time, member, where=where, text=text, records=ranges)
+
+
+def test_what_was_raised_over_a_record_that_is_lost_is_named() -> None:
+    def fault(*more: Event) -> str:
+        timeline = lived(
+            *service("a"),
+            records(1, "a", (P0, 0, 3), (P1, 0, 1)),
+            processed(1.1, "a", (P0, 0, 1)),
+            *more,
+            committed(1.5, "a", p0=4),
+            records(2, "a", (P1, 2, 2)),
+            processed(2.1, "a", (P1, 0, 2)),
+            raised(2.2, "a", "log", "KeyError: 3"),
+        )
+        return first_fault(lambda: timeline.assert_all_consumed({P0: 4, P1: 3}))
+
+    lost = (
+        "t-0: 2 of 4, offsets 2..3: a polled offsets 2..3 and committed 4 before it had processed them; 4 is"
+        " the end of its poll at 1.000 s, of whose 6 records it had processed 2"
+    )
+    assert fault() == lost
+    logged = raised(1.2, "a", "log", "ValueError: x"), raised(1.3, "a", "log", "ValueError: y")
+    assert fault(*logged) == f"{lost}; a logged ValueError: x, at 1.200 s, the first of 2"
+    handled = raised(1.4, "a", "handler", "OSError: z", (P0, 3, 3))
+    assert fault(*logged, handled) == f"{lost}; a had from its handler OSError: z at offset 3, at 1.400 s"
+    assert fault(raised(1.4, "a", "handler", "OSError: z", (P0, 1, 1))) == lost
+
+
+def test_a_record_at_which_a_poll_raised_is_named_and_was_left_undone() -> None:
+    failed = event(2, "a", "error", type="ValueError", text="x\ny", records=[["t", 0, 3, 3]])
+    past = [records(1, "a", (P0, 0, 2)), committed(1.5, "a", p0=3), failed]
+    timeline = lived(*past)
+    assert first_fault(lambda: timeline.assert_all_consumed({P0: 5})) == (
+        "t-0: 2 of 5, offsets 3..4: no member polled offsets 3..4; a's poll at 1.000 s raised ValueError: x"
+        " at offset 3; the last commit before was 3, by a"
+    )
+    assert left_undone(timeline, "a") == {P0: 3}
+    assert left_undone(lived(*past, records(3, "a", (P0, 4, 4))), "a") == {}
+    assert str(failed) == "a          error type ValueError text x\ny"
 
 
 # Ends -------------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ from kafka_assignors.testing._groups.clients import (
     described,
     no_gate,
     report_records,
+    report_seeks,
 )
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 
@@ -113,6 +114,7 @@ class ObservedAiokafkaConsumer:
         consumer.subscribe = self._observed_subscribe
         self._commits = Commits(self._report)
         self.absences = Absences(self._report)
+        report_seeks(consumer, self._write, self.absences)
         configured(
             report,
             session_timeout_ms=consumer._session_timeout_ms,  # noqa: SLF001 - there is no public way to them

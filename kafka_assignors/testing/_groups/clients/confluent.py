@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups.clients import (
+    BEGINNING,
     BY_EPOCHS,
     Absences,
     CommitError,
@@ -24,6 +25,7 @@ from kafka_assignors.testing._groups.clients import (
     Pair,
     Report,
     Task,
+    at_work,
     configured_with_dots,
     dotted,
     no_gate,
@@ -182,6 +184,26 @@ class ObservedConsumer:
             _report_commit(self._commits, committed, None)
         return committed
 
+    def seek(self, partition: Any) -> None:
+        """As the Consumer's."""
+        self._consumer.seek(partition)
+        self._sought([partition])
+
+    def assign(self, partitions: Sequence[Any]) -> None:
+        """As the Consumer's."""
+        self._consumer.assign(partitions)
+        self._sought(partitions)
+
+    def incremental_assign(self, partitions: Sequence[Any]) -> None:
+        """As the Consumer's."""
+        self._consumer.incremental_assign(partitions)
+        self._sought(partitions)
+
+    def _sought(self, partitions: Sequence[Any]) -> None:
+        # Others are to go on at their commits.
+        sought = [(one.topic, one.partition, one.offset) for one in partitions if one.offset >= BEGINNING]
+        self.absences.sought(self._write, sought)
+
     def _follow_epoch(self) -> None:
         if self._by_epochs:
             epoch = _generation(self._consumer.consumer_group_metadata())
@@ -203,7 +225,7 @@ class ObservedConsumer:
         for record in records:
             if record.error() is None:
                 offsets.setdefault((record.topic(), record.partition()), []).append(record.offset())
-        report_records(self._write, offsets)
+        report_records(self._write, offsets, thread=at_work())
 
 
 class ObservedConfluentConsumer:

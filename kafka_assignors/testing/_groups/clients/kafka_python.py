@@ -25,10 +25,12 @@ from kafka_assignors.testing._groups.clients import (
     Pair,
     Report,
     Task,
+    at_work,
     configured,
     described,
     no_gate,
     report_records,
+    report_seeks,
 )
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor, pairs
 
@@ -92,6 +94,7 @@ class ObservedKafkaConsumer:
         )
         consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
         consumer.commit = self._observed_commit
+        report_seeks(consumer, self._write, self.absences)
         coordinator = consumer._coordinator  # noqa: SLF001 - the one way that all commits go, the timer's too
         coordinator._send_offset_commit_request = self._observed_send_commit  # noqa: SLF001
         state = consumer._subscription  # noqa: SLF001 - of topics named to the constructor
@@ -157,6 +160,7 @@ class ObservedKafkaConsumer:
                 (partition.topic, partition.partition): [record.offset for record in records]
                 for partition, records in batch.items()
             },
+            thread=at_work(),
         )
         return batch
 
