@@ -26,7 +26,8 @@ from kafka_assignors._cli.options import (
     refuse,
     running_cluster,
 )
-from kafka_assignors._cli.output import joined, show, show_result
+from kafka_assignors._cli.output import show, show_result
+from kafka_assignors._common.escaping import block
 from kafka_assignors._common.strategies import RESTARTED
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ def _say_how_far(read: int, there_are: int) -> None:
 
 
 def _say_why(error: Exception) -> None:
-    print(f"kafka-assignors group export: {joined(str(error).split(chr(10)))}", file=sys.stderr)
+    print(f"kafka-assignors group export: {block(str(error))}", file=sys.stderr)
 
 
 def _topic(text: str) -> tuple[str, int]:

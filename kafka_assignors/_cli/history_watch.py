@@ -8,7 +8,8 @@ from glob import escape
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
-from kafka_assignors._cli.output import count, escaped, joined
+from kafka_assignors._cli.output import count, joined
+from kafka_assignors._common.escaping import escaped
 from kafka_assignors.groups import list_groups
 from kafka_assignors.history import watch_group
 

@@ -27,6 +27,7 @@ from kafka_assignors._cli.options import (
     running_cluster,
 )
 from kafka_assignors._cli.output import joined, show, show_result
+from kafka_assignors._common.escaping import block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -420,7 +421,7 @@ def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *,
 
 
 def _warn(said: str) -> None:
-    print(joined(said.split("\n")), file=sys.stderr, flush=True)
+    print(block(said), file=sys.stderr, flush=True)
 
 
 def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Reassigned:
@@ -434,7 +435,7 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
 
     def say(line: str) -> None:
         # Names of topics are no markup, and lines are broken by the terminal.
-        bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        bar.console.print(block(line), markup=False, highlight=False, soft_wrap=True)
 
     def watch(progress: Progress) -> None:
         nonlocal told
@@ -442,7 +443,7 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
         counts = f"{progress.done} of {progress.total} partitions done, {progress.under_way} under way"
         if not bar.console.is_terminal and not progress.stalled:
             say(counts)
-        why = joined(reason_lines(progress.stalled))
+        why = "\n".join(reason_lines(progress.stalled))
         if why not in {"", told}:
             say(f"no progress for {pace.stalled_after} s; {counts}:\n{why}")
         told = why

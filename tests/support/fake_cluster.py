@@ -146,7 +146,7 @@ class Cluster:
     def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return work(*arguments)
 
-    def send(self, request: Any, _: object) -> Any:
+    def send(self, request: Any, *_: object) -> Any:
         """Answer DescribeConfigs, or Metadata of topics."""
         if isinstance(request, MetadataRequest):
             described = self.describe_topics([one.name for one in request.topics])
