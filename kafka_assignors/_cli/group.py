@@ -38,6 +38,9 @@ LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
 """Clients whose rules are known; assignors of this library go by Java's."""
 
 
+_DIGITS: Final = 10  # so many partitions are no topic's
+
+
 def _observe(what: str, default: float = 5.0) -> Callable[[Any], Any]:
     return option(
         "--observe",
@@ -308,6 +311,7 @@ def _say_why(error: Exception) -> None:
 
 def _topic(text: str) -> tuple[str, int]:
     name, _, partitions = text.rpartition("=")
-    if not (name and partitions.isascii() and partitions.isdigit() and int(partitions)):
+    few = partitions.isascii() and partitions.isdigit() and len(partitions) < _DIGITS
+    if not (name and few and int(partitions)):
         raise WrongError(f"{text!r} is not NAME=PARTITIONS")
     return name, int(partitions)

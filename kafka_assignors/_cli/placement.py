@@ -28,6 +28,7 @@ from kafka_assignors._cli.options import (
 )
 from kafka_assignors._cli.output import joined, show, show_result
 from kafka_assignors._common.escaping import block
+from kafka_assignors._common.tree import HIGHEST_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,15 +59,21 @@ _PACE: Final = "How gently"
 _ONLY_SHOWN: Final = "nothing is changed: --execute does it"
 
 
+def _broker(text: str) -> int:
+    if (broker := whole(text)) > HIGHEST_ID:
+        raise ValueError(f"broker ids are at most {HIGHEST_ID}, not {broker}")
+    return broker
+
+
 def _ids(text: str) -> list[int]:
-    return [whole(one.strip()) for one in text.split(",")]
+    return [_broker(one.strip()) for one in text.split(",")]
 
 
 def _racks(text: str) -> dict[int, str | None]:
     racks: dict[int, str | None] = {}
     for entry in text.split(","):
         broker, separator, rack = entry.strip().partition("=")
-        racks[whole(broker)] = rack if separator and rack else None
+        racks[_broker(broker)] = rack if separator and rack else None
     return racks
 
 
