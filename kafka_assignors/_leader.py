@@ -1,15 +1,15 @@
 """A leader's whole work on bytes: members' subscriptions in, their assignments out, without a client."""
 
-import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from kafka_assignors._assignors import Assignor
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.strategies import ASSIGNORS, load
 from kafka_assignors._model.group import Group
 from kafka_assignors._wire.codec import read_subscriptions
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 STRATEGIES: Final[dict[str, type[Assignor]]] = {name: load(path) for name, path in ASSIGNORS.items()}
 """The strategies of this library by name."""

@@ -18,6 +18,7 @@ from kafka_assignors._assignors._membership.hand_over import HandOver
 from kafka_assignors._assignors._membership.host import Host
 from kafka_assignors._assignors._sent import MembersReader, Sent, takes_all_members
 from kafka_assignors._assignors._topics import partition_ids, replica_racks
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.claims import Claimed, ClaimTable
 from kafka_assignors._model.group import Group
@@ -25,7 +26,7 @@ from kafka_assignors._model.members import NO_GENERATION, Members
 from kafka_assignors._model.plan import Plan, check
 from kafka_assignors._wire.codec import Subscriptions
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 METADATA_TRIES: Final = 10
 """How often `assign` asks for the metadata of a topic, one `retry_backoff_ms` (100 ms) apart."""

@@ -13,7 +13,6 @@ The application's thread runs `poll` and `time_to_next_poll`, with what these re
 come from any thread. All else runs in the I/O thread.
 """
 
-import logging
 import math
 import time
 from collections.abc import Iterable
@@ -44,8 +43,9 @@ from kafka_assignors._assignors._joins import REFUSED, completes
 from kafka_assignors._assignors._membership.certainty import Certainty, sooner_than
 from kafka_assignors._assignors._membership.phases import Event, Phase
 from kafka_assignors._assignors._relied_on import FLOW, wait
+from kafka_assignors._common.escaping import get_logger
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _TICK: Final = 0.05
 """Seconds after which a poll that waits for records looks at the join again."""

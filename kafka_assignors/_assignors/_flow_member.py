@@ -5,7 +5,6 @@ answers still mean.
 """
 
 import contextlib
-import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -29,8 +28,9 @@ from kafka_assignors._assignors._membership.phases import (
     verdict,
 )
 from kafka_assignors._assignors._relied_on import new_future, wait
+from kafka_assignors._common.escaping import get_logger
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 class _OvertakenError(CommitFailedError):

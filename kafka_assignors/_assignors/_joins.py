@@ -19,7 +19,6 @@ narrows its subscription, while it joins still holds what it has to revoke.
 
 from __future__ import annotations
 
-import logging
 import time
 import weakref
 from dataclasses import dataclass, replace
@@ -31,8 +30,9 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState
 
 from kafka_assignors._assignors._relied_on import JOINS
+from kafka_assignors._common.escaping import get_logger
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _JOINS: Final = "_do_join_and_sync_async"
 

@@ -1,9 +1,10 @@
 """Warnings of what other members say, which the coordinator may pass on many times."""
 
-import logging
 from collections.abc import Mapping
 
-log = logging.getLogger(__name__)
+from kafka_assignors._common.escaping import get_logger
+
+log = get_logger(__name__)
 
 
 class MemberWarnings:

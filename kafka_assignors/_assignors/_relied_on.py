@@ -7,7 +7,6 @@ the recorded ones, and finds private names that are used and not listed here.
 """
 
 import inspect
-import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +16,9 @@ from typing import Any, Final
 
 import kafka
 
-log = logging.getLogger(__name__)
+from kafka_assignors._common.escaping import get_logger
+
+log = get_logger(__name__)
 
 OLDEST: Final = (3, 0, 12)
 """The oldest release of kafka-python that was tried; before 3.0 it has no assignor objects."""

@@ -1,6 +1,5 @@
 """The `sticky` strategy, and what it shares with `cooperative-sticky`."""
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -8,6 +7,7 @@ from typing import Final
 from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._model.claims import Claimed
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
@@ -17,7 +17,7 @@ from kafka_assignors._wire.codec import Subscriptions
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 Planner = Callable[[Group], Plan]
 """Must give the same plan for the same group: a cooperative rebalance asks it in both of its rounds."""

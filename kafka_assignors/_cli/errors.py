@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from kafka_assignors._cli.output import filled, joined
+from kafka_assignors._cli.output import filled
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.escaping import block
 
 _EXTRAS: Final = {
     "demo": "demo",
@@ -53,10 +54,10 @@ def ended(command: str, work: Callable[[], int | None], foreseen: tuple[type[Exc
             print(f"interrupted{_AFTER_INTERRUPT.get(command, '')}", file=sys.stderr)
             return 128 + (signal.SIGTERM if terminated.is_set() else signal.SIGINT)
         except foreseen as error:
-            lines = f"kafka-assignors {command}: {error}".split("\n")
+            text = block(f"kafka-assignors {command}: {error}")
             if sys.stderr.isatty():
-                lines = [line for long in lines for line in filled(long, "", "  ")]
-            print(joined(lines), file=sys.stderr)
+                text = "\n".join(line for long in text.split("\n") for line in filled(long, "", "  "))
+            print(text, file=sys.stderr)
             return 2 if isinstance(error, ValueError) else 1
         except ImportError as error:
             named = command if command in _EXTRAS else command.partition(" ")[0]

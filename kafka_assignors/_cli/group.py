@@ -25,7 +25,8 @@ from kafka_assignors._cli.options import (
     refuse,
     running_cluster,
 )
-from kafka_assignors._cli.output import joined, show, show_result
+from kafka_assignors._cli.output import show, show_result
+from kafka_assignors._common.escaping import block
 from kafka_assignors._common.strategies import RESTARTED
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
 """Clients whose rules are known; assignors of this library go by Java's."""
+
+
+_DIGITS: Final = 10  # so many partitions are no topic's
 
 
 def _observe(what: str, default: float = 5.0) -> Callable[[Any], Any]:
@@ -294,11 +298,12 @@ def _say_how_far(read: int, there_are: int) -> None:
 
 
 def _say_why(error: Exception) -> None:
-    print(f"kafka-assignors group export: {joined(str(error).split(chr(10)))}", file=sys.stderr)
+    print(f"kafka-assignors group export: {block(str(error))}", file=sys.stderr)
 
 
 def _topic(text: str) -> tuple[str, int]:
     name, _, partitions = text.rpartition("=")
-    if not (name and partitions.isascii() and partitions.isdigit() and int(partitions)):
+    few = partitions.isascii() and partitions.isdigit() and len(partitions) < _DIGITS
+    if not (name and few and int(partitions)):
         raise WrongError(f"{text!r} is not NAME=PARTITIONS")
     return name, int(partitions)

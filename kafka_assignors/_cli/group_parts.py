@@ -9,7 +9,8 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._cli.output import count, escaped, filled, screen_width, table
+from kafka_assignors._cli.output import count, filled, screen_width, table
+from kafka_assignors._common.escaping import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,7 +9,8 @@ from glob import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._cli.group_parts import lag_cell, lag_lines, wrapped
-from kafka_assignors._cli.output import count, escaped, joined
+from kafka_assignors._cli.output import count, joined
+from kafka_assignors._common.escaping import escaped
 from kafka_assignors._common.words import first_of
 from kafka_assignors.groups import list_groups
 from kafka_assignors.history import watch_group

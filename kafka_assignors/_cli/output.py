@@ -6,14 +6,11 @@ import re
 import shutil
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from kafka_assignors._common.escaping import escaped
 from kafka_assignors._common.plain import to_json
-
-_UNSHOWN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode's categories of characters that a terminal obeys, hides or cannot print."""
 
 WIDTH: Final = 80
 """How wide prose is, and tables where nothing says that there is more room."""
@@ -50,19 +47,6 @@ def is_coloured() -> bool:
 def coloured(text: str) -> str:
     """Text whose errors and warnings stand out."""
     return _SEVERITY.sub(lambda found: f"{_COLOURS[found[1]]}{found[0]}{_PLAIN}", text)
-
-
-def escaped(text: str) -> str:
-    r"""Text with its control and format characters as Python writes them: `\x1b`, `\n`, `\u202e`.
-
-    Any member chooses its names, and a terminal would obey what is in them. What is escaped already stays.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        char.encode("unicode_escape").decode() if unicodedata.category(char) in _UNSHOWN else char
-        for char in text
-    )
 
 
 def joined(lines: Iterable[str]) -> str:

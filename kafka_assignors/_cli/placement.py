@@ -26,6 +26,8 @@ from kafka_assignors._cli.options import (
     running_cluster,
 )
 from kafka_assignors._cli.output import joined, show, show_result
+from kafka_assignors._common.escaping import block
+from kafka_assignors._common.tree import HIGHEST_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,15 +58,21 @@ _PACE: Final = "How gently"
 _ONLY_SHOWN: Final = "nothing is changed: --execute does it"
 
 
+def _broker(text: str) -> int:
+    if (broker := whole(text)) > HIGHEST_ID:
+        raise ValueError(f"broker ids are at most {HIGHEST_ID}, not {broker}")
+    return broker
+
+
 def _ids(text: str) -> list[int]:
-    return [whole(one.strip()) for one in text.split(",")]
+    return [_broker(one.strip()) for one in text.split(",")]
 
 
 def _racks(text: str) -> dict[int, str | None]:
     racks: dict[int, str | None] = {}
     for entry in text.split(","):
         broker, separator, rack = entry.strip().partition("=")
-        racks[whole(broker)] = rack if separator and rack else None
+        racks[_broker(broker)] = rack if separator and rack else None
     return racks
 
 
@@ -405,7 +413,7 @@ def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *,
 
 
 def _warn(said: str) -> None:
-    print(joined(said.split("\n")), file=sys.stderr, flush=True)
+    print(block(said), file=sys.stderr, flush=True)
 
 
 def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Reassigned:
@@ -419,7 +427,7 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
 
     def say(line: str) -> None:
         # Names of topics are no markup, and lines are broken by the terminal.
-        bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        bar.console.print(block(line), markup=False, highlight=False, soft_wrap=True)
 
     def watch(progress: Progress) -> None:
         nonlocal told
@@ -427,7 +435,7 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
         counts = f"{progress.done} of {progress.total} partitions done, {progress.under_way} under way"
         if not bar.console.is_terminal and not progress.stalled:
             say(counts)
-        why = joined(reason_lines(progress.stalled))
+        why = "\n".join(reason_lines(progress.stalled))
         if why not in {"", told}:
             say(f"no progress for {pace.stalled_after} s; {counts}:\n{why}")
         told = why

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
+_DIGITS: Final = 9  # of a time in milliseconds
+
 CALL_TIMEOUT: Final = "default_api_timeout_ms"
 """A setting of kafka-python's clients that follows from `request.timeout.ms`."""
 
@@ -71,8 +73,8 @@ def _text(setting: str) -> Callable[[str, str], dict[str, Any]]:
 
 def _number(setting: str) -> Callable[[str, str], dict[str, Any]]:
     def read(name: str, value: str) -> dict[str, Any]:
-        if not value.isdecimal():
-            raise CommandConfigError(f"{name} is {value!r}, not a number")
+        if not value.isdecimal() or len(value) > _DIGITS:
+            raise CommandConfigError(f"{name} is {value!r}, not a number of up to {_DIGITS} digits")
         return {setting: int(value)}
 
     return read

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import time
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -33,6 +32,7 @@ from kafka_assignors._assignors._membership.phases import (
     verdict,
 )
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.aio._partitions import LastingAssignment
 from kafka_assignors.aio._strategies import lead, look_when_syncing
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.aio._partitions import LastingState
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 JOINING: Final = 2
 """The connection for JoinGroup and SyncGroup, beside aiokafka's 0 and 1.

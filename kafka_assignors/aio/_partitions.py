@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import math
 import time
 from enum import Enum, auto
@@ -25,10 +24,12 @@ from aiokafka.consumer.subscription_state import (
 from aiokafka.errors import IllegalStateError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
+from kafka_assignors._common.escaping import get_logger
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 GONE: Final = -1
 """The position of a partition that was given up: no fetch in flight has it, so no answer fits."""

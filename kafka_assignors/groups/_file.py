@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kafka_assignors._common.tree import HIGHEST_ID, Node, read
 from kafka_assignors._common.words import first_of
 from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION, NOBODY, Group, Member
-from kafka_assignors.groups._tree import Node, read
 
 MAX_PARTITIONS: Final = 1_000_000
 """The most partitions of a topic: a zero too many should not fill the memory."""
 
 _IDS_SHOWN: Final = 10
-_HIGHEST: Final = 2**31 - 1  # Kafka's partition ids and generations have 32 bits
 _MEMBER_FIELDS: Final = ("topics", "rack", "weight", "instance_id", "owns", "generation", "holds")
 
 
@@ -52,9 +51,7 @@ def read_group(file: str | Path, *, cooperative: bool = False) -> GroupFile:
     for field in ("topics", "members"):
         if field not in fields:
             root.fail(f"{field} is missing: a mapping of {field} by name")
-    topics = {
-        topic: _topic(node) for topic, node in fields["topics"].mapping("a mapping of topics by name").items()
-    }
+    topics = {topic: _topic(node) for topic, node in fields["topics"].topics().items()}
     nodes = fields["members"].mapping("a mapping of members by name")
     if not nodes:
         fields["members"].expected("a mapping of at least one member")
@@ -85,7 +82,7 @@ def _topic(node: Node) -> _Topic:
 def _ids(node: Node) -> tuple[int, ...]:
     if type(node.value) is not list:  # a mapping is a list of its own kind
         return _first(node, "a list of partition ids, or a number of partitions")
-    ids = node.numbers("a list of partition ids", "a partition id", 0, _HIGHEST)
+    ids = node.numbers("a list of partition ids", "a partition id", 0, HIGHEST_ID)
     if not ids:
         node.expected("a list of at least one partition id")
     return tuple(ids)
@@ -112,7 +109,7 @@ def _member(name: str, node: Node, topics: Mapping[str, _Topic], *, holds: bool)
     fields = {} if node.value is None else node.fields(what, _MEMBER_FIELDS)
     owns = fields["owns"].mapping("a mapping of partition ids by topic") if "owns" in fields else {}
     claims = {
-        topic: tuple(ids.numbers("a list of partition ids", "a partition id", 0, _HIGHEST))
+        topic: tuple(ids.numbers("a list of partition ids", "a partition id", 0, HIGHEST_ID))
         for topic, ids in owns.items()
     }
     subscription = frozenset(topics)
@@ -127,7 +124,7 @@ def _member(name: str, node: Node, topics: Mapping[str, _Topic], *, holds: bool)
         rack=fields["rack"].text("the name of a rack") if "rack" in fields else None,
         claims=claims,
         generation=(
-            fields["generation"].number("a whole number", 0, _HIGHEST)
+            fields["generation"].number("a whole number", 0, HIGHEST_ID)
             if "generation" in fields
             else NO_GENERATION
         ),

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.handle import connect
+from kafka_assignors._common.escaping import escaped
 from kafka_assignors._groups.problems import ORDER
 from kafka_assignors.groups._status import list_groups
 
@@ -178,7 +179,9 @@ def metrics_of(groups: Iterable[GroupStatus]) -> Iterator[Metric]:
 
         def add(name: str, value: float | None, *labels: object, group_id: str = group.group_id) -> None:
             if value is not None:
-                families[name].add_metric([group_id, *map(str, labels)], float(value))
+                families[name].add_metric(
+                    [escaped(str(label)) for label in (group_id, *labels)], float(value)
+                )
 
         add("state", 1, group.kind, group.state)
         add("described", group.members is not None)

@@ -6,10 +6,10 @@ snapshot is, `_groups.snapshots` says.
 
 from __future__ import annotations
 
-import logging
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.kip848 import Kip848Group
 from kafka_assignors._groups.snapshots import Snapshot, keep_claims
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._wire.offsets_topic import Record
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 _Taken = TypeVar("_Taken")
 

@@ -10,6 +10,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from kafka_assignors._common.tree import HIGHEST_ID
 from kafka_assignors.placement._checks import check_not_negative
 from kafka_assignors.placement._placement import PlacementError
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.placement._placement import Placement
 
-_NUMBER = re.compile(r"[+-]?[0-9]+")
-_LARGEST_ID = 2**31 - 1
+_NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
 _BLANKS = "".join(map(chr, range(0x21)))  # what Java's String.trim takes away
 
 
@@ -120,10 +120,10 @@ def _check_replicas(entry: str, replicas: Sequence[int], known: frozenset[int] |
 
 def _broker(partition: int, entry: str, text: str) -> int:
     number = text.strip(_BLANKS)
-    if _NUMBER.fullmatch(number) is None or not -_LARGEST_ID <= int(number) <= _LARGEST_ID:
+    if _NUMBER.fullmatch(number) is None or not -HIGHEST_ID <= int(number) <= HIGHEST_ID:
         raise PlacementError(
             f"partition {partition}: '{entry}' has '{text}' where a broker id should be: give numbers of at "
-            f"most {_LARGEST_ID}, separated by colons, such as '0:1:2'"
+            f"most {HIGHEST_ID}, separated by colons, such as '0:1:2'"
         )
     return int(number)
 

@@ -10,6 +10,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from kafka_assignors._common.escaping import escaped
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def draw(quality: Quality, path: Path | str, *, title: str = "") -> Path:
     height = 1.2 + 2 * _CELL[1] * len(rows)
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "placement", "font.size": 8}):
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
-        figure.suptitle(title, fontsize=10, color=_INK)
+        figure.suptitle(escaped(title), fontsize=10, color=_INK)
         for axes, what in zip(figure.subplots(2, 1), ("replicas", "leaders"), strict=True):
             _draw_panel(axes, rows, what)
         if path.suffix.removeprefix(".") not in figure.canvas.get_supported_filetypes():
@@ -63,7 +64,7 @@ def _rows(quality: Quality) -> list[tuple[str, list[BrokerLoad]]]:
     """Racks and their brokers; a large rack has several rows, of which the first bears its name."""
     racks: dict[str, list[BrokerLoad]] = {}
     for load in quality.brokers:
-        name = "not up" if not load.known else load.rack if load.rack is not None else "no rack"
+        name = "not up" if not load.known else escaped(load.rack) if load.rack is not None else "no rack"
         racks.setdefault(name, []).append(load)
     return [
         (name if begin == 0 else "", loads[begin : begin + _PER_ROW])

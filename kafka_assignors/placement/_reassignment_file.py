@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kafka_assignors._common.tree import HIGHEST_ID, FileError, Node, describe, parse_json, read_text
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -29,30 +30,17 @@ def format_reassignment(topics: Mapping[str, Placement]) -> str:
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
 
 
-def parse_reassignment(text: str) -> dict[str, dict[int, list[int]]]:
+def parse_reassignment(text: str, file: str = "the reassignment") -> dict[str, dict[int, list[int]]]:
     """Read placements of topics. What `kafka-reassign-partitions` refuses is refused.
 
     Raises:
         PlacementError: It is not such a file; the message names the entry and what is wrong with it.
     """
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
+        return _topics(parse_json(file, text))
+    except FileError as error:
         hint = "; keep only the line of JSON" if any(mark in text for mark in _MARK) else ""
-        raise PlacementError(f"a reassignment must be JSON: {error}{hint}") from error
-    if not isinstance(document, dict) or not isinstance(document.get("partitions"), list):
-        raise PlacementError('a reassignment must be an object with a list under "partitions"')
-    if (version := document.get("version", 1)) != 1:
-        raise PlacementError(f"the reassignment has version {version!r}: only 1 is known")
-    topics: dict[str, dict[int, list[int]]] = {}
-    for place, entry in enumerate(document["partitions"]):
-        topic, partition, replicas = _read(place, entry)
-        if partition in topics.setdefault(topic, {}):
-            raise PlacementError(f"partitions[{place}]: {topic}-{partition} is there twice; keep one")
-        topics[topic][partition] = replicas
-    if not topics:
-        raise PlacementError('the reassignment names no partition under "partitions": there is nothing to do')
-    return topics
+        raise PlacementError(f"{error}{hint}") from error
 
 
 def read_reassignment(path: Path) -> dict[str, dict[int, list[int]]]:
@@ -62,9 +50,48 @@ def read_reassignment(path: Path) -> dict[str, dict[int, list[int]]]:
         PlacementError: The file cannot be read, or has something else in it.
     """
     try:
-        return parse_reassignment(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlacementError(f"cannot read {path}: {error}") from error
+        text = read_text(str(path))
+    except FileError as error:
+        raise PlacementError(str(error)) from error
+    return parse_reassignment(text, str(path))
+
+
+def _topics(root: Node) -> dict[str, dict[int, list[int]]]:
+    fields = root.mapping("an object with version and partitions")
+    if (version := fields.get("version")) is not None and version.value != 1:
+        version.fail(f"{describe(version.value)}: only 1 is known")
+    topics: dict[str, dict[int, list[int]]] = {}
+    for entry in _field(root, fields, "partitions").items("a list of partitions"):
+        named = entry.mapping("an object with topic, partition and replicas")
+        topic = _field(entry, named, "topic").topic()
+        partition = _field(entry, named, "partition").number("a partition id", 0, HIGHEST_ID)
+        if partition in topics.setdefault(topic, {}):
+            entry.fail(f"{topic}-{partition} is there twice; keep one")
+        topics[topic][partition] = _replicas(_field(entry, named, "replicas"), named.get("log_dirs"))
+    if not topics:
+        root.fail("no partition is named under partitions: there is nothing to do")
+    return topics
+
+
+def _field(node: Node, fields: Mapping[str, Node], name: str) -> Node:
+    return fields[name] if name in fields else node.fail(f"{name} is missing")
+
+
+def _replicas(node: Node, log_dirs: Node | None) -> list[int]:
+    replicas = node.numbers("a list of broker ids", "a broker id", 0, HIGHEST_ID)
+    if not replicas:
+        node.expected("a list of at least one broker id")
+    if log_dirs is not None:
+        logs = log_dirs.items("a list")
+        if len(logs) != len(replicas):
+            log_dirs.fail(f"give one for each of {len(replicas)} replicas")
+        for log in logs:
+            if log.value != "any":
+                log.fail(
+                    f"{describe(log.value)}: replicas are not moved between directories here: write "
+                    '"any", leave log_dirs out, or use kafka-reassign-partitions'
+                )
+    return replicas
 
 
 def write_rollback(path: Path, topics: Mapping[str, Placement]) -> None:
@@ -83,34 +110,3 @@ def write_rollback(path: Path, topics: Mapping[str, Placement]) -> None:
                 f"{path} exists, and has other placements than those of now. It may be the way back of an"
                 " interrupted run: to continue that, leave out --rollback; else name another file"
             ) from None
-
-
-def _read(place: int, entry: Any) -> tuple[str, int, list[int]]:
-    where = f"partitions[{place}]"
-    if not isinstance(entry, dict):
-        raise PlacementError(f"{where}: {entry!r} is no object with topic, partition and replicas")
-    topic, partition, replicas = (entry.get(key) for key in ("topic", "partition", "replicas"))
-    if not isinstance(topic, str) or not topic:
-        raise PlacementError(f"{where}: topic is {topic!r}, not a name")
-    if not _is_id(partition):
-        raise PlacementError(f"{where}: partition of {topic} is {partition!r}, not a number from 0")
-    if not isinstance(replicas, list) or not replicas or not all(map(_is_id, replicas)):
-        raise PlacementError(f"{where}: replicas of {topic}-{partition} are {replicas!r}, not broker ids")
-    if len({*replicas}) < len(replicas):
-        raise PlacementError(f"{where}: replicas of {topic}-{partition} name a broker twice: {replicas}")
-    logs = entry.get("log_dirs", ["any"] * len(replicas))
-    if not isinstance(logs, list) or len(logs) != len(replicas):
-        raise PlacementError(
-            f"{where}: log_dirs of {topic}-{partition} are {logs!r}: give one for each replica of {replicas}"
-        )
-    if moved := [log for log in logs if log != "any"]:
-        raise PlacementError(
-            f"{where}: {topic}-{partition} names log directory {moved[0]!r}; replicas are not moved between "
-            'directories here: write "any", leave log_dirs out, or use kafka-reassign-partitions'
-        )
-    assert isinstance(partition, int)  # noqa: S101 - for the type checker: looked at above
-    return topic, partition, replicas
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

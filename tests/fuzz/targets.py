@@ -16,6 +16,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka.util import ensure_valid_topic_name
 
 from kafka_assignors import lead
+from kafka_assignors._common.tree import FileError
 from kafka_assignors._model.members import MAX_WEIGHT
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import (
@@ -40,7 +41,6 @@ from kafka_assignors._wire.user_data import (
     encode_sticky,
 )
 from kafka_assignors.groups._file import read_group
-from kafka_assignors.groups._tree import FileError
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._snapshots import read_snapshots

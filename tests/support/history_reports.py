@@ -172,29 +172,29 @@ def small_report(*groups: str) -> list[ReportedGroup]:
     return report([summary(group) for group in groups], histories, rows)
 
 
-def hostile_report() -> list[ReportedGroup]:
-    """Every text that comes from strangers is markup."""
+def hostile_report(name: str = HOSTILE) -> list[ReportedGroup]:
+    """Every text that comes from strangers is markup, or this name."""
     member: dict[str, Any] = {
-        "client_id": HOSTILE,
-        "host": HOSTILE,
-        "assignment": frozenset({(HOSTILE, 0), (HOSTILE, 1)}),
+        "client_id": name,
+        "host": name,
+        "assignment": frozenset({(name, 0), (name, 1)}),
     }
-    kind: Any = HOSTILE
+    kind: Any = name
     history = History(
-        group=HOSTILE,
+        group=name,
         rebalances=[
             rebalance(
                 60,
-                Change(kind=kind, member=HOSTILE, text=HOSTILE),
-                strategy=HOSTILE,
-                moves=(OwnerMove(topic=HOSTILE, partition=0, source=HOSTILE, target=HOSTILE),),
+                Change(kind=kind, member=name, text=name),
+                strategy=name,
+                moves=(OwnerMove(topic=name, partition=0, source=name, target=name),),
             )
         ],
         snapshots=[snapshot(60, {"a": ()}, **member)],
     )
-    changes = {"reasons": {HOSTILE: 1}, "flapping": [HOSTILE], "rebalances": 1}
+    changes = {"reasons": {name: 1}, "flapping": [name], "rebalances": 1}
     rows = [
-        what_if("actual", group=HOSTILE),
-        what_if(HOSTILE, HOSTILE, group=HOSTILE, rebalances=1, unowned_seconds=1.0),
+        what_if("actual", group=name),
+        what_if(name, name, group=name, rebalances=1, unowned_seconds=1.0),
     ]
-    return report([summary(HOSTILE, **changes)], [history], rows)
+    return report([summary(name, **changes)], [history], rows)

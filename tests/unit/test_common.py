@@ -95,7 +95,7 @@ def test_an_errors_names_cannot_command_the_terminal(capsys: pytest.CaptureFixtu
         raise ValueError("no group \x1b[2Jx\nand none else")
 
     assert ended("group find", work, (ValueError,)) == 2
-    assert capsys.readouterr().err == ("kafka-assignors group find: no group \\x1b[2Jx\nand none else\n")
+    assert capsys.readouterr().err == ("kafka-assignors group find: no group \\x1b[2Jx\n  and none else\n")
 
 
 def test_an_error_that_is_not_foreseen_comes_out() -> None:

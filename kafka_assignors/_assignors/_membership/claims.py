@@ -11,7 +11,6 @@
 A claim's generation is that of the last assignment that the consumer took. A join alone never raises it.
 """
 
-import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -19,10 +18,11 @@ from typing import Final
 from kafka.structs import TopicPartition
 
 from kafka_assignors._assignors._membership.host import Host
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.words import by_topic
 from kafka_assignors._model.members import NO_GENERATION
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _UNANSWERED: Final = 10
 """Joins in a row without an assignment after which a consumer is warned of."""

@@ -21,7 +21,6 @@ What a leader believes of members' claims:
    Partitions of topics to which the claimant does not subscribe cannot be given to it: others get them.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
@@ -29,6 +28,7 @@ from typing import Final, Self
 import numpy as np
 
 from kafka_assignors._assignors._membership.host import Cancel, Host
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
 from kafka_assignors._model.claims import Existing
 from kafka_assignors._model.group import Group
@@ -36,7 +36,7 @@ from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.plan import Plan
 from kafka_assignors.planners._cooperative import awaited_holders
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 PATIENCE: Final = 3
 """Rounds that a leader begins because nobody lets go, before it leaves partitions with claimants."""

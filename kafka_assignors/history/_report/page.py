@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
+from kafka_assignors._common.escaping import escaped, get_logger
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
@@ -22,14 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from markupsafe import Markup
-
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import Saving, WhatIf
     from kafka_assignors.history._metrics import GroupSummary
     from kafka_assignors.history._report.model import Drawing, ReportedGroup
 
-_LOG = logging.getLogger(__name__)
+_LOG = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +189,17 @@ def _why(rebalance: Rebalance) -> str:
     return f"{'; '.join(texts[:most])}{more}"
 
 
+def _printable(value: Any) -> Any:
+    """What the page shows of a value; what is markup has gone through this before."""
+    return escaped(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("kafka_assignors.history._report"),
         autoescape=True,
+        finalize=_printable,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from markupsafe import Markup, escape
 
+from kafka_assignors._common.escaping import escaped
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -36,11 +38,15 @@ def n(value: float) -> str:
 def tag(name: str, *inside: str, **attributes: str | float) -> Markup:
     """An element; in the names of attributes _ stands for -, and behind them for nothing."""
     written = [
-        f' {one.rstrip("_").replace("_", "-")}="{escape(value) if isinstance(value, str) else round(value)}"'
+        f' {one.rstrip("_").replace("_", "-")}="{_text(value) if isinstance(value, str) else round(value)}"'
         for one, value in attributes.items()
     ]
-    end = f">{''.join(map(escape, inside))}</{name}>" if inside else "/>"
+    end = f">{''.join(map(_text, inside))}</{name}>" if inside else "/>"
     return Markup(f"<{name}{''.join(written)}{end}")  # noqa: S704 - all of it is escaped
+
+
+def _text(text: str) -> Markup:
+    return text if isinstance(text, Markup) else escape(escaped(text))
 
 
 def shape(classes: str, path: str) -> Markup:
@@ -55,6 +61,7 @@ def heading(text: str, top: float) -> Markup:
 
 def label(text: str, middle: float, *, left: float = 4) -> Markup:
     """A name at the left of a row; a long one without its middle, and in full where a pointer is over it."""
+    text = escaped(text)
     # Names that are alike differ at their ends, most often.
     short = text if len(text) <= _NAME else f"{text[: _NAME // 2 - 1]}…{text[-_NAME // 2 :]}"
     full = [tag("title", text)] if short != text else []

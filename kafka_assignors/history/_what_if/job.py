@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._engine import Engine
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._what_if.course import Course
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", "kip848:uniform")
 """What groups are replayed with by default, in what-if and in reports."""

@@ -18,13 +18,13 @@ before.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._groups.reasons import began_us
 from kafka_assignors._groups.rebalances import Span
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._what_if.course import CourseStep
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _EAGER: Final = "sticky"
 _COOPERATIVE: Final = "cooperative-sticky"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import os
 import shutil
 import signal
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock, Timeout
 
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.watched import WatchedProcess
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 NICENESS: Final = 5
 """With 19, making the file takes minutes beside tests."""

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import re
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Literal
 
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers import coordinator, embedded
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
 from kafka_assignors.testing._brokers.broker import Broker, count_brokers, find_death
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 How = Literal["given", "docker", "embedded"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import logging
 import os
 import warnings
 from typing import TYPE_CHECKING, Any, Self
@@ -19,6 +18,7 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.network import Network
 
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.broker import Broker, wait_until_complete
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 PUBLIC_IMAGE = f"apache/kafka:{KAFKA_VERSION}"
 LOCAL_IMAGE = f"local/kafka:{KAFKA_VERSION}"  # built by .ci/docker/image.sh where there is no image registry

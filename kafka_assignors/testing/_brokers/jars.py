@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import logging
 import os
 import shutil
 import sys
@@ -24,6 +23,7 @@ from filelock import FileLock
 from platformdirs import user_cache_path
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 KAFKA_VERSION = "4.3.1"
 COORDINATES = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import random
 import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.broker import Broker
 from kafka_assignors.testing._brokers.errors import PortTakenError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 LOCALHOST = "127.0.0.1"  # "localhost" may mean ::1 to a client
 

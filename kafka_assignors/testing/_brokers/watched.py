@@ -9,13 +9,13 @@ its folder.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import signal
 import socket
 import subprocess
 from typing import TYPE_CHECKING
 
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 # $1: the folder to remove if Python is gone; then the command. The shell becomes the command, so the process
 # that Python knows is Java itself. Its id cannot have come to mean another process when the watchdog uses it

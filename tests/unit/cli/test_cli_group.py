@@ -344,6 +344,7 @@ def test_what_if_takes_the_settings_of_the_running_group(
         (["billing"], "give GROUP and --bootstrap-server, or --members and --topic"),
         (["--members", "3"], "give GROUP and --bootstrap-server, or --members and --topic"),
         (["--members", "3", "--topic", "orders"], "'orders' is not NAME=PARTITIONS"),
+        (["--members", "3", "--topic", f"orders={'9' * 5000}"], "9' is not NAME=PARTITIONS"),
         (["--members", "3", "--topic", "orders=0"], "'orders=0' is not NAME=PARTITIONS"),
         ([*DESCRIBED[2:], "--down", "-5"], "'-5' is no number of seconds from 0 on"),
         ([*DESCRIBED[2:], "--down", "nan"], "'nan' is no number of seconds from 0 on"),

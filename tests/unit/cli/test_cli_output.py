@@ -9,8 +9,9 @@ import pytest
 from kafka_assignors._cli.errors import ended
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.history_text import metrics_lines
-from kafka_assignors._cli.output import coloured, escaped, filled, joined, screen_width, show_result, table
+from kafka_assignors._cli.output import coloured, filled, joined, screen_width, show_result, table
 from kafka_assignors._cli.placement_text import health_lines
+from kafka_assignors._common.escaping import escaped
 from kafka_assignors.placement._cluster.health import Health
 from tests.support.history_reports import summary
 

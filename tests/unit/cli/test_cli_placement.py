@@ -273,9 +273,15 @@ def test_a_rack_with_too_few_brokers_is_named_and_racks_can_be_left_out(
     assert told(capsys, *some, "--disable-rack-aware") == even
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "cannot read" in refused(capsys, "describe", "--placements", str(tmp_path / "missing"))
-    assert "must be JSON" in refused(capsys, "describe", "--placements", __file__)
+def test_files_that_cannot_be_read_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "No such file" in refused(capsys, "describe", "--placements", str(tmp_path / "missing"))
+    assert f"{__file__}: no JSON: line 1, column 3" in refused(capsys, "describe", "--placements", __file__)
+    Path("deep").write_text("[" * 100_000, encoding="utf-8")
+    for arguments in ("describe --placements deep", "reassign --bootstrap-server h:1 --file deep"):
+        assert "deep: nested too deeply" in refused(capsys, *arguments.split())
 
 
 @pytest.mark.parametrize(
@@ -296,6 +302,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.Capt
         (("reassign", "--placements", "f", "--throttle", "0"), "'0' is no number of bytes"),
         (("describe", "--placements", "f", "--check"), "--check needs --bootstrap-server"),
         (("reassign", "t", "--placements", "f", "--file", "g"), "leave out topics"),
+        (("describe", "--placements", "f", "--brokers", str(2**40)), "broker ids are at most 2147483647"),
+        (("reassign", "--placements", "f", "--to-brokers", "9" * 5000), "Exceeds the limit"),
         (("create", "t"), "Missing option '--bootstrap-server'"),
         (("create", "t", "--bootstrap-server", "h:1"), "say --partitions and --replication-factor"),
         (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_assignors._cli.main import main
-from kafka_assignors.groups._tree import describe
+from kafka_assignors._common.tree import describe
 from tests.support.group_files import GROUP, GROUP_AS_YAML, large
 
 DOCS = Path(__file__).parents[3] / "docs" / "plan-file.md"
@@ -191,6 +191,7 @@ def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
     [
         ("topic", {}, "topic: unknown field, with the value an empty mapping; allowed: topics, members"),
         ("topics", None, "topics is missing: a mapping of topics by name"),
+        ("topics", {"../../etc/x": 1}, 'topics."../../etc/x": Kafka has no topic named'),
         ("topics", [], "topics: must be a mapping of topics by name, not an empty list"),
         (
             "topics.orders",
@@ -343,16 +344,17 @@ def test_a_file_that_cannot_be_read_is_an_error_in_words(tmp_path: Path, run: Ru
 
 def test_what_yaml_takes_for_something_else_is_text_where_text_is_meant(write: Write, run: Run) -> None:
     group = """
-topics: {no: 1, 2024: 1, 1.50: 1, 2024-01-01: 1, ~: 1}
+topics: {no: 1, 2024: 1, 1.50: 1, 2024-01-01: 1}
 members:
   on: {topics: [no, 2024, 1.50, 2024-01-01], rack: no, instance_id: 0x10, holds: no}
   12: {rack: ~}
+  ~: {topics: [no]}
 """
     found = json.loads(run(write(group, "group.yaml"), "--json")[1])
     assert found["members"]["on"]["rack"] == "no"
     topics = {topic for member in found["members"].values() for topic in member["assignment"]}
-    assert set(found["members"]) == {"on", "12"}
-    assert topics == {"no", "2024", "1.50", "2024-01-01", "~"}
+    assert set(found["members"]) == {"on", "12", "~"}
+    assert topics == {"no", "2024", "1.50", "2024-01-01"}
 
 
 def test_an_alias_stands_for_what_it_names(write: Write, run: Run) -> None:

@@ -62,6 +62,7 @@ def test_names_of_librdkafka_are_understood(tmp_path: Path) -> None:
         ("security.protocol", "security.protocol has no value"),
         (r"sasl.password=a\uend", "write a backslash that is meant twice"),
         ("security.protocoll=SSL", "'security.protocoll' is not known: known are client.id, "),
+        ("request.timeout.ms=9999999999", "'9999999999', not a number of up to 9 digits"),
         ("request.timeout.ms=soon", "request.timeout.ms is 'soon', not a number"),
         ("ssl.truststore.type=JKS", "export the certificates as PEM"),
         ("ssl.truststore.location=/etc/kafka/store.jks", "export the certificates as PEM"),

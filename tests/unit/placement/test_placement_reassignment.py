@@ -9,7 +9,7 @@ from kafka_assignors.placement import PlacementError, format_reassignment
 from kafka_assignors.placement._reassignment_file import parse_reassignment
 
 TOPICS = st.dictionaries(
-    st.text(min_size=1),
+    st.from_regex(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,40}", fullmatch=True),
     st.dictionaries(
         st.integers(0, 99), st.lists(st.integers(0, 99), min_size=1, max_size=4, unique=True), min_size=1
     ),
@@ -42,26 +42,51 @@ def _logs(directories: str) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "must be JSON"),
+        ("", "^the reassignment: no JSON: line 1, column 1"),
+        ("[" * 100_000, "^the reassignment: nested too deeply$"),
+        (f'{{"version": {"9" * 5000}}}', "no JSON: Exceeds the limit"),
         ("Current partition replica assignment\n{}", "keep only the line of JSON"),
-        ("[]", 'a list under "partitions"'),
-        ('{"partitions": []}', "names no partition"),
-        (_logs('["any"]'), "give one for each replica"),
-        (_logs('"any"'), "give one for each replica"),
-        (_logs('["any", "/var/kafka"]'), "t-0 names log directory '/var/kafka'; replicas are not moved"),
-        (_logs('["any", null]'), "names log directory None"),
-        ('{"partitions": 3}', 'a list under "partitions"'),
-        ('{"version": 2, "partitions": []}', "version 2: only 1"),
-        ('{"partitions": [7]}', r"partitions\[0\]: 7 is no object"),
-        ('{"partitions": [{"partition": 0, "replicas": [1]}]}', r"partitions\[0\]: topic is None"),
-        ('{"partitions": [{"topic": "t", "partition": -1, "replicas": [1]}]}', "partition of t is -1"),
-        ('{"partitions": [{"topic": "t", "partition": true, "replicas": [1]}]}', "partition of t is True"),
-        ('{"partitions": [{"topic": "t", "partition": 0, "replicas": []}]}', r"replicas of t-0 are \[\]"),
+        ("[]", "must be an object with version and partitions, not an empty list"),
+        ('{"partitions": []}', "no partition is named"),
+        (_logs('["any"]'), r"partitions\[0\].log_dirs: give one for each of 2 replicas"),
+        (_logs('"any"'), 'log_dirs: must be a list, not "any"'),
+        (_logs('["any", "/var/kafka"]'), r'log_dirs\[1\]: "/var/kafka": replicas are not moved'),
+        (_logs('["any", null]'), r"log_dirs\[1\]: null"),
+        ('{"partitions": 3}', "partitions: must be a list of partitions, not 3"),
+        ('{"version": 2, "partitions": []}', "version: 2: only 1 is known"),
+        ('{"partitions": [7]}', r"partitions\[0\]: must be an object with topic, .*, not 7"),
+        ('{"partitions": [{"partition": 0, "replicas": [1]}]}', r"partitions\[0\]: topic is missing"),
+        (
+            '{"partitions": [{"topic": "t", "partition": -1, "replicas": [1]}]}',
+            "partition: must be a partition id from 0 to 2147483647, not -1",
+        ),
+        (
+            '{"partitions": [{"topic": "t", "partition": true, "replicas": [1]}]}',
+            "partition: must be .*, not true",
+        ),
+        (
+            '{"partitions": [{"topic": "t", "partition": 0, "replicas": []}]}',
+            "replicas: must be a list of at least one broker id, not an empty list",
+        ),
         (
             '{"partitions": [{"topic": "t", "partition": 0, "replicas": ["1"]}]}',
-            r"are \['1'\], not broker ids",
+            r'replicas\[0\]: must be a broker id from .*, not "1"',
         ),
-        ('{"partitions": [{"topic": "t", "partition": 0, "replicas": [1, 1]}]}', "name a broker twice"),
+        (
+            '{"partitions": [{"topic": "t", "partition": 0, "replicas": [1, 1]}]}',
+            r"replicas\[1\]: 1 stands in the list more than once",
+        ),
+        *(
+            (
+                f'{{"partitions": [{{"topic": "{name}", "partition": 0, "replicas": [1]}}]}}',
+                "topic: Kafka has no",
+            )
+            for name in ("../../etc/x", "..", "a b", "é", "a" * 250)
+        ),
+        (
+            f'{{"partitions": [{{"topic": "t", "partition": 0, "replicas": [{2**40}]}}]}}',
+            "must be a broker id",
+        ),
         (
             (
                 '{"partitions": [{"topic": "t", "partition": 0, "replicas": [1]},'

@@ -1,8 +1,9 @@
-"""Files of JSON or YAML, read with care: every value knows where it stands, for errors that say so."""
+"""Files of JSON or YAML from people, read with limits: every value knows where it stands, for errors."""
 
 import json
 import re
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -14,6 +15,12 @@ STDIN: Final = "-"
 
 _YAML_NAMES: Final = (".yaml", ".yml")
 _TAG: Final = "tag:yaml.org,2002:"
+
+HIGHEST_ID: Final = 2**31 - 1
+"""Kafka's ids of brokers and partitions, and its generations, have 32 bits."""
+
+_MOST_BYTES: Final = 256 * 2**20
+_TOPIC: Final = re.compile(r"(?!\.\.?$)[a-zA-Z0-9._-]{1,249}")
 _SIMPLE_NAME: Final = re.compile(r"[\w-]+")
 _DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _FLAGS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -96,6 +103,25 @@ class Node:
             self.expected(what)
         return text
 
+    def topics(self) -> dict[str, "Node"]:
+        """The values by name, which are topics that Kafka would have."""
+        found = self.mapping("a mapping of topics by name")
+        for name, node in found.items():
+            node.check_topic(name)
+        return found
+
+    def topic(self) -> str:
+        """The name of a topic that Kafka would have."""
+        name = self.text("the name of a topic")
+        self.check_topic(name)
+        return name
+
+    def check_topic(self, name: str) -> None:
+        if not _TOPIC.fullmatch(name):
+            self.fail(
+                f"Kafka has no topic named {describe(name)}: use up to 249 of a-z, A-Z, 0-9, '.', '_' and '-'"
+            )
+
     def number(self, what: str, lowest: int, highest: int) -> int:
         """A whole number, in YAML too only as decimal digits: 010 is ten to some and eight to YAML."""
         what = f"{what} from {lowest} to {highest}"
@@ -145,28 +171,38 @@ def read(name: str) -> Node:
     A name that ends in .json, .yaml or .yml says what it is; anything else is JSON if it begins with `{`.
     """
     file = "standard input" if name == STDIN else name
+    text = read_text(name)
+    suffix = Path(name).suffix.lower()
+    is_yaml = suffix in _YAML_NAMES or (suffix != ".json" and not text.lstrip().startswith("{"))
+    return _parse_yaml(file, text) if is_yaml else parse_json(file, text)
+
+
+def read_text(name: str) -> str:
+    """The text of a file, or of the standard input for `-`; raises FileError."""
+    file = "standard input" if name == STDIN else name
     try:
-        content = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+        with nullcontext(sys.stdin.buffer) if name == STDIN else Path(name).open("rb") as stream:
+            content = stream.read(_MOST_BYTES + 1)
         text = content.decode("utf-8-sig")
     except OSError as error:
         raise FileError(f"{file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{file}: byte {error.start} is no UTF-8") from error
-    suffix = Path(name).suffix.lower()
-    is_yaml = suffix in _YAML_NAMES or (suffix != ".json" and not text.lstrip().startswith("{"))
-    try:
-        return _parse_yaml(file, text) if is_yaml else _parse_json(file, text)
-    except RecursionError:
-        raise FileError(f"{file}: nested too deeply") from None
+    if len(content) > _MOST_BYTES:
+        raise FileError(f"{file}: larger than {_MOST_BYTES // 2**20} MiB")
+    return text
 
 
-def _parse_json(file: str, text: str) -> Node:
+def parse_json(file: str, text: str) -> Node:
+    """The value of a text; `file` is where it is from. Raises FileError if it is no JSON."""
     try:
         return Node(file, "", json.loads(text, object_pairs_hook=Pairs))
     except json.JSONDecodeError as error:
         raise FileError(f"{file}: no JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
     except ValueError as error:  # a number of thousands of digits
         raise FileError(f"{file}: no JSON: {error}") from error
+    except RecursionError:
+        raise FileError(f"{file}: nested too deeply") from None
 
 
 def _parse_yaml(file: str, text: str) -> Node:
@@ -201,6 +237,8 @@ def _parse_yaml(file: str, text: str) -> Node:
     Loader.yaml_constructors = {None: known[None], **{f"{_TAG}{kind}": made for kind, made in kinds.items()}}
     try:
         return Node(file, "", yaml.load(text, Loader=Loader))  # noqa: S506 - it is a safe one
+    except RecursionError:
+        raise FileError(f"{file}: nested too deeply") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
