@@ -13,9 +13,11 @@ from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from kafka_assignors._timelines.events import Event
+    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+    from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 
 _STEP_MS = 50
 _PATIENCE_MS = 3_600_000
@@ -35,6 +37,8 @@ class NotStableError(KafkaAssignorsError, RuntimeError):
 
 class SimulatedLife(ABC, Generic[ConsumerT]):
     """A group in virtual time; see `Simulation`."""
+
+    group: HostedClassicGroup | HostedConsumerGroup
 
     def __init__(self, *, seed: int, watch: Callable[[Event], None] | None = None) -> None:
         self._random = Random(seed)
@@ -58,7 +62,20 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
     def is_stable(self) -> bool:
         """Whether the coordinator has the members that run and no others, and its group is stable."""
         running = [member for member in self.members.values() if member.running]
-        return self._state == ("Stable" if running else "Empty") and self._agree(running)
+        return (
+            self.group.state == ("Stable" if running else "Empty")
+            and {*self.group.member_ids} == {member.member_id for member in running}
+            and all(member.generation == self.generation for member in running)
+        )
+
+    @property
+    @abstractmethod
+    def generation(self) -> int:
+        """The group's generation; of a KIP-848 group its epoch."""
+
+    @abstractmethod
+    def join(self, *args: Any, **options: Any) -> ConsumerT:
+        """Start a member."""
 
     @property
     def timeline(self) -> Timeline:
@@ -73,7 +90,7 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
         else:
             old.leave()
         settings = {"instance_id": old.instance_id, "topics": old.topics, "settings": old.settings}
-        return self._start(next_name(name), **{**settings, **changes})
+        return self.join(next_name(name), **{**settings, **changes})
 
     def run(self, seconds: float) -> None:
         """Let so much time pass."""
@@ -94,7 +111,7 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
                 return {member.name: member.held for member in self.members.values() if member.running}
             self._clock.run(self._clock.now + _STEP_MS)
         raise NotStableError(
-            f"the group is {self._state} after {timeout:g} s: "
+            f"the group is {self.group.state} after {timeout:g} s: "
             + ", ".join(f"{m.name} {'stable' if m.stable else 'not stable'}" for m in self.members.values())
         )
 
@@ -102,19 +119,6 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
         self._events.append(event)
         if self._watch is not None:
             self._watch(event)
-
-    @abstractmethod
-    def _start(self, name: str, **options: Any) -> ConsumerT:
-        """What `join` does."""
-
-    @property
-    @abstractmethod
-    def _state(self) -> str:
-        """The group's state on its coordinator."""
-
-    @abstractmethod
-    def _agree(self, running: Sequence[ConsumerT]) -> bool:
-        """Whether the coordinator has these members and no others, as they are."""
 
     def _new_name(self, name: str | None) -> str:
         return f"m{len(self.members) + 1}" if name is None else name

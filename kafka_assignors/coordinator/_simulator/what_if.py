@@ -86,13 +86,13 @@ def rolling_restart(
     refused = [each.name for each in group.members.values() if not each.running]
     if refused:
         raise NotStableError(f"the group does not let {refused} in: look at the broker's settings")
-    began, epoch = group.now, _epoch(group)
+    began, generation = group.now, group.generation
     for name in list(group.members):
         _restart(group, name, down_seconds, crash=crash)
     timeline = group.timeline
     gaps = [gap for gap in timeline.gaps("callback") if gap.start + gap.seconds > began]
     return Cost(
-        generations=_epoch(group) - epoch,
+        generations=group.generation - generation,
         moved=_count_moves(timeline, began),
         unowned=sum(gap.seconds for gap in gaps),
         longest=max((gap.seconds for gap in gaps), default=0.0),
@@ -142,10 +142,6 @@ def _restart(
                 " session timeout and the broker's settings"
             )
     group.run_until_stable()
-
-
-def _epoch(group: Simulation | ConsumerGroupSimulation) -> int:
-    return group.group.generation if isinstance(group, Simulation) else group.group.epoch
 
 
 def _is_refused(group: Simulation | ConsumerGroupSimulation, member: SimulatedConsumer) -> bool:

@@ -5,13 +5,11 @@ Their coordinator says what Kafka's own says: tests/oracle/test_java_consumer_gr
 
 from __future__ import annotations
 
-from random import Random
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given, strategies as st
-from kafka import TopicPartition
 
 from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Assigned, Failed, Lost, Revoked
@@ -25,13 +23,12 @@ from kafka_assignors.coordinator._simulator.settings import (
     BrokerSettings,
     ConsumerBrokerSettings,
 )
-from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic, partitions_of
+from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples
 from tests.support.simulations import QUICK_BROKER, by_epochs, gathered, loads, triggers
 
 if TYPE_CHECKING:
-    from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor
 
 
@@ -128,17 +125,6 @@ def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back_under_its_i
     assert hangs.member_id == member_id
 
 
-def test_a_frozen_member_is_lost_and_comes_back() -> None:
-    group = gathered(by_epochs(), "ab")
-    group.run_until_stable()
-    group.members["b"].freeze()
-    group.run(10)
-    assert len(group.members["a"].held) == 12
-    group.members["b"].thaw()
-    assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
-    assert [event.member for event in group.timeline.of(Lost)] == ["b"]
-
-
 def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() -> None:
     group = gathered(by_epochs(), "ab", static=True)
     group.run_until_stable()
@@ -149,69 +135,6 @@ def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() ->
     group.run(6)
     group.join("b.3", instance_id="instance-b")
     assert loads(group.run_until_stable()) == {"a": 6, "b.3": 6}
-
-
-def random_life(assignor: Assignor, seed: int) -> ConsumerGroupSimulation:
-    """A group to which all sorts of things happened."""
-    rng = Random(seed)
-    group = by_epochs(assignor, seed=seed)
-    group.join()
-    for number in range(rng.randint(3, 15)):
-        awake = [member for member in group.members.values() if member.running and not member.frozen]
-        act = rng.choice(["join", "join", "leave", "crash", "freeze", "thaw", "restart", "grow", "pause"])
-        if act == "join" or len(awake) < 2:
-            group.join(instance_id=f"i{len(group.members)}" if rng.random() < 0.3 else None)
-        elif act in {"leave", "crash", "freeze"}:
-            getattr(rng.choice(awake), act)()
-        elif act == "thaw":
-            thaw_all(group)
-        elif act == "restart":
-            group.restart(rng.choice(awake).name, crash=rng.random() < 0.3)
-        elif act == "pause":
-            hang(group, rng.choice(awake), rng.choice([1, 10, 25]))
-        else:
-            group.grow("orders", 13 + number)
-        group.run(rng.choice([0, 0.05, 1, 8]))
-        assert_no_partition_has_two_owners(group)
-    thaw_all(group)
-    group.join()
-    return group
-
-
-def thaw_all(group: ConsumerGroupSimulation) -> None:
-    for member in group.members.values():
-        if member.frozen:
-            member.thaw()
-
-
-def hang(group: ConsumerGroupSimulation, member: ConsumerMember, seconds: float) -> None:
-    member.pause_polling()
-    group.run(seconds)
-    if member.running:
-        member.resume_polling()
-
-
-def assert_no_partition_has_two_owners(group: ConsumerGroupSimulation) -> None:
-    members = group.group.members.values()
-    owned = [p for member in members for p in (*member.assigned, *member.pending_revocation)]
-    assert len(owned) == len(set(owned))
-
-
-@examples(60)
-@given(st.sampled_from(ASSIGNORS), st.integers(0, 2**32))
-def test_whatever_happens_nothing_has_two_owners_and_in_the_end_members_have_their_targets(
-    assignor: Assignor, seed: int
-) -> None:
-    group = random_life(assignor, seed)
-    group.run(30)
-    after = group.run_until_stable()
-    held = [partition for partitions in after.values() for partition in partitions]
-    assert sorted(held) == [TopicPartition("orders", number) for number in range(len(held))]
-    assert len(held) >= 12
-    assert max(loads(after).values()) - min(loads(after).values()) <= 1
-    for member_id, member in group.group.members.items():
-        assert (member.epoch, member.state) == (group.group.epoch, "STABLE")
-        assert member.assigned.keys() == partitions_of(group.group.targets[member_id])
 
 
 @examples(60)

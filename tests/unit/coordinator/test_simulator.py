@@ -25,12 +25,15 @@ from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import NotStableError
+from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, partitions_of
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples
-from tests.support.simulations import QUICK, by_epochs, classic, gathered, loads, triggers
+from tests.support.simulations import QUICK, by_epochs, classic, gathered, loads, random_life, triggers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from kafka_assignors.coordinator._simulator import target_assignment
 
 ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
 
@@ -311,44 +314,34 @@ def test_the_same_seed_gives_the_same_life(simulated: Callable[..., Any]) -> Non
     assert lives[0][2] != lives[2][2]
 
 
-@examples(60)
-@given(st.sampled_from(ALL), st.integers(0, 2**32))
+@examples(120)
+@given(st.sampled_from([*ALL, *ASSIGNORS]), st.integers(0, 2**32))
 def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
-    assignor: type[Assignor], seed: int
+    assignor: type[Assignor] | target_assignment.Assignor, seed: int
 ) -> None:
-    rng = Random(seed)
-    group = classic(assignor, seed=seed, metadata_max_age_ms=2000)
-    group.join()
-    frozen: set[str] = set()
-    partitions = 12
-    for _ in range(rng.randint(3, 15)):
-        running = [name for name, member in group.members.items() if member.running and name not in frozen]
-        act = rng.choice(["join", "join", "leave", "crash", "freeze", "thaw", "restart", "grow", "move"])
-        if act == "join" or len(running) < 2:
-            group.join(instance_id=f"i{len(group.members)}" if rng.random() < 0.3 else None)
-        elif act in {"leave", "crash", "freeze"}:
-            getattr(group.members[rng.choice(running)], act)()
-            if act == "freeze":
-                frozen = {name for name, member in group.members.items() if member.frozen}
-        elif act == "thaw" and frozen:
-            group.members[frozen.pop()].thaw()
-        elif act == "restart":
-            group.restart(rng.choice(running), crash=rng.random() < 0.5)
-        elif act == "grow":
-            partitions += 1
-            group.grow("orders", partitions)
-        elif act == "move":
-            group.move_coordinator(away=rng.choice([0.1, 2]))
-        group.run(rng.choice([0, 0.05, 1, 8]))
-    for name in frozen:
-        group.members[name].thaw()
+    group: Any
+    if isinstance(assignor, str):
+        group = by_epochs(assignor, seed=seed)
+    else:
+        group = classic(assignor, seed=seed, metadata_max_age_ms=2000)
+    counts = []
+    for count in random_life(group, Random(seed)):
+        counts.append(count)
+        if isinstance(assignor, str):
+            members = group.group.members.values()
+            owned = [one for member in members for one in (*member.assigned, *member.pending_revocation)]
+            assert len(owned) == len(set(owned))
     group.run(30)
     after = group.run_until_stable()
-    timeline = group.timeline
-    timeline.assert_never_owned_twice()
-    assert sum(loads(after).values()) == partitions
-    spread = loads(after).values()
-    assert max(spread) - min(spread) <= 1
+    held = [partition for partitions in after.values() for partition in partitions]
+    assert sorted(held) == [TopicPartition("orders", number) for number in range(counts[-1])]
+    assert max(loads(after).values()) - min(loads(after).values()) <= 1
+    if not isinstance(assignor, str):
+        group.timeline.assert_never_owned_twice()
+        return
+    for member_id, member in group.group.members.items():
+        assert (member.epoch, member.state) == (group.group.epoch, "STABLE")
+        assert member.assigned.keys() == partitions_of(group.group.targets[member_id])
 
 
 def test_static_members_are_restarted_without_a_rebalance() -> None:
