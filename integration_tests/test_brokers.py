@@ -319,14 +319,14 @@ def no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     jars = kafka_jars()
     cached = tmp_path / "cache" / "jars" / jars[0].parent.name
     cached.mkdir(parents=True)
-    for file in (*jars, jars[0].with_name("manifest.json")):
+    for file in jars:
         (cached / file.name).symlink_to(file)
     monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", str(tmp_path / "cache"))
     return cached
 
 
 def archives(cached: Path) -> list[Path]:
-    return [path for path in cached.iterdir() if path.suffix not in {".jar", ".json", ".lock"}]
+    return [path for path in cached.iterdir() if path.suffix not in {".jar", ".lock"}]
 
 
 def node_of(cluster: Cluster) -> embedded.EmbeddedBroker:

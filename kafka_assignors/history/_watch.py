@@ -62,7 +62,7 @@ def watch_group(
 
 def _watch(admin: Admin, group_id: str, ready: Callable[[], object]) -> Iterator[Rebalance]:
     partition = coordinator_of(admin, group_id).partition
-    consumer = open_log(admin.settings, partition)
+    consumer = open_log(admin, partition)
     log = TopicPartition(GROUPS_TOPIC, partition)
     try:
         first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
