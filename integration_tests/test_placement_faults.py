@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import uuid
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from integration_tests.support.commands import begin_command, next_error_line, run_command
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import format_reassignment
 from kafka_assignors.placement._cluster import topics
@@ -22,13 +19,14 @@ from kafka_assignors.testing._brokers.waiting import wait_until
 from kafka_assignors.testing._topics import create_topic
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from kafka_assignors.testing import Cluster
 
 pytestmark = pytest.mark.slow
 
-COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 PATIENCE = 60.0  # seconds; a killed broker is missed after 6
 
 
@@ -61,9 +59,7 @@ def missed(cluster: Cluster, broker: int) -> Iterator[None]:
 def placement(
     cluster: Cluster, verb: str, *arguments: str, servers: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    bootstrap = ",".join(servers or cluster.bootstrap_servers)
-    command = [COMMAND, "placement", verb, *arguments, "--bootstrap-server", bootstrap]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run_command(cluster, "placement", verb, *arguments, servers=servers)
 
 
 def health(cluster: Cluster, topic: str, *, status: int, servers: Sequence[str] = ()) -> Any:
@@ -99,20 +95,12 @@ def test_a_move_that_waits_for_a_fenced_broker_says_so_and_goes_on_with_it(
 ) -> None:
     wanted = tmp_path / "wanted.json"
     wanted.write_text(format_reassignment({topic: {0: [1, 3], 1: [2, 3]}}), encoding="utf-8")
-    servers = ",".join(disturbed_brokers.bootstrap_servers)
     options = ("--file", str(wanted), "--execute", "--allow-fenced", "--stalled-after", "2")
     with Admin(disturbed_brokers.bootstrap_servers) as admin:
         topics.create_topic(admin, topic, {0: [1, 2], 1: [2, 1]})
     with missed(disturbed_brokers, 3):
-        moved = subprocess.Popen(
-            [COMMAND, "placement", "reassign", *options, "--bootstrap-server", servers],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-        assert moved.stderr is not None
-        said = [moved.stderr.readline() for _ in range(4)]
+        moved = begin_command(disturbed_brokers, "placement", "reassign", *options)
+        said = [next_error_line(moved) for _ in range(4)]
         verified = placement(disturbed_brokers, "verify", topic, "--json")
     _, more = moved.communicate(timeout=PATIENCE)
     assert moved.returncode == 0, more
