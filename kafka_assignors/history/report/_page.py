@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kafka_assignors._common.escaping import escaped, get_logger
+from kafka_assignors._common.files import write_whole
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history.report import (
@@ -73,7 +74,9 @@ def write_report(data: ReportData, path: Path, *, limits: ReportLimits | None = 
         OSError: The file cannot be written.
         ValueError: A history is of a group that `data.groups` does not have.
     """
-    return path.write_bytes(render(data, limits=limits).encode())
+    page = render(data, limits=limits).encode()
+    write_whole(path, page)
+    return len(page)
 
 
 def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
