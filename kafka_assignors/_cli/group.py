@@ -175,9 +175,12 @@ def export(
 
     try:
         if listen is None:
-            text = export_metrics(cluster, **wanted, output=output)
+            errors: list[Exception] = []
+            text = export_metrics(cluster, **wanted, output=output, failed=errors.append)
             if output is None:
                 show(text.rstrip("\n"))
+            for error in errors:
+                raise error
             return
         serving = serve_metrics(cluster, **wanted, port=listen, address=address, failed=_say_why)
         with serving as port, suppress(KeyboardInterrupt):

@@ -27,6 +27,7 @@ from kafka_assignors._cli.options import (
 )
 from kafka_assignors._cli.output import joined, show, show_result
 from kafka_assignors._common.escaping import block
+from kafka_assignors._common.files import write_whole
 from kafka_assignors._common.tree import HIGHEST_ID
 
 if TYPE_CHECKING:
@@ -398,7 +399,7 @@ def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *,
                 )
             library.write_rollback(options.rollback, plan.moves.before)
         if options.output is not None:
-            options.output.write_text(f"{library.format_reassignment(plan.after)}\n", encoding="utf-8")
+            write_whole(options.output, f"{library.format_reassignment(plan.after)}\n")
         if not as_json:
             asks = not (options.execute or options.throttle or options.no_throttle)
             show(joined(plan_lines(plan, options.throttle, asks=asks)))

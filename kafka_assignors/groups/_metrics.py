@@ -6,15 +6,17 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from prometheus_client import CollectorRegistry, generate_latest, start_http_server, write_to_textfile
+from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.escaping import escaped
+from kafka_assignors._common.files import write_whole
 from kafka_assignors._groups.problems import ORDER
 from kafka_assignors.groups._status import list_groups
 
@@ -36,6 +38,7 @@ def export_metrics(
     max_lag: int | None = None,
     max_lag_seconds: float | None = None,
     output: str | Path | None = None,
+    failed: Callable[[ClusterError], object] | None = None,
 ) -> str:
     """The metrics of a cluster's groups in the text format that Prometheus reads.
 
@@ -46,17 +49,22 @@ def export_metrics(
         max_lag: See there.
         max_lag_seconds: See there; without it there is no `kafka_group_lag_seconds`.
         output: A file to write them to, all at once: for the textfile collector of node_exporter.
+        failed: Gets why the groups could not be read, in place of an error.
 
     Raises:
-        ClusterError: The cluster does not say.
-        OSError: The file cannot be written.
+        ClusterError: The cluster does not say. What is written has `kafka_groups_up` 0 and no group.
+        OSError: The file cannot be written, and is as it was.
     """
-    found = list_groups(cluster, groups, observe=observe, max_lag=max_lag, max_lag_seconds=max_lag_seconds)
+    errors: list[ClusterError] = []
+    limits: dict[str, Any] = {"observe": observe, "max_lag": max_lag, "max_lag_seconds": max_lag_seconds}
     registry = CollectorRegistry()
-    registry.register(_Groups(lambda: found))
+    registry.register(_Groups(partial(list_groups, cluster, groups, **limits), failed or errors.append))
+    text = generate_latest(registry)
     if output is not None:
-        write_to_textfile(str(output), registry)
-    return generate_latest(registry).decode()
+        write_whole(output, text)
+    if errors:
+        raise errors[0]
+    return text.decode()
 
 
 @contextmanager
@@ -94,13 +102,8 @@ def serve_metrics(
     with cluster:
         with connect(cluster):
             pass  # a server that can read nothing is not started
-
-        def read() -> tuple[GroupStatus, ...]:
-            return list_groups(
-                cluster, groups, observe=observe, max_lag=max_lag, max_lag_seconds=max_lag_seconds
-            )
-
-        registry.register(_Groups(read, failed))
+        limits: dict[str, Any] = {"observe": observe, "max_lag": max_lag, "max_lag_seconds": max_lag_seconds}
+        registry.register(_Groups(partial(list_groups, cluster, groups, **limits), failed))
         server, thread = start_http_server(port, addr=address, registry=registry)
         try:
             yield server.server_port
@@ -128,19 +131,18 @@ class _Groups(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The metrics; if the groups cannot be read, that they cannot."""
-        began = time.monotonic()
         found: tuple[GroupStatus, ...] = ()
         up = True
         with self._one_at_a_time:
+            began = time.monotonic()
             try:
                 found = self._read()
             except ClusterError as error:
                 up = False
                 self._failed(error)
+            seconds = time.monotonic() - began
         yield GaugeMetricFamily("kafka_groups_up", "Whether the groups could be read", float(up))
-        yield GaugeMetricFamily(
-            "kafka_groups_read_seconds", "How long it took to read them", time.monotonic() - began
-        )
+        yield GaugeMetricFamily("kafka_groups_read_seconds", "How long it took to read them", seconds)
         if up:
             yield from metrics_of(found)
 

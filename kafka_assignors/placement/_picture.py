@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from kafka_assignors._common.escaping import escaped
+from kafka_assignors._common.files import write_whole
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def draw(quality: Quality, path: Path | str, *, title: str = "") -> Path:
 
     Raises:
         PlacementError: There are no brokers, or no picture has such an ending.
+        OSError: It cannot be written.
     """
     path = Path(path)
     if not quality.brokers:
@@ -56,7 +59,10 @@ def draw(quality: Quality, path: Path | str, *, title: str = "") -> Path:
         if path.suffix.removeprefix(".") not in figure.canvas.get_supported_filetypes():
             raise PlacementError(f"{path.name} is no name for a picture: say .png, .svg or .pdf")
         # The same placement gives the same file.
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        picture = BytesIO()
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        figure.savefig(picture, format=path.suffix.removeprefix("."), metadata=metadata)
+    write_whole(path, picture.getvalue())
     return path
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from kafka_assignors._common.files import write_whole
 from kafka_assignors._common.tree import HIGHEST_ID, FileError, Node, describe, parse_json, read_text
 from kafka_assignors.placement._placement import PlacementError
 
@@ -99,14 +100,13 @@ def write_rollback(path: Path, topics: Mapping[str, Placement]) -> None:
 
     Raises:
         PlacementError: The file exists, and has other placements.
+        OSError: It cannot be written.
     """
     text = f"{format_reassignment(topics)}\n"
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        if path.read_bytes() != text.encode():
-            raise PlacementError(
-                f"{path} exists, and has other placements than those of now. It may be the way back of an"
-                " interrupted run: to continue that, leave out --rollback; else name another file"
-            ) from None
+    if not path.exists():
+        write_whole(path, text)
+    elif not path.is_file() or path.read_bytes() != text.encode():
+        raise PlacementError(
+            f"{path} exists, and has other placements than those of now. It may be the way back of an"
+            " interrupted run: to continue that, leave out --rollback; else name another file"
+        )

@@ -9,6 +9,7 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors._common.files import write_whole
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.snapshots import Snapshot
 from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
@@ -90,7 +91,9 @@ def report_archive(
         raise ValueError("there is nothing to report on: the archive has no records of such groups")
     found = [*map(ReportedGroup.of, rows)]
     html = render(found, source=archive.description.cluster_id or str(archive.where), made=datetime.now(UTC))
-    return ReportPage(page=fspath(page), bytes=path.write_bytes(html.encode()))
+    content = html.encode()
+    write_whole(path, content)
+    return ReportPage(page=fspath(page), bytes=len(content))
 
 
 def _checked(page: Path) -> Path:
