@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
@@ -13,6 +12,7 @@ from kafka.errors import KafkaError, UnknownBrokerIdError
 from kafka_assignors._cluster.reaching import look
 from kafka_assignors._cluster.requests import known_brokers, leave_out
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.waiting import Deadline
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 0.2
 """How long to wait between two looks at a cluster that is at work."""
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 _Answer = TypeVar("_Answer")
 _PATIENCE_SECONDS: Final = 60.0
