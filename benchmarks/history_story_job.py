@@ -64,7 +64,7 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     # Not at the top: the other tree has none of these.
     from kafka_assignors._common.garbage import no_garbage_collection  # noqa: PLC0415
     from kafka_assignors._groups.topics import TopicsSeen  # noqa: PLC0415
-    from kafka_assignors.history._decoded import read_batches  # noqa: PLC0415
+    from kafka_assignors.history._decoded import COLUMNS, read_batches  # noqa: PLC0415
     from kafka_assignors.history._metrics import measure_group  # noqa: PLC0415
     from kafka_assignors.history._report.job import report_group  # noqa: PLC0415
     from kafka_assignors.history._report.model import ReportedGroup  # noqa: PLC0415
@@ -87,7 +87,7 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     nowhere: Any = Rows()
 
     def records(batch: Any) -> Iterator[Any]:
-        return chain.from_iterable(found for _, found in read_batches([batch]))
+        return chain.from_iterable(found for _, found in read_batches([batch.rename_columns([*COLUMNS])]))
 
     def sent(rows: Iterator[Any], schema: pa.Schema) -> list[Any]:
         """Rows as they come back from tasks."""

@@ -39,7 +39,7 @@ from kafka_assignors.history._archive_format import (
 )
 from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._counts import TALLIES, Counts, counts_of, tally
-from kafka_assignors.history._records import Selection, group_of, meant
+from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
@@ -209,8 +209,9 @@ class Archive:
         from kafka_assignors.history._spark import frame  # noqa: PLC0415 - archives are read without, too
 
         selection = Selection(since=since, until=until, groups=groups, every_record=True)
+        with_group = pa.schema([*ARCHIVE, pa.field("group", pa.string())])
         split = self.split(self.files_of(selection), ARCHIVE.names)
-        return frame(spark, through(split, partial(_selected, selection=selection)), ARCHIVE)
+        return frame(spark, through(split, selection.of), with_group).drop("group")
 
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""
@@ -307,17 +308,6 @@ class Archive:
     def logs(self) -> tuple[Log, Log]:
         """The logs of its records and topics."""
         return self._records, self._topics
-
-
-def _selected(batches: Iterator[Any], *, selection: Selection) -> Iterator[Any]:
-    chosen = selection.in_time(batches)
-    if not selection.groups:
-        return chosen
-    is_meant = meant(selection.groups)
-    return (
-        rows.filter(pa.array([is_meant(group_of(key)) for key in rows["key"].to_pylist()], pa.bool_()))
-        for rows in chosen
-    )
 
 
 def may_be_modern(file: DataFile) -> bool:

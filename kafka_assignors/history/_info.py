@@ -13,7 +13,7 @@ from kafka_assignors._common.times import moment
 from kafka_assignors.history._arrow import as_numpy
 from kafka_assignors.history._counts import TALLIES, counts_of, tally
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._records import Selection, group_of, meant
+from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import TIME
 from kafka_assignors.history._store.writing import Task
 
@@ -123,7 +123,6 @@ def _count(batches: Iterator[Any], _: object, *, selection: Selection) -> Iterat
     """Rows of each source and type, and without a source, of each group; both have how many records."""
     sources: Counter[tuple[Any, ...]] = Counter()
     groups: dict[str | None, tuple[int, int, int]] = {}  # how many records, the first time and the last
-    is_meant = meant(selection.groups)
 
     def tallied() -> Iterator[Any]:
         for batch in batches:
@@ -133,11 +132,11 @@ def _count(batches: Iterator[Any], _: object, *, selection: Selection) -> Iterat
                     sources[source, one["type"], one["kept"]] += one["count"]
             yield batch
 
-    for rows in selection.in_time(tallied()):
-        for key, time_us in zip(rows["key"].to_pylist(), as_numpy(rows["timestamp"]).tolist(), strict=True):
-            if is_meant(group := group_of(key)):
-                count, first, last = groups.get(group, (0, time_us, time_us))
-                groups[group] = count + 1, min(first, time_us), max(last, time_us)
+    for rows in selection.of(tallied()):
+        times = as_numpy(rows["timestamp"]).tolist()
+        for group, time_us in zip(rows["group"].to_pylist(), times, strict=True):
+            count, first, last = groups.get(group, (0, time_us, time_us))
+            groups[group] = count + 1, min(first, time_us), max(last, time_us)
     for (source, kind, kept), count in sources.items():
         yield {"source": source, "type": kind, "kept": kept, "count": count}
     for group, (count, first, last) in groups.items():

@@ -139,8 +139,7 @@ def _write(
     """Write the rows of sorted records; gives how many there were."""
     assert files is not None  # noqa: S101 - a place is given
     moves, generations = Moves(), _Generations()
-    for unit in units(batches, _UNIT):
-        batch = unit.append_column("timestamp", unit["time_us"].cast(TIME))
+    for batch in units(batches, _UNIT):
         columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
         tables = one_by_one.decode(batch, names) if columns is None else fast.decode(batch, names, columns)
         files.write("generations", GENERATIONS, generations.add(tables.pop("generations")))
