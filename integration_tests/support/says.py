@@ -62,8 +62,8 @@ SAYS: Final[Mapping[str, str]] = {
         rf" offset \3 in its on_partitions_assigned {_AT}"
     ),
     "begins_anew_with_each_partition": (
-        rf"\d+ was committed, by m1 {_AT}, when m2 got them {_AT}(?:; m1 [^;]+)?; m2 sought the beginning in"
-        rf" its on_partitions_assigned {_AT}"
+        rf"the last commit was \d+, by m1 {_AT}, when m2 got them {_AT}(?:; m1 [^;]+)?; m2 sought the"
+        rf" beginning in its on_partitions_assigned {_AT}"
     ),
     "polls_in_two_threads": (
         rf": m1 came to offset \d+ {_AT}, and offset \d+ {_AT}; m1 polled its consumer in 2 threads or tasks"

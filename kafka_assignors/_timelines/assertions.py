@@ -278,10 +278,10 @@ class TimelineAssertions(TimelineFacts):
             return
         faults = []
         for (member, thing, partition), time, kind, until in kept:
-            later = "never released it" if until is None else f"released it at {until - self.begin:.3f} s"
+            later = "never released it" if until is None else f"released it {self.at(until)}"
             faults.append(
                 f"{name_of(partition)}: {member} held its {thing} when the partition was {kind}"
-                f" at {time - self.begin:.3f} s, and {later}"
+                f" {self.at(time)}, and {later}"
             )
         headline = "members held on to what they had for partitions that were taken from them"
         partitions = [one.held.partition for one in kept]
@@ -318,7 +318,7 @@ class TimelineAssertions(TimelineFacts):
         if raised:
             raised.sort(key=lambda one: one[0])
             faults = [
-                f"{member}, at {time - self.begin:.3f} s: its {what} raised {error}"
+                f"{member}, {self.at(time)}: its {what} raised {error}"
                 for time, member, what, error in raised
             ]
             since, until = raised[0][0], raised[-1][0]

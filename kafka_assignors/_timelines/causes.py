@@ -60,9 +60,9 @@ def processed_late(
     if first is None:
         return []
     report, taken = first
-    text = f"{member} processed {these(sorted({*late}))} at {report.time - timeline.begin:.3f} s"
+    text = f"{member} processed {these(sorted({*late}))} {timeline.at(report.time)}"
     text += " and later" if report.last < late[-1] else ""
-    before = f"{report.time - taken.time:.3f} s before, at {taken.time - timeline.begin:.3f} s"
+    before = f"{report.time - taken.time:.3f} s before, {timeline.at(taken.time)}"
     return [f"{text}, when the partition had been {taken.kind} {before}"]
 
 
@@ -88,15 +88,14 @@ def raised_at(
     at = f" at offset {first.records[0][1]}" if first.records else ""
     more = f", the first of {len(found)}" if len(found) > 1 else ""
     verb = "logged" if first.where == "log" else "had from its handler"
-    return [f"{member} {verb} {first.text}{at}, at {first.time - timeline.begin:.3f} s{more}"]
+    return [f"{member} {verb} {first.text}{at}, {timeline.at(first.time)}{more}"]
 
 
 def failed_polls(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
     """That a poll raised at one of these records: a sentence for each member."""
     found = {one.member: one for one in reversed(timeline.of(Failed)) if _is_about(one, partition, offsets)}
     return [
-        f"{member}'s poll at {one.time - timeline.begin:.3f} s raised {error_of(one)}"
-        f" at offset {one.records[0][1]}"
+        f"{member}'s poll {timeline.at(one.time)} raised {error_of(one)} at offset {one.records[0][1]}"
         for member, one in reversed(found.items())
     ]
 
@@ -130,10 +129,8 @@ def poll_committed_whole(
         )
         if done:
             total = sum(last + 1 - first for _, first, last in poll.records)
-            began = f"{poll.time - timeline.begin:.3f} s"
-            return [
-                f"{end} is the end of its poll at {began}, of whose {total} records it had processed {done}"
-            ]
+            poll_of = f"its poll {timeline.at(poll.time)}, of whose {total} records it had processed {done}"
+            return [f"{end} is the end of {poll_of}"]
     return []
 
 
@@ -173,7 +170,7 @@ def how_it_came_to(
     last = sought[-1]
     to = last.positions[partition]
     by = f" in its {last.callback}" if last.callback else ""
-    return [f"{member} sought {_ENDS.get(to, f'offset {to}')}{by} at {last.time - timeline.begin:.3f} s"]
+    return [f"{member} sought {_ENDS.get(to, f'offset {to}')}{by} {timeline.at(last.time)}"]
 
 
 def these(offsets: Sequence[int]) -> str:

@@ -253,6 +253,10 @@ class TimelineFacts:
         lines = map(self.line, self.events) if each else lines_of(self.events, self.begin)
         return "\n".join(lines if last is None else deque(lines, last))
 
+    def at(self, time: float) -> str:
+        """A moment as messages have it: "at 1.234 s"."""
+        return f"at {time - self.begin:.3f} s"
+
     def line(self, event: Event) -> str:
         """One event as `describe` shows it."""
         return line(event, self.begin)

@@ -1,5 +1,6 @@
 """Why records were left out or came twice: by what members polled, processed and committed."""
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -102,24 +103,21 @@ def _committed_past(positions: Sequence[int], offsets: Sequence[int]) -> str:
 def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> str:
     text = "; ".join([f"no member polled {these(offsets)}", *failed_polls(timeline, partition, offsets)])
     later = [one for one in timeline.deliveries.get(partition, ()) if one.first > offsets[0]]
-    commits = _commits(timeline, partition)
+    until, how = math.inf, ""
     if later:
-        next_one = min(later, key=lambda one: one.first)
-        text += f"; {next_one.member} went on at {next_one.first}"
-        at = next_one.first
-        if sought := how_it_came_to(timeline, partition, next_one.member, at, time=next_one.time):
+        first, _, time, member, _ = min(later, key=lambda one: one.first)
+        text += f"; {member} went on at {first}"
+        if sought := how_it_came_to(timeline, partition, member, first, time=time):
             return "; ".join([text, *sought])
         # What it committed itself since it got the partition follows from where it began.
-        commits = _commits_before(timeline, partition, next_one.member, next_one.time)
-    if not commits and later:
-        settings = timeline.of(Configured, member=next_one.member)
+        until = _began(timeline, member, partition, time)
+        settings = timeline.of(Configured, member=member)
         reset = settings[-1].auto_offset_reset if settings else ""
-        how = f"and auto_offset_reset={reset}" if reset else "see auto_offset_reset"
-        return f"{text}; nothing of it was committed, {how}"
-    if not commits:
-        return f"{text}; nothing of it was committed"
-    last = commits[-1]
-    return f"{text}; the last commit before was {last.positions[partition]}, by {last.member}"
+        how = f", and auto_offset_reset={reset}" if reset else ", see auto_offset_reset"
+    _, last = _last_commit(timeline, partition, until)
+    return (
+        f"{text}; the last commit before was {last}" if last else f"{text}; nothing of it was committed{how}"
+    )
 
 
 def are_committed_past(timeline: "TimelineFacts", missing: Mapping[TopicPartition, Iterable[int]]) -> bool:
@@ -224,9 +222,7 @@ def why_backward(
     """How often a partition's records came too late, and the first time in words, with its cause."""
     before, now = pairs[0]
     same = before.member == now.member
-    words = [
-        f"{these(range(one.first, one.last + 1))} at {one.time - timeline.begin:.3f} s" for one in pairs[0]
-    ]
+    words = [f"{these(range(one.first, one.last + 1))} {timeline.at(one.time)}" for one in pairs[0]]
     came = f"{before.member} came to {words[0]}, and {'' if same else f'{now.member} to '}{words[1]}"
     about = timeline, partition, now.member
     why = [
@@ -261,72 +257,53 @@ def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]
 
 def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
     before, now, time, offsets = again
-    deliveries, handled = timeline.deliveries.get(partition, ()), timeline.handled[partition]
-    first = min(one.time for one in handled if one.member == before and _has(one, offsets[0]))
+    had = [one.time for one in timeline.handled[partition] if one.member == before and _has(one, offsets[0])]
     polled = [
-        one.time for one in deliveries if one.member == now and _has(one, offsets[0]) and one.time <= time
+        one.time
+        for one in timeline.deliveries.get(partition, ())
+        if one.member == now and _has(one, offsets[0]) and one.time <= time
     ]
     came = polled[-1] if polled else time
     if before == now:
-        text = _twice_by_itself(timeline, partition, again, since=first, polls=len(polled))
-    elif polled and any(
-        one.member == before and _has(one, offsets[0]) and one.time > came for one in handled
-    ):
-        done = _done(timeline, before)
+        text = _twice_by_itself(timeline, partition, again, since=had[0], polls=len(polled))
+    elif polled and had[-1] > came:
         text = (
-            f"{now}, which had polled {these(offsets)} at {came - timeline.begin:.3f} s, processed"
-            f" them at {time - timeline.begin:.3f} s, when {before} had {done} them"
+            f"{now}, which had polled {these(offsets)} {timeline.at(came)}, processed them"
+            f" {timeline.at(time)}, when {before} had {_done(timeline, before)} them"
         )
     else:
         text = _got_again(timeline, partition, again)
     about = timeline, partition
-    return "; ".join(
-        [
-            text,
-            *(
-                one
-                for member in dict.fromkeys((before, now))
-                for one in processed_late(*about, member, offsets)
-            ),
-            *how_it_came_to(*about, now, offsets[0], time=came, since=first),
-            *(in_several_threads(*about, now) if before == now else []),
-        ]
-    )
+    late = (processed_late(*about, member, sorted(offsets)) for member in dict.fromkeys((before, now)))
+    sought = how_it_came_to(*about, now, offsets[0], time=came, since=had[0])
+    threads = in_several_threads(*about, now) if before == now else []
+    return "; ".join([text, *itertools.chain(*late), *sought, *threads])
 
 
 def _twice_by_itself(
     timeline: "TimelineFacts", partition: TopicPartition, again: _Again, *, since: float, polls: int
 ) -> str:
     _, member, time, offsets = again
-    text = (
-        f"{member} {_done(timeline, member)} {these(offsets)} twice, again at {time - timeline.begin:.3f} s"
-    )
+    text = f"{member} {_done(timeline, member)} {these(offsets)} twice, again {timeline.at(time)}"
     given = assigned_at(timeline, member, partition, time)
     if given > since:
-        commits = _commits_before(timeline, partition, member, time)
-        last = "nothing was committed"
-        if commits:
-            last = (
-                f"the last commit was {commits[-1].positions[partition]}, by {_commit(timeline, commits[-1])}"
-            )
-        return f"{text}; it got the partition again at {given - timeline.begin:.3f} s, when {last}"
+        _, last = _last_commit(timeline, partition, given)
+        commit = f"the last commit was {last}" if last else "nothing was committed"
+        return f"{text}; it got the partition again {timeline.at(given)}, when {commit}"
     return f"{text}, of one poll" if polls == 1 and member in timeline.processing else text
 
 
 def _got_again(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
     before, now, time, offsets = again
-    commits = _commits_before(timeline, partition, now, time)
-    last = commits[-1].positions[partition] if commits else None
-    if last is None:
+    position, last = _last_commit(timeline, partition, _began(timeline, now, partition, time))
+    if not last:
         what = "and had committed nothing"
-    elif last > min(offsets):
-        what = f"and {last} was committed, by {_commit(timeline, commits[-1])},"
+    elif position > min(offsets):
+        what = f"and the last commit was {last},"
     else:
-        what = f"and had not committed them (the last commit was {last}, by {_commit(timeline, commits[-1])})"
-    text = (
-        f"{before} had {_done(timeline, before)} {these(offsets)} {what} when {now} got them at"
-        f" {time - timeline.begin:.3f} s"
-    )
+        what = f"and had not committed them (the last commit was {last})"
+    done = _done(timeline, before)
+    text = f"{before} had {done} {these(offsets)} {what} when {now} got them {timeline.at(time)}"
     failed = _failed_commit(timeline, partition, before, time)
     return f"{text}; {failed}" if failed else text
 
@@ -337,10 +314,6 @@ def _done(timeline: "TimelineFacts", member: str) -> str:
 
 def _has(report: Delivery, offset: int) -> bool:
     return report.first <= offset <= report.last
-
-
-def _commit(timeline: "TimelineFacts", commit: Committed) -> str:
-    return f"{commit.member} at {commit.time - timeline.begin:.3f} s"
 
 
 def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member: str, time: float) -> str:
@@ -356,7 +329,7 @@ def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member:
     if not failed:
         return ""
     one = next((one for one in reversed(failed) if one.time <= time), failed[0])
-    text = f"its commit at {one.time - timeline.begin:.3f} s"
+    text = f"its commit {timeline.at(one.time)}"
     received = [had for had in timeline.of(AssignmentReceived, member=member) if had.time <= one.time]
     if not received:
         return f"{text} failed: {one.text}"
@@ -370,21 +343,26 @@ def _commits(timeline: "TimelineFacts", partition: TopicPartition) -> list[Commi
     return [one for one in timeline.of(Committed) if partition in one.positions]
 
 
-def _commits_before(
-    timeline: "TimelineFacts", partition: TopicPartition, member: str, time: float
-) -> list[Committed]:
-    """The commits from which a member began that had the partition at a time."""
+def _last_commit(timeline: "TimelineFacts", partition: TopicPartition, until: float) -> tuple[int, str]:
+    """The last committed position until then, and in words whose it is; empty if there is none."""
+    commits = [one for one in _commits(timeline, partition) if one.time <= until]
+    if not commits:
+        return -1, ""
+    position = commits[-1].positions[partition]
+    return position, f"{position}, by {commits[-1].member} {timeline.at(commits[-1].time)}"
+
+
+def _began(timeline: "TimelineFacts", member: str, partition: TopicPartition, time: float) -> float:
+    """When a member got a partition that it had at a time; that time, where nothing says so."""
     began = assigned_at(timeline, member, partition, time)
-    return [
-        one for one in _commits(timeline, partition) if one.time <= (time if began == -math.inf else began)
-    ]
+    return time if began == -math.inf else began
 
 
 def _end_of(timeline: "TimelineFacts", member: str) -> str:
     """How a member ended and when, or nothing. That it was killed may be reported after its end."""
     for kind in (Crashed, Closed, Exited):
         for event in timeline.of(kind, member=member):
-            return f"it {_ENDS[event.kind]} at {event.time - timeline.begin:.3f} s"
+            return f"it {_ENDS[event.kind]} {timeline.at(event.time)}"
     return ""
 
 

@@ -151,7 +151,7 @@ def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:
     in_turn = ended_in_turn(timeline, ended)
     text = []
     for (partition, offset), deaths in in_turn.items():
-        each = ", then ".join(f"{member} at {time - timeline.begin:.3f} s" for time, member in deaths)
+        each = ", then ".join(f"{member} {timeline.at(time)}" for time, member in deaths)
         failed = failed_at_last(timeline, deaths[0][1])
         why = (
             f"each one's poll raised at it, the first one's {error_of(failed)}"

@@ -195,7 +195,9 @@ class Worker:
             except Exception as error:  # noqa: BLE001 - an application may well go on, and so does this one
                 errors += 1
                 if command is not None or clients.described(error) != client.absences.failed:
-                    self._report("error", command=command and command["command"], **_described(error))
+                    self._report(
+                        "error", command=command and command["command"], **clients.type_and_text(error)
+                    )
                 if errors == _MOST_ERRORS_IN_A_ROW:
                     break
         client.close()
@@ -289,10 +291,6 @@ class Worker:
             subscription=sorted(client.subscription()),
             silent=client.absences.silent(),
         )
-
-
-def _described(error: Exception) -> dict[str, str]:
-    return {"type": type(error).__name__, "text": str(error)}
 
 
 class _Reporter:

@@ -544,7 +544,7 @@ def test_records_that_a_reset_skips_are_lost_by_who_went_on_behind_them() -> Non
     )
     assert message(lambda: timeline.assert_all_consumed({P0: 61})).splitlines()[1] == (
         "  t-0: 40 of 61, offsets 10..49: no member polled offsets 10..49; b went on at 50;"
-        " the last commit before was 10, by a"
+        " the last commit before was 10, by a at 1.500 s"
     )
 
 
@@ -595,7 +595,7 @@ def test_one_that_goes_back_consumes_twice_by_itself_or_behind_a_commit() -> Non
     rewound = Timeline([records(0, "a", (P0, 0, 9)), records(2, "a", (P0, 5, 9))])
     assert "t-0: 5: a consumed offsets 5..9 twice, again at 2.000 s" in message(rewound.assert_no_duplicates)
     reset = Timeline([records(0, "a", (P0, 0, 9)), committed(1, "a", p0=10), records(2, "b", (P0, 0, 0))])
-    assert "a had consumed offset 0 and 10 was committed, by a at 1.000 s, when b got them" in message(
+    assert "a had consumed offset 0 and the last commit was 10, by a at 1.000 s, when b got them" in message(
         reset.assert_no_duplicates
     )
 
@@ -931,7 +931,7 @@ def test_a_record_at_which_a_poll_raised_is_named_and_was_left_undone() -> None:
     timeline = lived(*past)
     assert first_fault(lambda: timeline.assert_all_consumed({P0: 5})) == (
         "t-0: 2 of 5, offsets 3..4: no member polled offsets 3..4; a's poll at 1.000 s raised ValueError: x"
-        " at offset 3; the last commit before was 3, by a"
+        " at offset 3; the last commit before was 3, by a at 0.500 s"
     )
     assert left_undone(timeline, "a") == {P0: 3}
     assert left_undone(lived(*past, records(3, "a", (P0, 4, 4))), "a") == {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import threading
 import time
 import traceback
@@ -241,6 +242,17 @@ def report_records(
     return bool(ranges)
 
 
+def report_batch(report: Report, batch: Mapping[Any, Sequence[Any]], *, thread: str = "") -> None:
+    """Report what a poll of kafka-python or aiokafka returned: partition -> records."""
+    offsets = {(one.topic, one.partition): [each.offset for each in found] for one, found in batch.items()}
+    report_records(report, offsets, thread=thread)
+
+
+def pairs(partitions: Iterable[Any]) -> list[Pair]:
+    """Partitions of a Python library, sorted, as plain data."""
+    return sorted((partition.topic, partition.partition) for partition in partitions)
+
+
 def at_work() -> str:
     """The name of the task that runs on this thread's event loop, or else the thread's."""
     try:
@@ -261,8 +273,7 @@ def report_seeks(consumer: Any, report: Report, absences: Absences) -> None:
     def observed_to(method: Callable[..., Any], offset: int) -> Callable[..., Any]:
         def sought(*partitions: Any) -> Any:
             result = method(*partitions)  # of aiokafka still to be awaited
-            pairs = sorted((one.topic, one.partition) for one in partitions or consumer.assignment())
-            absences.sought(report, [(*pair, offset) for pair in pairs])
+            absences.sought(report, [(*pair, offset) for pair in pairs(partitions or consumer.assignment())])
             return result
 
         return sought
@@ -342,7 +353,7 @@ class Absences:
         except Exception as error:
             before, self.failed = self.failed, described(error)
             if before != self.failed:
-                self._report("error", type=type(error).__name__, text=str(error), records=record_of(error))
+                self._report("error", **type_and_text(error), records=record_of(error))
             raise
         else:
             self.failed = ""
@@ -355,8 +366,14 @@ class Absences:
         return 0.0 if polled is None else time.monotonic() - polled
 
     @contextlib.contextmanager
-    def listener(self, callback: str) -> Iterator[None]:
-        """Around a call of the application's listener."""
+    def listener(self, callback: str, kind: str, partitions: Iterable[Any]) -> Iterator[None]:
+        """Around a call of the application's listener; "assigned", "revoked" or "lost" is the kind of event.
+
+        A partition is the application's from before its listener hears so until after it has let go.
+        """
+        event = {"partitions": pairs(partitions)}
+        if kind == "assigned":
+            self._report(kind, **event)
         begun, error = time.monotonic(), ""
         self._callback = callback
         try:
@@ -368,6 +385,8 @@ class Absences:
             self._callback = ""
             if (seconds := time.monotonic() - begun) >= LONG or error:
                 self._report("listener", callback=callback, seconds=seconds, error=error)
+            if kind != "assigned":  # they are gone, whether it raised or not
+                self._report(kind, **event)
 
     def sought(self, report: Report, positions: Sequence[tuple[str, int, int]]) -> None:
         """Report where the application had its consumer go on, and in which method of its listener."""
@@ -375,9 +394,50 @@ class Absences:
             report("sought", positions=positions, callback=self._callback)
 
 
+class ListenerCalls:
+    """What observed listeners of kafka-python and aiokafka have in common; `inner` may be None."""
+
+    def __init__(self, absences: Absences, inner: Any) -> None:
+        self._absences, self._inner = absences, inner
+
+    @contextlib.contextmanager
+    def _called(self, kind: str, partitions: Iterable[Any]) -> Iterator[Any]:
+        """Call the application's; what it returns may have to be awaited."""
+        name = f"on_partitions_{kind}"
+        if self._inner is not None and not hasattr(
+            self._inner, name
+        ):  # aiokafka's have no word for lost ones
+            name = "on_partitions_revoked"
+        with self._absences.listener(name, kind, partitions):
+            yield None if self._inner is None else getattr(self._inner, name)(partitions)
+
+
+class AwaitedListenerCalls(ListenerCalls):
+    """The same where the application's methods may be coroutines."""
+
+    async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        await self._awaited("assigned", assigned)
+
+    async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        await self._awaited("revoked", revoked)
+
+    async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        await self._awaited("lost", lost)
+
+    async def _awaited(self, kind: str, partitions: Iterable[Any]) -> None:
+        with self._called(kind, partitions) as done:
+            if inspect.isawaitable(done):
+                await done
+
+
 def described(error: BaseException) -> str:
     """An exception: its class and its text."""
     return f"{type(error).__name__}: {error}"
+
+
+def type_and_text(error: BaseException) -> dict[str, str]:
+    """An exception as events have it."""
+    return {"type": type(error).__name__, "text": str(error)}
 
 
 def first_line(error: BaseException) -> str:
