@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, filled, screen_width, table
 from kafka_assignors._common.words import first_of, named, size
 from kafka_assignors.placement import MovePlan
@@ -71,15 +72,13 @@ def _quality_lines(quality: Quality, states: Mapping[int, str]) -> Iterator[str]
     loads = quality.brokers
     columns = {
         "broker": [str(load.broker) for load in loads],
-        "rack": [load.rack or "-" for load in loads] if quality.racks else None,
-        "state": [states[load.broker] for load in loads] if states else None,
+        "rack": [load.rack or "-" for load in loads] if quality.racks else [],
+        "state": [states[load.broker] for load in loads] if states else [],
         "replicas": [str(load.replicas) for load in loads],
         "leaders": [str(load.leaders) for load in loads],
-        "size": [size(load.size) for load in loads] if any(load.size for load in loads) else None,
+        "size": [size(load.size) for load in loads] if any(load.size for load in loads) else [],
     }
-    shown = {name: cells for name, cells in columns.items() if cells is not None}
-    left = [number for number, name in enumerate(shown) if name in {"broker", "rack", "state"}]
-    yield from table([[*shown], *map(list, zip(*shown.values(), strict=True))], left=left)
+    yield from fitted(columns, left={"broker", "rack", "state"}, cut=("rack",))
     for load in loads:
         if not load.known:
             yield f"broker {load.broker} is not up{_WHY_DOWN.get(states.get(load.broker, ''), '')}"
@@ -89,25 +88,19 @@ def _quality_lines(quality: Quality, states: Mapping[int, str]) -> Iterator[str]
 
 def _rack_lines(quality: Quality) -> Iterator[str]:
     """What racks have, and what is lost with each."""
-    yield from table(
-        [
-            ["rack", "brokers", "replicas", "leaders", "offline without it", "read-only"],
-            *(
-                [
-                    rack.rack,
-                    str(rack.brokers),
-                    str(rack.replicas),
-                    str(rack.leaders),
-                    str(len(rack.offline)),
-                    str(len(rack.read_only)) if quality.min_insync > 1 else "-",
-                ]
-                for rack in quality.racks
-            ),
-        ]
-    )
-    for racks, partitions in quality.racks_per_partition.items():
-        yield f"{count(partitions, 'partition')} on {count(racks, 'rack')}"
-    for rack in quality.racks:
+    racks = quality.racks
+    columns = {
+        "rack": [rack.rack for rack in racks],
+        "brokers": [str(rack.brokers) for rack in racks],
+        "replicas": [str(rack.replicas) for rack in racks],
+        "leaders": [str(rack.leaders) for rack in racks],
+        "offline without it": [str(len(rack.offline)) for rack in racks],
+        "read-only": [str(len(rack.read_only)) if quality.min_insync > 1 else "-" for rack in racks],
+    }
+    yield from fitted(columns, left={"rack"}, cut=("rack",))
+    for number, partitions in quality.racks_per_partition.items():
+        yield f"{count(partitions, 'partition')} on {count(number, 'rack')}"
+    for rack in racks:
         if rack.offline:
             yield f"only on {rack.rack}: {named(rack.offline)}"
 
