@@ -61,17 +61,18 @@ def when(time_ms: int) -> str:
 def fitted(columns: Mapping[str, Sequence[str]], *, left: set[str], cut: Sequence[str] = ()) -> Iterator[str]:
     """A table of columns, cells by heading; those without cells are left out, those of `left` to the left.
 
-    On a terminal, cells of the columns `cut` are shortened, the first ones first, until the table fits.
+    On a terminal, cells of the columns `cut` are shortened, the first ones first, until the table fits. Each
+    keeps its share of the room that the others leave.
     """
     shown = {name: [escaped(cell) for cell in (name, *cells)] for name, cells in columns.items() if cells}
-    width = screen_width()
-    for name in cut if sys.stdout.isatty() else ():
-        if name not in shown:
-            continue
-        over = sum(max(map(len, cells)) + 2 for cells in shown.values()) - 2 - width
-        widest = max(map(len, shown[name]))
+    widths = {name: max(map(len, cells)) for name, cells in shown.items()}
+    able = [name for name in cut if name in shown] if sys.stdout.isatty() else []
+    whole = screen_width() - 2 * (len(shown) - 1)
+    share = (whole - sum(widths[name] for name in shown if name not in able)) // max(len(able), 1)
+    for name in able:
+        over = sum(widths.values()) - whole
         if over > 0:
-            room = max(_LEAST, widest - over)
+            room = widths[name] = min(widths[name], max(_LEAST, share, widths[name] - over))
             shown[name] = [cell if len(cell) <= room else f"{cell[: room - 3]}..." for cell in shown[name]]
     yield from table(
         zip(*shown.values(), strict=True),

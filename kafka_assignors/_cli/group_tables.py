@@ -64,7 +64,7 @@ def restarts_lines(found: RollingRestarts) -> Iterator[str]:
         f" {count(found.partitions, 'partition')}; session.timeout.ms {found.session_timeout_ms}"
     )
     yield ""
-    rows = [["assignor", "members", "generations", "moved", "unowned partition-s", "longest s", "took s"]]
+    rows = [["assignor", "members", "generations", "moved", "partition-s", "longest s", "took s"]]
     for one in found.costs:
         cost = one.cost
         seconds = (f"{value:.1f}" for value in (cost.unowned, cost.longest, cost.seconds))

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 GROUPS_SHOWN: Final = 20
 """How many groups are listed, of what-if those that could have saved the most; all are in the JSON."""
 
-_HEAD: Final = ("", "scenario", "rebalances", "moved", "imbalance", "worst", "unowned s", "failed")
-
 
 def captured_lines(done: Captured) -> Iterator[str]:
     batches = "1 batch" if done.batches == 1 else f"{done.batches:,} batches"
@@ -161,7 +159,7 @@ def what_if_lines(rows: Iterable[WhatIf]) -> Iterator[str]:
     for group in shown:
         happened = any(row.assignor == ACTUAL for row in by_group[group])
         yield f"{group}: {_text(saved[group])}" if happened else group
-        yield from table(_table(by_group[group]), left=(0, 1))
+        yield from _replays(by_group[group])
         yield ""
     if len(by_group) > len(shown):
         yield f"and {len(by_group) - len(shown)} more groups"
@@ -197,17 +195,17 @@ def _text(saving: Saving | None) -> str:
     return told if saving.moved >= 0 else f"{told}, for {-saving.moved:,} more moves"
 
 
-def _table(rows: Collection[WhatIf]) -> Iterator[tuple[str, ...]]:
+def _replays(rows: Collection[WhatIf]) -> Iterator[str]:
     """What happened first, then by cost."""
-    yield _HEAD
-    for row in sorted(rows, key=lambda row: (row.assignor != ACTUAL, row.unowned_seconds, row.moved)):
-        yield (
-            row.assignor,
-            row.scenario,
-            f"{row.rebalances:,}",
-            f"{row.moved:,}",
-            f"{row.imbalance:.2f}",
-            f"{row.worst_imbalance:,}",
-            f"{row.unowned_seconds:,.1f}",
-            f"{row.failed:,}",
-        )
+    rows = sorted(rows, key=lambda row: (row.assignor != ACTUAL, row.unowned_seconds, row.moved))
+    columns = {
+        "": [row.assignor for row in rows],
+        "scenario": [row.scenario for row in rows],
+        "rebalances": [f"{row.rebalances:,}" for row in rows],
+        "moved": [f"{row.moved:,}" for row in rows],
+        "imbalance": [f"{row.imbalance:.2f}" for row in rows],
+        "worst": [f"{row.worst_imbalance:,}" for row in rows],
+        "unowned": [f"{row.unowned_seconds:,.1f} s" for row in rows],
+        "failed": [f"{row.failed:,}" for row in rows] if any(row.failed for row in rows) else [],
+    }
+    yield from fitted(columns, left={"", "scenario"}, cut=("scenario", ""))

@@ -50,8 +50,20 @@ def coloured(text: str) -> str:
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Lines for people as one text; a line break within one of them is escaped as in a name."""
-    return "\n".join(map(escaped, lines))
+    """Lines for people as one text; a line break within one of them is escaped as in a name.
+
+    A terminal gets prose in lines of 80 columns. Rows of tables are whole: two blanks separate their cells.
+    """
+    wraps = sys.stdout.isatty()
+    return "\n".join(part for line in lines for part in (_wrapped(line) if wraps else [escaped(line)]))
+
+
+def _wrapped(line: str) -> list[str]:
+    prose = line.lstrip()
+    if len(line) <= WIDTH or "  " in prose:
+        return [escaped(line)]
+    indent = line[: -len(prose)]
+    return filled(prose, indent, f"{indent}  ")
 
 
 def show(text: str) -> None:

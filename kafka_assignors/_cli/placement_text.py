@@ -78,7 +78,7 @@ def _quality_lines(quality: Quality, states: Mapping[int, str]) -> Iterator[str]
         "leaders": [str(load.leaders) for load in loads],
         "size": [size(load.size) for load in loads] if any(load.size for load in loads) else [],
     }
-    yield from fitted(columns, left={"broker", "rack", "state"})
+    yield from fitted(columns, left={"broker", "rack", "state"}, cut=("rack",))
     for load in loads:
         if not load.known:
             yield f"broker {load.broker} is not up{_WHY_DOWN.get(states.get(load.broker, ''), '')}"
@@ -88,19 +88,19 @@ def _quality_lines(quality: Quality, states: Mapping[int, str]) -> Iterator[str]
 
 def _rack_lines(quality: Quality) -> Iterator[str]:
     """What racks have, and what is lost with each."""
-    racks, insync = quality.racks, quality.min_insync
+    racks = quality.racks
     columns = {
         "rack": [rack.rack for rack in racks],
         "brokers": [str(rack.brokers) for rack in racks],
         "replicas": [str(rack.replicas) for rack in racks],
         "leaders": [str(rack.leaders) for rack in racks],
         "offline without it": [str(len(rack.offline)) for rack in racks],
-        "read-only": [str(len(rack.read_only)) if insync > 1 else "-" for rack in racks],
+        "read-only": [str(len(rack.read_only)) if quality.min_insync > 1 else "-" for rack in racks],
     }
-    yield from fitted(columns, left={"rack"})
+    yield from fitted(columns, left={"rack"}, cut=("rack",))
     for number, partitions in quality.racks_per_partition.items():
         yield f"{count(partitions, 'partition')} on {count(number, 'rack')}"
-    for rack in quality.racks:
+    for rack in racks:
         if rack.offline:
             yield f"only on {rack.rack}: {named(rack.offline)}"
 

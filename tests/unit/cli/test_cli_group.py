@@ -269,11 +269,11 @@ def test_what_a_rolling_restart_would_cost_is_said(capsys: pytest.CaptureFixture
     assert out[:4] == [
         "a rolling restart of 3 members, each closed and 2 s away; 9 partitions; session.timeout.ms 45000",
         "",
-        "assignor        members  generations  moved  unowned partition-s  longest s  took s",
-        "sticky          dynamic            3      9                 27.6        3.1     9.2",
+        "assignor        members  generations  moved  partition-s  longest s  took s",
+        "sticky          dynamic            3      9         27.6        3.1     9.2",
     ]
     # Each of the nine partitions waits for its own member.
-    assert out[4] == "sticky          static             0      0                 18.0        2.0     6.1"
+    assert out[4] == "sticky          static             0      0         18.0        2.0     6.1"
     assert out[-3:] == [
         "least time without an owner: sticky, static members",
         "least partitions moved: sticky, static members",

@@ -150,7 +150,7 @@ def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
     assert capsys.readouterr().err == f"{whole} {'b' * 40}\n{whole}\n  {'b' * 40}\n"
 
 
-def test_metrics_fit_80_columns_and_long_groups_are_cut_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_fit_80_columns_and_a_long_group_shares_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     row = summary(
@@ -165,10 +165,42 @@ def test_metrics_fit_80_columns_and_long_groups_are_cut_last(monkeypatch: pytest
     )
     short = replace(row, group="orders-range", reasons={"member joined": 5})
     long_one, short_one = [*metrics_lines([row])], [*metrics_lines([short])]
-    assert long_one[1] == "a-group-wit...           5  428.6  1,900      15  110.1 s    0.1 s  subscript..."
+    assert long_one[1] == "a-group-wi...           5  428.6  1,900      15  110.1 s    0.1 s  subscripti..."
     assert short_one == [
         "group         rebalances  a day  moved  needed  unowned  longest  mostly",
         "orders-range           5  428.6  1,900      15  110.1 s    0.1 s  member joined",
         "unowned leaves out the time in which eager members stop: no record has it",
     ]
     assert max(map(len, long_one)) == 80
+
+
+def test_prose_is_wrapped_on_a_terminal_and_rows_and_pipes_are_left_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prose, row = "  " + "word " * 20 + "end", "cell  " * 20
+    assert joined([prose, row]) == f"{prose}\n{row}"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert joined([prose, row]).split("\n") == [
+        "  " + "word " * 14 + "word",
+        "    " + "word " * 5 + "end",
+        row,
+    ]
+
+
+def test_a_long_name_takes_no_more_room_than_what_is_wrong_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    cells = {"group": ["g" * 60, "billing"], "lag": ["1", "22"], "problem": ["p" * 100, ""]}
+
+    def widths(group: str, problem: str) -> tuple[int, int]:
+        rows = fitted(
+            {**cells, "group": [group, "b"], "problem": [problem, ""]},
+            left={"group", "problem"},
+            cut=("problem", "group"),
+        )
+        first = list(rows)[1].split()
+        return len(first[0]), len(first[2])
+
+    assert widths("g" * 60, "p" * 100) == (37, 36)
+    assert widths("g" * 20, "p" * 100) == (20, 53)
+    assert widths("g" * 60, "p" * 20) == (53, 20)

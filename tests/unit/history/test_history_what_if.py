@@ -993,13 +993,14 @@ def test_rows_as_a_table() -> None:
 
     assert lines == [
         f"g: cooperative-sticky would have saved 40 of 100 moves and 360.0 of 400.0 {UNOWNED}",
-        "                    scenario   rebalances  moved  imbalance  worst  unowned s  failed",
-        "actual              as it was          10    100       0.50      2      400.0       0",
-        "cooperative-sticky  as it was          10     60       0.50      2       40.0       0",
-        "sticky              as it was          10     60       0.50      2      400.0       0",
+        "                    scenario   rebalances  moved  imbalance  worst  unowned",
+        "actual              as it was          10    100       0.50      2  400.0 s",
+        "cooperative-sticky  as it was          10     60       0.50      2   40.0 s",
+        "sticky              as it was          10     60       0.50      2  400.0 s",
         "",
         f"in all, by what is recommended for each group: 40 fewer moves and 360.0 fewer {UNOWNED}",
     ]
+    assert [line[-8:] for line in what_if_lines([row("actual", failed=3)])][1:3] == ["  failed", "       3"]
     assert [*what_if_lines([])] == ["there are no groups of consumers to replay"]
     many = [row("actual", group=f"g{number:02}") for number in range(25)]
     assert [*what_if_lines(many)][-2] == "and 5 more groups"
