@@ -215,6 +215,15 @@ def test_of_a_rebalance_only_what_is_known_is_said_of_who_has_joined(
     begin = shown.index(lines[0])
     assert shown[begin : begin + len(lines)] == lines
     assert shown[begin + len(lines)].startswith("  waited for until ")
+    table = shown.index("all members subscribe to orders") + 2
+    assert shown[table : table + 6] == [
+        "member      host        had  has  lag  partitions",
+        "m1 (leads)  /127.0.0.1    -    3    0  orders 0 1 2",
+        "b           /127.0.0.1    -    -    -  none yet",
+        "",
+        "loads differ by 0: the best possible",
+        "",  # what would move is not predicted
+    ]
 
 
 def test_strategies_are_elected_with_votes(capsys: pytest.CaptureFixture[str]) -> None:
