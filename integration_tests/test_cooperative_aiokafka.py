@@ -452,7 +452,9 @@ async def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_list
 async def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
     by: str, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    silent: Any = {"heartbeat_interval_ms": 300_000, "session_timeout_ms": 600_000} if by == "commit" else {}
+    silent: dict[str, Any] = (
+        {"heartbeat_interval_ms": 300_000, "session_timeout_ms": 600_000} if by == "commit" else {}
+    )
     with Load(kafka_cluster, topic, rate=200):
         a, b = members.member("a"), members.member("b", **silent)
         async with reading(a, b):

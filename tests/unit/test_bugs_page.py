@@ -33,4 +33,4 @@ def test_a_bug_is_quoted_with_what_its_test_expects_to_be_said(section: str, ser
     assert f"def {service}(" in SERVICES
     (said,) = re.findall(r"^```text\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     assert says(service, re.sub(r"\s+", " ", said))
-    assert re.search(rf'(says\(|SAYS\[)"{service}"', TESTS)
+    assert re.search(rf'(says\(|SAYS\[)"{service}"|services\.{service}\b', TESTS)
