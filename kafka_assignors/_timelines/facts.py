@@ -201,7 +201,7 @@ class TimelineFacts:
         """How many deliveries came on top of each record's first; partitions without any are left out."""
         runs, found = runs_of(self.handled), {}
         for partition, reports in self.handled.items():
-            reported = sum(one.last - one.first + 1 for one in reports)
+            reported = sum(len(one.offsets) for one in reports)
             distinct = sum(last - first + 1 for first, last in runs[partition])
             if reported > distinct:
                 found[partition] = reported - distinct

@@ -45,7 +45,7 @@ def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: S
     """What became of records that nobody processed, or nobody polled: a sentence for each who had them."""
     left, by = {*offsets}, dict[int, str]()
     for report in timeline.deliveries.get(partition, ()):
-        by |= dict.fromkeys(left.intersection(range(report.first, report.last + 1)), report.member)
+        by |= dict.fromkeys(left.intersection(report.offsets), report.member)
     polled: dict[str | None, list[int]] = defaultdict(list)
     for offset in offsets:
         polled[by.get(offset)].append(offset)
@@ -121,7 +121,7 @@ def longest_processing(timeline: "TimelineFacts") -> float:
         polled = {
             (one.member, offset): one.time
             for one in timeline.deliveries.get(partition, ())
-            for offset in range(one.first, one.last + 1)
+            for offset in one.offsets
         }
         for done in reports:
             longest = max(longest, done.time - polled.get((done.member, done.first), done.time))
@@ -140,8 +140,8 @@ def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartitio
     polled = find_deliveries(timeline.of(Consumed, member=member))
     found = {}
     for partition, reports in polled.items():
-        processed = {offset for one in done.get(partition, ()) for offset in range(one.first, one.last + 1)}
-        left = (at for one in reports for at in range(one.first, one.last + 1) if at not in processed)
+        processed = {offset for one in done.get(partition, ()) for offset in one.offsets}
+        left = (offset for one in reports for offset in one.offsets if offset not in processed)
         if (first := next(left, None)) is not None:
             found[partition] = first
     return found
@@ -168,8 +168,7 @@ def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
     suspects = {record for member in ended for record in left_undone(timeline, member).items()}
     done = timeline.handled
     return any(
-        not any(one.first <= offset <= one.last for one in done.get(partition, ()))
-        for partition, offset in suspects
+        not any(offset in one.offsets for one in done.get(partition, ())) for partition, offset in suspects
     )
 
 
@@ -197,8 +196,7 @@ def why_backward(
     """How often a member went back in a partition, and the first time in words."""
     before, now = pairs[0]
     words = ", and ".join(
-        f"{_these(range(one.first, one.last + 1))} at {one.time - timeline.begin:.3f} s"
-        for one in (before, now)
+        f"{_these(one.offsets)} at {one.time - timeline.begin:.3f} s" for one in (before, now)
     )
     return f"{len(pairs)} times", [f"{now.member} came to {words}"]
 
@@ -217,7 +215,7 @@ def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]
     had: dict[int, str] = {}
     found: dict[tuple[str, str], _Again] = {}
     for report in timeline.handled.get(partition, ()):
-        for offset in range(report.first, report.last + 1):
+        for offset in report.offsets:
             if offset in had:
                 pair = had[offset], report.member
                 found.setdefault(pair, _Again(*pair, report.time, [])).offsets.append(offset)
@@ -234,10 +232,10 @@ def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Aga
     polled = [
         one.time
         for one in timeline.deliveries.get(partition, ())
-        if one.member == now and one.first <= offsets[0] <= one.last and one.time <= time
+        if one.member == now and offsets[0] in one.offsets and one.time <= time
     ]
     had = [one for one in timeline.handled[partition] if one.member == before]
-    if polled and any(one.first <= offsets[0] <= one.last and one.time > polled[-1] for one in had):
+    if polled and any(offsets[0] in one.offsets and one.time > polled[-1] for one in had):
         return (
             f"{now}, which had polled {_these(offsets)} at {polled[-1] - timeline.begin:.3f} s, processed"
             f" them at {at}, when {before} had {done} them"
