@@ -28,11 +28,7 @@ from kafka_assignors._timelines.ownership import (
     owned_by_callback,
     owned_by_generation,
 )
-from kafka_assignors._timelines.rebalances import (
-    PartitionMove,
-    SeenRebalance,
-    find_rebalances,
-)
+from kafka_assignors._timelines.rebalances import PartitionMove, SeenRebalance, find_rebalances
 from kafka_assignors._timelines.records import (
     Deliveries,
     find_deliveries,
