@@ -31,11 +31,7 @@ from kafka_assignors._timelines.ownership import (
     owned_by_callback,
     owned_by_generation,
 )
-from kafka_assignors._timelines.rebalances import (
-    PartitionMove,
-    SeenRebalance,
-    find_rebalances,
-)
+from kafka_assignors._timelines.rebalances import PartitionMove, SeenRebalance, find_rebalances
 from kafka_assignors._timelines.records import (
     Deliveries,
     find_deliveries,
@@ -214,7 +210,7 @@ class TimelineFacts:
         """How many deliveries came on top of each record's first; partitions without any are left out."""
         runs, found = runs_of(self.handled), {}
         for partition, reports in self.handled.items():
-            reported = sum(one.last - one.first + 1 for one in reports)
+            reported = sum(len(one.offsets) for one in reports)
             distinct = sum(last - first + 1 for first, last in runs[partition])
             if reported > distinct:
                 found[partition] = reported - distinct

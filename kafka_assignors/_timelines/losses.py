@@ -57,7 +57,7 @@ def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: S
     """What became of records that nobody processed, or nobody polled: a sentence for each who had them."""
     left, by = {*offsets}, dict[int, str]()
     for report in timeline.deliveries.get(partition, ()):
-        by |= dict.fromkeys(left.intersection(range(report.first, report.last + 1)), report.member)
+        by |= dict.fromkeys(left.intersection(report.offsets), report.member)
     polled: dict[str | None, list[int]] = defaultdict(list)
     for offset in offsets:
         polled[by.get(offset)].append(offset)
@@ -135,7 +135,7 @@ def longest_processing(timeline: "TimelineFacts") -> float:
         polled = {
             (one.member, offset): one.time
             for one in timeline.deliveries.get(partition, ())
-            for offset in range(one.first, one.last + 1)
+            for offset in one.offsets
         }
         for done in reports:
             longest = max(longest, done.time - polled.get((done.member, done.first), done.time))
@@ -156,8 +156,8 @@ def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartitio
     polled = find_deliveries(timeline.of(Consumed, member=member))
     found = {}
     for partition, reports in polled.items():
-        processed = {offset for one in done.get(partition, ()) for offset in range(one.first, one.last + 1)}
-        left = (at for one in reports for at in range(one.first, one.last + 1) if at not in processed)
+        processed = {offset for one in done.get(partition, ()) for offset in one.offsets}
+        left = (offset for one in reports for offset in one.offsets if offset not in processed)
         if (first := next(left, None)) is not None:
             found[partition] = first
     return found
@@ -190,8 +190,7 @@ def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
     suspects = {record for member in ended for record in left_undone(timeline, member).items()}
     done = timeline.handled
     return any(
-        not any(one.first <= offset <= one.last for one in done.get(partition, ()))
-        for partition, offset in suspects
+        not any(offset in one.offsets for one in done.get(partition, ())) for partition, offset in suspects
     )
 
 
@@ -222,11 +221,11 @@ def why_backward(
     """How often a partition's records came too late, and the first time in words, with its cause."""
     before, now = pairs[0]
     same = before.member == now.member
-    words = [f"{these(range(one.first, one.last + 1))} {timeline.at(one.time)}" for one in pairs[0]]
+    words = [f"{these(one.offsets)} {timeline.at(one.time)}" for one in pairs[0]]
     came = f"{before.member} came to {words[0]}, and {'' if same else f'{now.member} to '}{words[1]}"
     about = timeline, partition, now.member
     why = [
-        *processed_late(*about, range(now.first, now.last + 1)),
+        *processed_late(*about, now.offsets),
         *how_it_came_to(*about, now.first, time=now.time, since=before.time),
         *(in_several_threads(*about) if same else []),
     ]
@@ -247,7 +246,7 @@ def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]
     had: dict[int, str] = {}
     found: dict[tuple[str, str], _Again] = {}
     for report in timeline.handled.get(partition, ()):
-        for offset in range(report.first, report.last + 1):
+        for offset in report.offsets:
             if offset in had:
                 pair = had[offset], report.member
                 found.setdefault(pair, _Again(*pair, report.time, [])).offsets.append(offset)
@@ -257,11 +256,13 @@ def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]
 
 def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
     before, now, time, offsets = again
-    had = [one.time for one in timeline.handled[partition] if one.member == before and _has(one, offsets[0])]
+    had = [
+        one.time for one in timeline.handled[partition] if one.member == before and offsets[0] in one.offsets
+    ]
     polled = [
         one.time
         for one in timeline.deliveries.get(partition, ())
-        if one.member == now and _has(one, offsets[0]) and one.time <= time
+        if one.member == now and offsets[0] in one.offsets and one.time <= time
     ]
     came = polled[-1] if polled else time
     if before == now:
@@ -310,10 +311,6 @@ def _got_again(timeline: "TimelineFacts", partition: TopicPartition, again: _Aga
 
 def _done(timeline: "TimelineFacts", member: str) -> str:
     return "processed" if member in timeline.processing else "consumed"
-
-
-def _has(report: Delivery, offset: int) -> bool:
-    return report.first <= offset <= report.last
 
 
 def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member: str, time: float) -> str:

@@ -21,6 +21,10 @@ class Delivery(NamedTuple):
     member: str
     thread: str = ""
 
+    @property
+    def offsets(self) -> range:
+        return range(self.first, self.last + 1)
+
 
 Deliveries = Mapping[TopicPartition, list[Delivery]]
 """The reports of each partition that has any, in the order of time."""

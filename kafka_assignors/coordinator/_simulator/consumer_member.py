@@ -9,7 +9,7 @@ waited for in the answer to that, or later.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka.structs import TopicPartition
 
@@ -34,11 +34,9 @@ from kafka_assignors.coordinator._simulator.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.clock import Clock
     from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
     from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor, TargetTopic
 
 
@@ -65,17 +63,12 @@ class ConsumerMember(SimulatedConsumer):
         group: HostedConsumerGroup,
         clock: Clock,
         *,
-        topics: Collection[str],
         known_topics: Callable[[], Mapping[str, TargetTopic]],
         assignor: Assignor | None,
         rack: str | None,
-        instance_id: str | None,
-        settings: MemberSettings,
-        report: Callable[[Event], None],
+        **options: Any,
     ) -> None:
-        super().__init__(
-            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
-        )
+        super().__init__(name, clock, **options)
         self.member_id = member_id
         self.rack = rack
         self.assignor = assignor

@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
     from kafka.structs import TopicPartition
 
-    from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock
     from kafka_assignors.coordinator._simulator.messages import Joined, Synced
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 RETRY_MS: Final = 100
 """How long a member waits before it asks again after an error: `retry.backoff.ms`."""
@@ -62,7 +60,8 @@ class JoiningMember(ClassicConsumer):
     """A member that can exchange JoinGroup and SyncGroup for an assignment; when it does is its subclass's.
 
     `assigned` are its client's partitions, `held` its application's. `refused` is the generation whose
-    assignment it refused last. Raises ValueError if the assignors have no way to rebalance in common.
+    assignment it refused last. `options` are those of `SimulatedConsumer`. Raises ValueError if the assignors
+    have no way to rebalance in common.
     """
 
     def __init__(
@@ -71,16 +70,11 @@ class JoiningMember(ClassicConsumer):
         group: HostedClassicGroup,
         clock: Clock,
         *,
-        topics: Collection[str],
         partitions: Callable[[], Mapping[str, Collection[int]]],
         assignors: Sequence[AbstractPartitionAssignor],
-        instance_id: str | None,
-        settings: MemberSettings,
-        report: Callable[[Event], None],
+        **options: Any,
     ) -> None:
-        super().__init__(
-            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
-        )
+        super().__init__(name, clock, **options)
         self.generation = NO_GENERATION
         self.assigned: frozenset[TopicPartition] = frozenset()
         self._group = group

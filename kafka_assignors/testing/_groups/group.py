@@ -255,10 +255,7 @@ class ConsumerGroup(ReportingGroup):
         if count < 1:
             raise ValueError(f"count={count}: wait for one record at least, or nothing was processed")
         self.wait_for(
-            lambda: (
-                sum(one.last + 1 - one.first for done in self.timeline.handled.values() for one in done)
-                >= count
-            ),
+            lambda: sum(len(one.offsets) for done in self.timeline.handled.values() for one in done) >= count,
             timeout,
             f"{count} records to be processed",
         )

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
 
     from kafka.structs import TopicPartition
 
-    from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
     from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 
@@ -32,20 +30,15 @@ class RealMember(NetworkedConsumer):
         group: HostedClassicGroup,
         clock: Clock,
         *,
-        topics: Collection[str],
         partitions: Callable[[], Mapping[str, Collection[int]]],
         assignors: Sequence[Any],
-        instance_id: str | None,
-        settings: MemberSettings,
-        report: Callable[[Event], None],
+        **options: Any,
     ) -> None:
-        super().__init__(
-            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
-        )
+        super().__init__(name, clock, **options)
         self._group = group
         self._loop: Any = self._make_loop()
         self._client: Any = self._make_client(
-            name, group, clock, self._loop, partitions=partitions, latency_ms=settings.latency_ms
+            name, group, clock, self._loop, partitions=partitions, latency_ms=self.settings.latency_ms
         )
         self._client.on_join = self._report_join
         self._client.on_plan = lambda: self._report(Led(*self._now, generation=self.generation))
