@@ -145,9 +145,8 @@ class EagerCoordinator(GroupCoordinator):
         try:
             await asyncio.wait([task, self._closing], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait([task])
+            task.cancel()
+            await asyncio.wait([task])
         return None if task.cancelled() else task.result()
 
     async def _maybe_leave_group(self) -> None:
