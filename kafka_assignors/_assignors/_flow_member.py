@@ -19,6 +19,7 @@ from kafka.protocol.consumer import HeartbeatRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._assignors._flow_state import Commit, FlowState
+from kafka_assignors._assignors._joins import subscribes
 from kafka_assignors._assignors._membership.offsets import revoked_text
 from kafka_assignors._assignors._membership.phases import (
     REBALANCE_IN_PROGRESS,
@@ -222,8 +223,8 @@ class MemberCoordinator(ConsumerCoordinator):
 
     async def _give_up(self) -> None:
         """Give up all if it fell out of the group, else the topics that it does not subscribe to any more."""
-        held, topics = self._subscription.assigned_partitions(), self._subscription.subscription or ()
-        if held and (self._generation.is_lost() or any(one.topic not in topics for one in held)):
+        held = self._subscription.assigned_partitions()
+        if held and (self._generation.is_lost() or not subscribes(self, held)):
             await self._on_join_prepare_async(
                 self._generation.generation_id, self._generation.member_id, timeout_ms=self._patience
             )

@@ -23,14 +23,7 @@ from aiokafka.structs import TopicPartition
 
 from kafka_assignors._assignors._membership.certainty import Certainty, sooner_than
 from kafka_assignors._assignors._membership.offsets import Offsets, names_of, revoked_text
-from kafka_assignors._assignors._membership.phases import (
-    ILLEGAL_GENERATION,
-    REBALANCE_IN_PROGRESS,
-    Phase,
-    Sender,
-    Verdict,
-    verdict,
-)
+from kafka_assignors._assignors._membership.phases import REBALANCE_IN_PROGRESS
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.aio._partitions import LastingAssignment
@@ -99,8 +92,7 @@ class EagerCoordinator(GroupCoordinator):
     """aiokafka's, eager, which joins once for all of its strategies.
 
     A cooperative one's members keep their partitions through a rebalance. While it is `joining`, a JoinGroup
-    or SyncGroup is on its way; while `asking`, a JoinGroup is. While it is `syncing`, the group has a new
-    generation, and waits for its plan.
+    or SyncGroup is on its way. While it is `syncing`, the group has a new generation, and waits for its plan.
     """
 
     cooperative = False
@@ -112,7 +104,6 @@ class EagerCoordinator(GroupCoordinator):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.joining = False
-        self.asking = False
         self.syncing = False
         self._fenced = False
         self._came_back = False
@@ -154,9 +145,8 @@ class EagerCoordinator(GroupCoordinator):
         try:
             await asyncio.wait([task, self._closing], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait([task])
+            task.cancel()
+            await asyncio.wait([task])
         return None if task.cancelled() else task.result()
 
     async def _maybe_leave_group(self) -> None:
@@ -179,14 +169,11 @@ class EagerCoordinator(GroupCoordinator):
                 connection = self._client._conns[node, JOINING]  # noqa: SLF001
                 longest = self._rebalance_timeout_ms / 1000 + GRACE
                 connection._request_timeout = max(connection._request_timeout, longest)  # noqa: SLF001
-            self.asking = isinstance(request, JoinGroupRequest)
             return await self._client.send(node, request, group=JOINING)
         except errors.KafkaError as error:
             log.warning("%s was not answered: %s", type(request).__name__, error)
             self.coordinator_dead()
             raise
-        finally:
-            self.asking = False
 
     async def _do_rejoin_group(self, subscription: Any) -> Any:
         self.joining = True
@@ -312,22 +299,14 @@ class EagerCoordinator(GroupCoordinator):
             super().request_rejoin()
 
     def _was_overtaken(self) -> bool:
-        """Whether the failure of what is sent says no more than that a rebalance came in between."""
+        """Whether the failure of what is sent says no more than that a rebalance came in between.
+
+        What was sent in this generation, while no join was on its way then or is now, says more.
+        """
         sent_in = _SENT_IN.get()
         if sent_in is None:
             return False
-        sender = Sender.CURRENT if sent_in == (self.generation, False) else Sender.OLDER
-        return verdict(ILLEGAL_GENERATION, sender, self._phase) is not Verdict.COUNTS
-
-    @property
-    def _phase(self) -> Phase:
-        if self.generation < 0:
-            return Phase.ENTERING if self.joining else Phase.OUT
-        if self.syncing:
-            return Phase.SYNCING
-        if self.joining:
-            return Phase.JOINING if self.asking else Phase.RETRYING
-        return Phase.STABLE
+        return self.generation < 0 or self.joining or sent_in != (self.generation, False)
 
     async def commit_offsets(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]

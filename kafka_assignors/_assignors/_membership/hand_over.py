@@ -79,8 +79,6 @@ class _Given:
 def _static_behind(group: Group, generation: int) -> BoolArray:
     """(M,) whether each member is static and says an older generation, or none."""
     instances = group.members.instance_ids
-    if instances.count(None) == len(instances):
-        return np.zeros(len(instances), dtype=np.bool_)
     is_static = np.array([instance is not None for instance in instances], dtype=np.bool_)
     return is_static & (group.members.generations < generation)
 
@@ -113,13 +111,11 @@ class HandOver:
             self._cancel()
             self._cancel = None
 
-    def settle(self, group: Group, host: Host | None) -> Group:
+    def settle(self, group: Group, host: Host) -> Group:
         """The group with the claims that count as what they say, by rules 2 and 3."""
         self._unheard = self._may_hold_more(group, host)
         claims, assigned = group.claims, None
-        generation = claims.generation
-        if host is not None and host.generation >= 0:
-            generation = np.where(generation < host.generation, generation, NO_GENERATION)
+        generation = np.where(claims.generation < host.generation, claims.generation, NO_GENERATION)
         if self._given is not None:
             assigned = self._given.assigned(group)
             elsewhere = assigned[claims.partition] != claims.member
@@ -130,16 +126,12 @@ class HandOver:
             group = group.with_claims(replace(claims, generation=generation))
         return group if assigned is None else self._with_silent(group, assigned)
 
-    def _may_hold_more(self, group: Group, host: Host | None) -> Mapping[str, int]:
+    def _may_hold_more(self, group: Group, host: Host) -> Mapping[str, int]:
         """By member id, what generation the members say that rule 4 is about."""
-        stated = group.members.generations
-        if host is None or host.generation < 0:
-            newest = int(stated.max(initial=NO_GENERATION))
-        else:
-            newest = host.generation - 1
-        behind = np.flatnonzero(_static_behind(group, newest) & (stated >= 0))
+        stated, last = group.members.generations, host.generation - 1
+        behind = np.flatnonzero(_static_behind(group, last) & (stated >= 0))
         found = {group.members.ids[number]: int(stated[number]) for number in behind.tolist()}
-        if self._given is None or self._generation < newest:
+        if self._given is None or self._generation < last:
             return found
         return {member: one for member, one in found.items() if self._given.unheard.get(member) == one}
 
@@ -178,16 +170,14 @@ class HandOver:
             )
         )
 
-    def apply(self, plan: Plan, host: Host | None) -> tuple[Plan, IntArray]:
+    def apply(self, plan: Plan, host: Host) -> tuple[Plan, IntArray]:
         """The plan for this round, and the partitions that nobody gets in it."""
         group = plan.group
         self._count(group, host)
         awaited = awaited_holders(plan)
         owner, held_back = plan.owner, awaited[:0, 0]
         if self._rounds < PATIENCE:
-            held_back = awaited[:, 0]
-            if self._unheard:
-                held_back = np.concatenate((held_back, self._unclaimed(plan)))
+            held_back = np.concatenate((awaited[:, 0], self._unclaimed(plan)))
         if held_back.size:
             owner = plan.owner.copy()
             owner[held_back] = NOBODY
@@ -198,15 +188,13 @@ class HandOver:
         self._making = _Given.by(sent, waits=bool(held_back.size), unheard=self._unheard)
         return sent, held_back
 
-    def _count(self, group: Group, host: Host | None) -> None:
+    def _count(self, group: Group, host: Host) -> None:
         """Count this round if it is one that nobody but this leader wanted."""
-        generation = None if host is None else host.generation
-        if generation is not None and generation == self._counted:
+        if host.generation == self._counted:
             return  # asked again in one generation
-        wanted = self._is_own or host is None  # driven by hand there are no others
-        in_a_row = generation is None or generation == self._generation + 1
-        self._rounds = self._rounds + 1 if wanted and in_a_row and self.goes_on_with(group) else 0
-        self._counted = NO_GENERATION if generation is None else generation
+        in_a_row = host.generation == self._generation + 1
+        self._rounds = self._rounds + 1 if self._is_own and in_a_row and self.goes_on_with(group) else 0
+        self._counted = host.generation
         self._is_own = False
 
     @staticmethod
@@ -227,23 +215,21 @@ class HandOver:
             ", ".join(names),
         )
 
-    def delivered(self, host: Host | None, generation: int) -> None:
+    def delivered(self, host: Host, generation: int) -> None:
         """The plan of the present rebalance, if it was this member's, has reached the group."""
         self._given, self._generation = self._making, generation
-        if self._given is None:
-            self._rounds = 0
-        elif self._given.waits and host is not None:
+        if self._given is not None and self._given.waits:
             # A holder that lets go joins again by itself: this member hears of it with its next heartbeat.
             delay = 2 * host.heartbeat_interval * 2**self._rounds
             self._cancel = host.call_later(delay, lambda host: self._begin_round(host, generation))
 
-    def follow(self, host: Host | None, generation: int) -> None:
+    def follow(self, host: Host, generation: int) -> None:
         """The assignment says that a round is to follow: begin it if nobody else does.
 
         A static leader that restarts between two rounds gets its assignment back without a rebalance. It does
         not know any more that it waits for members. So all static members know.
         """
-        if self._cancel is None and host is not None:
+        if self._cancel is None:
             delay = 2 * host.heartbeat_interval * 2**PATIENCE
             self._cancel = host.call_later(delay, lambda host: self._begin_round(host, generation))
 
