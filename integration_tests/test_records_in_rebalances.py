@@ -333,20 +333,24 @@ def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Applicat
     assert other.consumer.committed(one) == 2
 
 
-class Waits(CooperativeStickyAssignor):
-    """Whose next plans wait for metadata."""
+class Fails(CooperativeStickyAssignor):
+    """Whose next plans fail."""
 
     plans = 0
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
 
     def assign(self, cluster: Any, members: Any) -> Any:
         if self.plans:
             self.plans -= 1
-            raise LeaderNotAvailableError
+            raise self._error
         return super().assign(cluster, members)
 
 
 def test_commits_wait_while_the_leader_waits_for_metadata(group: Application) -> None:
-    assignor = Waits()
+    assignor = Fails(LeaderNotAvailableError())
     (one,) = group.started({"a": 6}, assignor=assignor)
     partition = min(one.held)
     one.halt()
@@ -824,25 +828,13 @@ def test_kafka_pythons_own_owns_on_when_it_is_fenced(group: Application) -> None
 # What stays as it was
 
 
-class Raises(CooperativeStickyAssignor):
-    """Whose plans fail while it is told so."""
-
-    fails = False
-
-    def assign(self, cluster: Any, members: Any) -> Any:
-        if self.fails:
-            raise ValueError("no plan")
-        return super().assign(cluster, members)
-
-
 def test_what_an_assignor_raises_in_the_background_comes_out_of_a_poll(group: Application) -> None:
-    assignor = Raises()
+    assignor = Fails(ValueError("no plan"))
     (one,) = group.started({"a": 6}, assignor=assignor)
-    assignor.fails = True
+    assignor.plans = 1
     one.coordinator.request_rejoin()
     wait_for("an error", lambda: one.errors, SECONDS)
     assert repr(one.errors[0]) == "ValueError('no plan')"
-    assignor.fails = False
     group.settled({"a": 6})
     assert one.held == {TopicPartition(group.topics[0], number) for number in range(PARTITIONS)}
 
