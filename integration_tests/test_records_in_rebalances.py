@@ -35,11 +35,10 @@ from kafka.structs import OffsetAndMetadata
 from integration_tests.support.reading_consumer import (
     SECONDS,
     Application,
-    Gate,
     ReadingConsumer,
     application,
 )
-from integration_tests.support.waiting import wait_for
+from integration_tests.support.waiting import Gate, wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._assignors._membership.certainty import sooner_than
 from kafka_assignors._assignors._relied_on import new_future
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
 
 PARTITIONS = 6
+STOCK: dict[str, Any] = {"assignor": StockCooperativeSticky, "poll_ms": 2000}
+"""kafka-python's own, whose leader forgets a join that outlasts a poll."""
 
 
 @pytest.fixture
@@ -743,7 +744,7 @@ def test_a_consumer_that_assigns_by_hand_after_it_unsubscribed_waits_for_nothing
 
 
 def test_kafka_pythons_own_refuses_commits_while_a_join_waits(group: Application) -> None:
-    _, other = both_halted(group, assignor=StockCooperativeSticky)
+    _, other = both_halted(group, **STOCK)
     other.coordinator.request_rejoin()
     other.poll(0)
     with pytest.raises(RebalanceInProgressError):
@@ -753,19 +754,19 @@ def test_kafka_pythons_own_refuses_commits_while_a_join_waits(group: Application
 
 @pytest.mark.usefixtures("load")
 def test_kafka_pythons_own_has_no_position_of_what_is_revoked(group: Application) -> None:
-    (alone,) = group.started({"a": 6}, assignor=StockCooperativeSticky)
+    (alone,) = group.started({"a": 6}, **STOCK)
     alone.reads_on(alone.held)
     alone.looks_at_positions = True
-    group.consumer("b", assignor=StockCooperativeSticky).go()
+    group.consumer("b", **STOCK).go()
     wait_for("its listener to fail", lambda: alone.errors, SECONDS)
     alone.looks_at_positions = False
     assert isinstance(alone.errors[0].__cause__, IllegalStateError)
 
 
-def taken_over(group: Application, assignor: Any) -> ReadingConsumer:
+def taken_over(group: Application, **how: Any) -> ReadingConsumer:
     """A static member whose instance id another consumer has by now, and that has heard of it."""
     heard: list[Exception] = []
-    settings = {"group_instance_id": "i", "heartbeat_interval_ms": 100, "assignor": assignor}
+    settings = {"group_instance_id": "i", "heartbeat_interval_ms": 100, **how}
     (first,) = group.started({"a": 6}, **settings)
     handle = first.coordinator._handle_heartbeat_response
 
@@ -785,7 +786,7 @@ def taken_over(group: Application, assignor: Any) -> ReadingConsumer:
 
 @pytest.mark.usefixtures("load")
 def test_who_is_fenced_loses_its_partitions_hears_so_and_takes_nothing_back(group: Application) -> None:
-    first = taken_over(group, CooperativeStickyAssignor)
+    first = taken_over(group)
     wait_for("errors", lambda: len(first.errors) > 5, SECONDS)
     assert {type(error) for error in first.errors} == {FencedInstanceIdError}
     assert (first.calls[-1].method, len(first.calls[-1].partitions), first.held) == ("lost", 6, frozenset())
@@ -820,7 +821,7 @@ def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Applica
 
 @pytest.mark.usefixtures("load")
 def test_kafka_pythons_own_owns_on_when_it_is_fenced(group: Application) -> None:
-    first = taken_over(group, StockCooperativeSticky)
+    first = taken_over(group, **STOCK)
     first.reads_on(first.held, records=100)
     assert (len(first.held), first.errors) == (6, [])
 

@@ -15,7 +15,6 @@ from kafka.structs import OffsetAndMetadata
 from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors.planners import plan_exact
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client
@@ -23,8 +22,6 @@ from kafka_assignors.testing._topics import admin_client
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from kafka_assignors._model.group import Group
-    from kafka_assignors._model.plan import Plan
     from kafka_assignors.testing._brokers.access import Kafka
 
 SECONDS: Final = 120.0
@@ -46,19 +43,6 @@ class Call(NamedTuple):
     positions: dict[TopicPartition, int]
 
 
-class Gate:
-    """Has leaders wait before they plan, while it is shut: the group is in CompletingRebalance meanwhile."""
-
-    def __init__(self) -> None:
-        self._open = threading.Event()
-        self._open.set()
-        self.shut, self.open = self._open.clear, self._open.set
-
-    def planner(self, group: Group) -> Plan:
-        self._open.wait(SECONDS)
-        return plan_exact(group)
-
-
 class ReadingConsumer(ConsumerRebalanceListener):
     """A consumer whose thread polls while it is told to, and the test does while it is not."""
 
@@ -73,9 +57,11 @@ class ReadingConsumer(ConsumerRebalanceListener):
         *,
         pattern: str | None = None,
         assignor: Any = CooperativeStickyAssignor,
+        poll_ms: int = 200,
         **settings: Any,
     ) -> None:
         self.name = name
+        self._poll_ms = poll_ms
         self.read: dict[TopicPartition, list[int]] = defaultdict(list)
         self.calls: list[Call] = []
         self.errors: list[Exception] = []
@@ -149,7 +135,7 @@ class ReadingConsumer(ConsumerRebalanceListener):
     def commit(self, one: TopicPartition, offset: int) -> None:
         self.consumer.commit({one: OffsetAndMetadata(offset, "", -1)}, timeout_ms=30_000)
 
-    def go(self, milliseconds: int = 200, *, commits: bool = False) -> Self:
+    def go(self, milliseconds: int | None = None, *, commits: bool = False) -> Self:
         """Poll in a thread until `halt`, if it does not; commit what each poll gave."""
         if self._thread is not None:
             return self
@@ -158,7 +144,7 @@ class ReadingConsumer(ConsumerRebalanceListener):
         def work() -> None:
             while not self._stopping.is_set():
                 try:
-                    if self.poll(milliseconds) and commits:
+                    if self.poll(milliseconds or self._poll_ms) and commits:
                         self.consumer.commit()
                 except Exception as error:  # noqa: BLE001 - the test looks at it
                     self.errors.append(error)
