@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from aiokafka.errors import KafkaError
 from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, until
 from integration_tests.support.raw_member import RawMember
 from integration_tests.support.scene import moved_for_nothing
+from integration_tests.support.waiting import Gate
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
@@ -23,7 +23,6 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors.aio import CooperativeConsumer, strategies
-from kafka_assignors.planners import plan_exact
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic
 from tests.support.wire import subscription
 
@@ -138,12 +137,7 @@ async def test_a_second_consumer_with_the_same_strategy_object_is_refused(
 async def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_session(
     kind: Any, assignor: Any, members: Members
 ) -> None:
-    gate = threading.Event()
-    gate.set()
-
-    def slow(group: Any) -> Any:
-        gate.wait(60)
-        return plan_exact(group)
+    gate = Gate()
 
     def made(name: str, **options: Any) -> Member:
         chosen = strategies(assignor(**options))
@@ -156,10 +150,10 @@ async def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_sessi
             heartbeat_interval_ms=300,
         )
 
-    a, b, c = made("a", planner=slow), made("b"), made("c")
+    a, b, c = made("a", planner=gate.planner), made("b"), made("c")
     async with reading(a, b):
         await members.settled({"a": 3, "b": 3})
-        gate.clear()
+        gate.shut()
         generation = b.generation
         async with asyncio.TaskGroup() as group:
             starting = group.create_task(c.consumer.start())
@@ -167,7 +161,7 @@ async def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_sessi
             began = b.generation
             await asyncio.sleep(5)  # more than two sessions
             assert not starting.done()
-            gate.set()
+            gate.open()
         try:
             c.starts_to_read()
             await members.settled({"a": 2, "b": 2, "c": 2})

@@ -31,8 +31,7 @@ from integration_tests.support.driven_consumer import (
 from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._timelines.events import Event, Joining, Led, Lost, Revoked
-from kafka_assignors.testing import create_topic, kafka_cluster as start_cluster
-from kafka_assignors.testing._plugin import options
+from kafka_assignors.testing import create_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -398,20 +397,10 @@ def test_a_leader_that_joins_again_unchanged_causes_a_rebalance(trio: Trio) -> N
 # The network --------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def proxied(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """A broker behind a proxy."""
-    configured = options(pytestconfig)
-    if configured.bootstrap is not None:
-        pytest.skip(f"the cluster at {configured.bootstrap} is given: there is no proxy before it")
-    with start_cluster(how=configured.how, proxied=True) as cluster:
-        yield cluster
-
-
-def test_a_member_whose_sync_is_lost_with_its_connection_joins_again(proxied: Cluster) -> None:
+def test_a_member_whose_sync_is_lost_with_its_connection_joins_again(proxied_broker: Cluster) -> None:
     """`BaseCoordinator.join_group_async`: a retriable error; the join's generation stays."""
-    network = proxied.network
-    with driven_group(network.access, [create_topic(proxied, 6)], Hesitant) as make:
+    network = proxied_broker.network
+    with driven_group(network.access, [create_topic(proxied_broker, 6)], Hesitant) as make:
         leader, follower, other = trio = make("leader"), make("follower"), make("other")
         settle(leader)
         settle(*trio)

@@ -5,15 +5,13 @@ The broker's side is read in its own log.
 
 from __future__ import annotations
 
-import time
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer
 
 from integration_tests.support.offsets_log import SECONDS, read_log, topic_id
+from integration_tests.support.waiting import wait_for
 from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMetadata,
@@ -23,7 +21,7 @@ from kafka_assignors._wire.offsets_topic import (
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS
-from kafka_assignors.testing import Cluster, grow_topic
+from kafka_assignors.testing import Cluster, ConsumerGroup, GroupFactory, Member, grow_topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,73 +63,56 @@ class Stable:
         return Stable(self.epoch + epochs, assigned, self.targets)
 
 
-@dataclass
 class RealLife:
-    """Members of confluent-kafka in the test's own thread."""
+    """A group of confluent-kafka's members on a broker."""
 
-    cluster: Cluster
-    topic: str
-    assignor: Assignor
-    stack: ExitStack
-    partitions: int = PARTITIONS
-    consumers: dict[str, Consumer] = field(default_factory=dict)
-    ids: dict[tuple[int, str], str] = field(default_factory=dict)
-
-    @property
-    def group_id(self) -> str:
-        return f"{self.topic}-{self.assignor}"
+    def __init__(self, cluster: Cluster, topic: str, group: ConsumerGroup) -> None:
+        self.topic = topic
+        self.ids: dict[tuple[int, str], str] = {}
+        self._cluster, self._group = cluster, group
 
     def live(self) -> list[Stable]:
         passed = []
         for number, (act, name) in enumerate(LIFE):
-            if act in {"leave", "restart static"}:
-                self.consumers.pop(name).close()
-            if act == "grow":
-                self.partitions = GROWN
-                grow_topic(self.cluster, self.topic, GROWN)
-            elif act != "leave":
-                self.join(name, static="static" in act)
-            passed.append(self.wait())
-            self.ids |= {(number, each): consumer.memberid() for each, consumer in self.consumers.items()}
+            if act == "leave":
+                self._running[name].leave()
+            elif act == "restart static":
+                self._running[name].restart()
+            elif act == "grow":
+                grow_topic(self._cluster, self.topic, GROWN)
+            else:
+                self._group.join(name, instance_id=f"instance-{name}" if "static" in act else None)
+            passed.append(self._settle())
+            self.ids |= {(number, each): member.member_id for each, member in self._running.items()}
         return passed
 
-    def join(self, name: str, *, static: bool) -> None:
-        settings = {
-            **self.cluster.access.librdkafka(),
-            "group.id": self.group_id,
-            "group.protocol": "consumer",
-            "group.remote.assignor": self.assignor,
-        }
-        if static:
-            settings["group.instance.id"] = f"instance-{name}"
-        consumer = Consumer(settings)
-        self.stack.callback(consumer.close)
-        consumer.subscribe([self.topic])
-        self.consumers[name] = consumer
+    @property
+    def _running(self) -> dict[str, Member]:
+        members = self._group.members.values()
+        return {member.name.partition(".")[0]: member for member in members if member.running}
 
-    def wait(self) -> Stable:
-        deadline = time.monotonic() + SECONDS
-        while True:
-            for _ in range(5):
-                for consumer in self.consumers.values():
-                    consumer.poll(0.05)
-            stable = self.look()
-            if stable is not None:
-                return stable
-            assert time.monotonic() < deadline
+    def _settle(self) -> Stable:
+        self._group.wait_stable()
+        found: list[Stable | None] = []
 
-    def look(self) -> Stable | None:
-        """What the broker has in its log, if by the members' word and by that all have come to rest."""
-        told = {name: {part.partition for part in c.assignment()} for name, c in self.consumers.items()}
-        if sum(map(len, told.values())) != self.partitions:
-            return None
-        log = read_log(self.cluster, self.group_id)
+        def at_rest() -> bool:
+            found[:] = [self._look()]
+            return found != [None]
+
+        wait_for("the log to say so", at_rest, SECONDS)
+        (stable,) = found
+        assert stable is not None
+        return stable
+
+    def _look(self) -> Stable | None:
+        """What the broker has in its log, if by that and by the members' word all have come to rest."""
+        log = read_log(self._cluster, self._group.group_id)
 
         def newest(kind: type[Any]) -> dict[Any, Any]:
             found = {getattr(one, "member_id", None): one.value for one in log if isinstance(one, kind)}
             return {member: value for member, value in found.items() if value is not None}
 
-        names = {consumer.memberid(): name for name, consumer in self.consumers.items()}
+        names = {member.member_id: name for name, member in self._running.items()}
         current, targets = (
             newest(ConsumerGroupCurrentMemberAssignment),
             newest(ConsumerGroupTargetAssignmentMember),
@@ -151,6 +132,9 @@ class RealLife:
             (value.member_epoch, value.state) == (group.epoch, EpochMemberState.STABLE)
             for value in current.values()
         )
+        told = {
+            name: {part.partition for part in member.assignment} for name, member in self._running.items()
+        }
         heard = told == {name: {part.partition for part in parts} for name, parts in assigned.items()}
         if not (at_rest and heard):
             return None
@@ -164,8 +148,8 @@ class RealLife:
         )
 
 
-def simulated_life(real: RealLife, topic: UUID) -> list[Stable]:
-    group = ConsumerGroupSimulation({real.topic: PARTITIONS}, real.assignor, topic_ids={real.topic: topic})
+def simulated_life(real: RealLife, assignor: Assignor, topic: UUID) -> list[Stable]:
+    group = ConsumerGroupSimulation({real.topic: PARTITIONS}, assignor, topic_ids={real.topic: topic})
     passed = []
     for number, (act, name) in enumerate(LIFE):
         running = {m.name.partition(".")[0]: m for m in group.members.values() if m.running}
@@ -193,18 +177,18 @@ def simulated_life(real: RealLife, topic: UUID) -> list[Stable]:
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_a_simulated_life_is_the_real_one(
-    kafka_cluster: Cluster, topic_factory: TopicFactory, assignor: Assignor
+    kafka_cluster: Cluster, topic_factory: TopicFactory, consumer_group: GroupFactory, assignor: Assignor
 ) -> None:
     topic = topic_factory(PARTITIONS)
-    with ExitStack() as stack:
-        real = RealLife(kafka_cluster, topic, assignor, stack)
-        lived = real.live()
+    settings = {"group_protocol": "consumer"}
+    group = consumer_group(topic, [assignor], client="confluent-kafka", place="thread", settings=settings)
+    real = RealLife(kafka_cluster, topic, group)
+    lived = real.live()
     # A coordinator that hears of the topic only after the first heartbeat makes an epoch more.
     late = lived[0].epoch - 2
     assert late in {0, 1}
-    for step, here, there in zip(
-        LIFE, lived, simulated_life(real, topic_id(kafka_cluster, topic)), strict=True
-    ):
+    simulated = simulated_life(real, assignor, topic_id(kafka_cluster, topic))
+    for step, here, there in zip(LIFE, lived, simulated, strict=True):
         expected = there.later(late)
         different = {
             (name, part.partition): (here.assigned.get(name, {}).get(part), epoch)

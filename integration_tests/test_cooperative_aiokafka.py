@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +15,7 @@ from aiokafka.errors import CommitFailedError, IllegalStateError
 
 from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, until
 from integration_tests.support.patience import QUICK
+from integration_tests.support.waiting import Gate
 from kafka_assignors import (
     CooperativeStickyAssignor,
     RangeAssignor,
@@ -183,30 +183,21 @@ async def test_a_consumer_that_is_cancelled_while_it_starts_leaves_nothing_behin
         await members.settled({"a": 2})
 
 
-def slow_planner(gate: threading.Event) -> Any:
-    def plan(group: Any) -> Any:
-        gate.wait(60)
-        return plan_exact(group)
-
-    return plan
-
-
 @pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
 async def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
     leads: bool, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    gate = threading.Event()
-    gate.set()
+    gate = Gate()
 
     with Load(kafka_cluster, topic, rate=200):
-        slow = [CooperativeStickyAssignor(planner=slow_planner(gate))]
+        slow = [CooperativeStickyAssignor(planner=gate.planner)]
         a = members.member("a", partition_assignment_strategy=slow)
         b, c = members.member("b"), members.member("c")
         async with reading(a, b):
             await members.settled({"a": 3, "b": 3})
             committing = a if leads else b
             await until(lambda: bool(committing.read), "records")
-            gate.clear()
+            gate.shut()
             generation = committing.generation
             starting = asyncio.create_task(c.consumer.start())
             await until(lambda: committing.generation > generation, "the next generation")
@@ -216,7 +207,7 @@ async def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
             # It was refused, as the group waits for its plan; the event loop runs on.
             done, _ = await asyncio.wait([commit], timeout=1)
             assert (done, committing.joining) == (set(), True)
-            gate.set()
+            gate.open()
             await commit
             await starting
             try:
@@ -234,8 +225,7 @@ async def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
 async def test_a_leader_that_stops_while_it_plans_takes_nothing_from_the_others(
     second: list[Any], topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    gate = threading.Event()
-    gate.set()
+    gate = Gate()
     with Load(kafka_cluster, topic):
         try:
 
@@ -243,13 +233,13 @@ async def test_a_leader_that_stops_while_it_plans_takes_nothing_from_the_others(
                 listed = [CooperativeStickyAssignor(planner=planner), *second]
                 return members.member(name, partition_assignment_strategy=listed)
 
-            leader, other = made("leader", slow_planner(gate)), made("other")
+            leader, other = made("leader", gate.planner), made("other")
             async with reading(leader):
                 await members.settled({"leader": 6})
                 async with reading(other):
                     await members.settled({"leader": 3, "other": 3})
                     told = len(other.told)
-                    gate.clear()
+                    gate.shut()
                     generation = leader.generation
                     late = made("late")
                     starting = asyncio.create_task(late.consumer.start())
@@ -259,14 +249,14 @@ async def test_a_leader_that_stops_while_it_plans_takes_nothing_from_the_others(
                     await starting
                     await late.consumer.stop()
                     await members.settled({"other": 6})
-                    gate.set()
+                    gate.open()
             heard = other.told[told:]
             if second:  # eager: it gives up all before each join, and gets something by each
                 assert all(one.partitions for one in heard)
             else:
                 assert {one.kind for one in heard} == {"assigned"}
         finally:
-            gate.set()
+            gate.open()
 
 
 async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_listener_is_done(
@@ -600,18 +590,17 @@ async def test_two_rolling_restarts_lead_from_range_to_cooperative(
 async def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_plans(
     members: Members,
 ) -> None:
-    gate = threading.Event()
-    gate.set()
+    gate = Gate()
 
     def made(name: str, **options: Any) -> Member:
         chosen = strategies(StickyAssignor(**options))
         return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=chosen)
 
-    a, b, c = made("a", planner=slow_planner(gate)), made("b"), made("c")
+    a, b, c = made("a", planner=gate.planner), made("b"), made("c")
     async with a, b:
         await until(lambda: len(a.has) == len(b.has) == 3, "three each")
         before = a.has, b.has
-        gate.clear()
+        gate.shut()
         generation, ticks = a.generation, 0
         starting = asyncio.create_task(c.consumer.start())
         await until(lambda: a.generation > generation, "a to lead")
@@ -619,7 +608,7 @@ async def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_p
             await asyncio.sleep(0.01)
         assert ticks == 19
         assert a.consumer._coordinator._heartbeat_task is not None
-        gate.set()
+        gate.open()
         await starting
         await until(lambda: [len(one.has) for one in (a, b, c)] == [2, 2, 2], "two each")
         assert len(a.has & before[0]) == len(b.has & before[1]) == 2

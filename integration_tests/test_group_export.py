@@ -6,15 +6,13 @@ import os
 import re
 import signal
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer
 from prometheus_client.parser import text_string_to_metric_families
 
 from integration_tests.support.commands import begin_command, next_error_line, run_command
 from integration_tests.support.records import commit, produce
-from integration_tests.support.waiting import wait_for
-from kafka_assignors.testing import create_topic
+from kafka_assignors.testing import ConsumerGroup, create_topic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +74,6 @@ def test_metrics_are_printed_or_written_once(kafka_cluster: Cluster, group_id: s
 
 def test_metrics_are_served_anew_at_each_request(kafka_cluster: Cluster, group_id: str) -> None:
     topic = make(kafka_cluster, group_id)
-    settings = {**kafka_cluster.access.librdkafka(), "group.id": group_id, "group.protocol": "consumer"}
     with begin_command(kafka_cluster, "group", "export", group_id, "--listen", "0") as process:
         try:
             said = next_error_line(process)
@@ -88,16 +85,16 @@ def test_metrics_are_served_anew_at_each_request(kafka_cluster: Cluster, group_i
                     return samples(response.read().decode())
 
             assert read()["kafka_group_members", (("group", group_id),)] == 0.0
-            consumer: Any = Consumer(settings)
-            consumer.subscribe([topic])
-
-            def assigned() -> bool:
-                consumer.poll(0.1)
-                return len(consumer.assignment()) == 1
-
-            wait_for("an assignment", assigned, PATIENCE)
-            found = read()
-            consumer.close()
+            with ConsumerGroup(
+                kafka_cluster,
+                topic,
+                client="confluent-kafka",
+                group_id=group_id,
+                settings={"group_protocol": "consumer"},
+            ) as group:
+                group.join()
+                group.wait_stable()
+                found = read()
             state = (("group", group_id), ("state", "Stable"), ("type", "consumer"))
             assert found["kafka_group_state", state] == 1.0
             assert found["kafka_group_members", (("group", group_id),)] == 1.0

@@ -1,15 +1,12 @@
 """What is read in a broker's own `__consumer_offsets`, against what the members of its groups reported."""
 
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, Self
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
-from confluent_kafka import Consumer
 
-from integration_tests.support.offsets_log import SECONDS, read_log, topic_id
+from integration_tests.support.offsets_log import read_log, topic_id
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._timelines.events import AssignmentReceived, Led
 from kafka_assignors._wire.offsets_topic import (
@@ -32,8 +29,6 @@ from kafka_assignors.testing import Cluster, ConsumerGroup, Load
 
 MakeGroup = Callable[..., ConsumerGroup]
 Partitions = frozenset[tuple[str, int]]
-
-PARTITIONS = 6
 
 
 def generations(records: Sequence[Record]) -> dict[int, GroupMetadataValue]:
@@ -116,97 +111,56 @@ def named(parts: Sequence[TopicPartitions], names: Mapping[UUID, str]) -> Partit
     return frozenset((names[one.topic_id], number) for one in parts for number in one.partitions)
 
 
-class NewGroup:
-    """Members of confluent-kafka in a group of KIP-848, which live in the test's own thread."""
-
-    def __init__(self, cluster: Cluster, topic: str, consumers: list[Consumer], group_id: str) -> None:
-        self.cluster = cluster
-        self.consumers = consumers
-        self.group_id = group_id
-        for consumer in consumers:
-            consumer.subscribe([topic])
-
-    @classmethod
-    @contextmanager
-    def of(cls, cluster: Cluster, topic: str, members: int) -> Iterator[Self]:
-        group_id = f"{topic}-848"
-        settings = {
-            **cluster.access.librdkafka(),
-            "group.id": group_id,
-            "group.protocol": "consumer",
-            "client.rack": "r1",
-        }
-        with ExitStack() as stack:
-            consumers = [Consumer({**settings, "client.id": f"c{number}"}) for number in range(members)]
-            for consumer in consumers:
-                stack.callback(consumer.close)
-            yield cls(cluster, topic, consumers, group_id)
-
-    def latest(self, kind: type[Any]) -> dict[Any, Any]:
-        """The value of the newest record of a kind, of each member; or of the group, under None."""
-        log = read_log(self.cluster, self.group_id)
-        return {getattr(one, "member_id", None): one.value for one in log if isinstance(one, kind)}
-
-    def wait(self) -> None:
-        """Poll until all is owned, by the members' word and by the coordinator's."""
-        deadline = time.monotonic() + SECONDS
-        while not self._has_settled():
-            assert time.monotonic() < deadline
-            for consumer in self.consumers:
-                consumer.poll(0.1)
-
-    def _has_settled(self) -> bool:
-        parts = [owned(consumer) for consumer in self.consumers]
-        if not all(parts) or sum(map(len, parts)) != PARTITIONS:
-            return False
-        (group,) = self.latest(ConsumerGroupMetadata).values()
-        present = [value for value in self.latest(ConsumerGroupCurrentMemberAssignment).values() if value]
-        at_rest = [(group.epoch, EpochMemberState.STABLE)] * len(self.consumers)
-        return [(value.member_epoch, value.state) for value in present] == at_rest
+@pytest.fixture
+def modern(topic: str, consumer_group: MakeGroup) -> ConsumerGroup:
+    """A group of KIP-848 of two members."""
+    settings = {"group_protocol": "consumer", "client_rack": "r1"}
+    return consumer_group(topic, None, client="confluent-kafka", settings=settings, members=2)
 
 
-def owned(consumer: Consumer) -> Partitions:
-    return frozenset((part.topic, part.partition) for part in consumer.assignment())
+def latest(cluster: Cluster, group: ConsumerGroup, kind: type[Any]) -> dict[Any, Any]:
+    """The value of the newest record of a kind, of each member; or of the group, under None."""
+    log = read_log(cluster, group.group_id)
+    return {getattr(one, "member_id", None): one.value for one in log if isinstance(one, kind)}
 
 
 def test_the_records_of_a_group_of_kip_848_are_what_its_members_have(
-    topic: str, kafka_cluster: Cluster
+    topic: str, modern: ConsumerGroup, kafka_cluster: Cluster
 ) -> None:
-    with NewGroup.of(kafka_cluster, topic, members=2) as group:
-        group.wait()
-        names = {topic_id(kafka_cluster, topic): topic}
-        current = group.latest(ConsumerGroupCurrentMemberAssignment)
-        target = group.latest(ConsumerGroupTargetAssignmentMember)
-        said = group.latest(ConsumerGroupMemberMetadata)
-        assert current.keys() == target.keys() == said.keys() == {c.memberid() for c in group.consumers}
-        for number, consumer in enumerate(group.consumers):
-            member_id = consumer.memberid()
-            assert named(current[member_id].assigned_partitions, names) == owned(consumer)
-            assert named(target[member_id].topic_partitions, names) == owned(consumer)
-            assert current[member_id].partitions_pending_revocation == ()
-            assert (said[member_id].client_id, said[member_id].rack_id) == (f"c{number}", "r1")
-            assert said[member_id].subscribed_topic_names == (topic,)
-            assert said[member_id].classic_member_metadata is None
-        (epoch,) = group.latest(ConsumerGroupMetadata).values()
-        (made,) = group.latest(ConsumerGroupTargetAssignmentMetadata).values()
-        assert made.assignment_epoch == epoch.epoch
+    stable = modern.wait_stable(expect={"m1": 3, "m2": 3})
+    names = {topic_id(kafka_cluster, topic): topic}
+    current = latest(kafka_cluster, modern, ConsumerGroupCurrentMemberAssignment)
+    target = latest(kafka_cluster, modern, ConsumerGroupTargetAssignmentMember)
+    said = latest(kafka_cluster, modern, ConsumerGroupMemberMetadata)
+    ids = {member.member_id: name for name, member in modern.members.items()}
+    assert current.keys() == target.keys() == said.keys() == ids.keys()
+    for member_id, name in ids.items():
+        owned = frozenset((part.topic, part.partition) for part in stable.assignments[name])
+        assert named(current[member_id].assigned_partitions, names) == owned
+        assert named(target[member_id].topic_partitions, names) == owned
+        assert current[member_id].partitions_pending_revocation == ()
+        assert current[member_id].state == EpochMemberState.STABLE
+        assert (said[member_id].client_id, said[member_id].rack_id) == (name, "r1")
+        assert said[member_id].subscribed_topic_names == (topic,)
+        assert said[member_id].classic_member_metadata is None
+    (epoch,) = latest(kafka_cluster, modern, ConsumerGroupMetadata).values()
+    (made,) = latest(kafka_cluster, modern, ConsumerGroupTargetAssignmentMetadata).values()
+    assert made.assignment_epoch == epoch.epoch == stable.generation
 
 
 def test_the_records_of_a_member_of_kip_848_that_leaves_are_tombstones(
-    topic: str, kafka_cluster: Cluster
+    modern: ConsumerGroup, kafka_cluster: Cluster
 ) -> None:
-    with NewGroup.of(kafka_cluster, topic, members=2) as group:
-        group.wait()
-        gone = group.consumers.pop()
-        gone_id, left_id = gone.memberid(), group.consumers[0].memberid()
-        gone.close()
-        group.wait()
-        for kind in (
-            ConsumerGroupCurrentMemberAssignment,
-            ConsumerGroupTargetAssignmentMember,
-            ConsumerGroupMemberMetadata,
-        ):
-            found = group.latest(kind)
-            assert found.keys() == {gone_id, left_id}
-            assert found[gone_id] is None
-            assert found[left_id] is not None
+    modern.wait_stable(expect={"m1": 3, "m2": 3})
+    left, gone = (member.member_id for member in modern.members.values())
+    modern.members["m2"].leave()
+    modern.wait_stable(expect={"m1": 6})
+    for kind in (
+        ConsumerGroupCurrentMemberAssignment,
+        ConsumerGroupTargetAssignmentMember,
+        ConsumerGroupMemberMetadata,
+    ):
+        found = latest(kafka_cluster, modern, kind)
+        assert found.keys() == {gone, left}
+        assert found[gone] is None
+        assert found[left] is not None

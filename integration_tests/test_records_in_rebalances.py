@@ -35,11 +35,10 @@ from kafka.structs import OffsetAndMetadata
 from integration_tests.support.reading_consumer import (
     SECONDS,
     Application,
-    Gate,
     ReadingConsumer,
     application,
 )
-from integration_tests.support.waiting import wait_for
+from integration_tests.support.waiting import Gate, wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._assignors._membership.certainty import sooner_than
 from kafka_assignors._assignors._relied_on import new_future
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
 
 PARTITIONS = 6
+STOCK: dict[str, Any] = {"assignor": StockCooperativeSticky, "poll_ms": 2000}
+"""kafka-python's own, whose leader forgets a join that outlasts a poll."""
 
 
 @pytest.fixture
@@ -333,20 +334,24 @@ def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Applicat
     assert other.consumer.committed(one) == 2
 
 
-class Waits(CooperativeStickyAssignor):
-    """Whose next plans wait for metadata."""
+class Fails(CooperativeStickyAssignor):
+    """Whose next plans fail."""
 
     plans = 0
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
 
     def assign(self, cluster: Any, members: Any) -> Any:
         if self.plans:
             self.plans -= 1
-            raise LeaderNotAvailableError
+            raise self._error
         return super().assign(cluster, members)
 
 
 def test_commits_wait_while_the_leader_waits_for_metadata(group: Application) -> None:
-    assignor = Waits()
+    assignor = Fails(LeaderNotAvailableError())
     (one,) = group.started({"a": 6}, assignor=assignor)
     partition = min(one.held)
     one.halt()
@@ -739,7 +744,7 @@ def test_a_consumer_that_assigns_by_hand_after_it_unsubscribed_waits_for_nothing
 
 
 def test_kafka_pythons_own_refuses_commits_while_a_join_waits(group: Application) -> None:
-    _, other = both_halted(group, assignor=StockCooperativeSticky)
+    _, other = both_halted(group, **STOCK)
     other.coordinator.request_rejoin()
     other.poll(0)
     with pytest.raises(RebalanceInProgressError):
@@ -749,19 +754,19 @@ def test_kafka_pythons_own_refuses_commits_while_a_join_waits(group: Application
 
 @pytest.mark.usefixtures("load")
 def test_kafka_pythons_own_has_no_position_of_what_is_revoked(group: Application) -> None:
-    (alone,) = group.started({"a": 6}, assignor=StockCooperativeSticky)
+    (alone,) = group.started({"a": 6}, **STOCK)
     alone.reads_on(alone.held)
     alone.looks_at_positions = True
-    group.consumer("b", assignor=StockCooperativeSticky).go()
+    group.consumer("b", **STOCK).go()
     wait_for("its listener to fail", lambda: alone.errors, SECONDS)
     alone.looks_at_positions = False
     assert isinstance(alone.errors[0].__cause__, IllegalStateError)
 
 
-def taken_over(group: Application, assignor: Any) -> ReadingConsumer:
+def taken_over(group: Application, **how: Any) -> ReadingConsumer:
     """A static member whose instance id another consumer has by now, and that has heard of it."""
     heard: list[Exception] = []
-    settings = {"group_instance_id": "i", "heartbeat_interval_ms": 100, "assignor": assignor}
+    settings = {"group_instance_id": "i", "heartbeat_interval_ms": 100, **how}
     (first,) = group.started({"a": 6}, **settings)
     handle = first.coordinator._handle_heartbeat_response
 
@@ -781,7 +786,7 @@ def taken_over(group: Application, assignor: Any) -> ReadingConsumer:
 
 @pytest.mark.usefixtures("load")
 def test_who_is_fenced_loses_its_partitions_hears_so_and_takes_nothing_back(group: Application) -> None:
-    first = taken_over(group, CooperativeStickyAssignor)
+    first = taken_over(group)
     wait_for("errors", lambda: len(first.errors) > 5, SECONDS)
     assert {type(error) for error in first.errors} == {FencedInstanceIdError}
     assert (first.calls[-1].method, len(first.calls[-1].partitions), first.held) == ("lost", 6, frozenset())
@@ -816,7 +821,7 @@ def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Applica
 
 @pytest.mark.usefixtures("load")
 def test_kafka_pythons_own_owns_on_when_it_is_fenced(group: Application) -> None:
-    first = taken_over(group, StockCooperativeSticky)
+    first = taken_over(group, **STOCK)
     first.reads_on(first.held, records=100)
     assert (len(first.held), first.errors) == (6, [])
 
@@ -824,25 +829,13 @@ def test_kafka_pythons_own_owns_on_when_it_is_fenced(group: Application) -> None
 # What stays as it was
 
 
-class Raises(CooperativeStickyAssignor):
-    """Whose plans fail while it is told so."""
-
-    fails = False
-
-    def assign(self, cluster: Any, members: Any) -> Any:
-        if self.fails:
-            raise ValueError("no plan")
-        return super().assign(cluster, members)
-
-
 def test_what_an_assignor_raises_in_the_background_comes_out_of_a_poll(group: Application) -> None:
-    assignor = Raises()
+    assignor = Fails(ValueError("no plan"))
     (one,) = group.started({"a": 6}, assignor=assignor)
-    assignor.fails = True
+    assignor.plans = 1
     one.coordinator.request_rejoin()
     wait_for("an error", lambda: one.errors, SECONDS)
     assert repr(one.errors[0]) == "ValueError('no plan')"
-    assignor.fails = False
     group.settled({"a": 6})
     assert one.held == {TopicPartition(group.topics[0], number) for number in range(PARTITIONS)}
 

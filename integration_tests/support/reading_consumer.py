@@ -18,7 +18,6 @@ from kafka.structs import OffsetAndMetadata
 from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors.planners import plan_exact
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client
@@ -26,8 +25,6 @@ from kafka_assignors.testing._topics import admin_client
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from kafka_assignors._model.group import Group
-    from kafka_assignors._model.plan import Plan
     from kafka_assignors.testing._brokers.access import Kafka
 
 SECONDS: Final = 120.0
@@ -49,19 +46,6 @@ class Call(NamedTuple):
     positions: dict[TopicPartition, int]
 
 
-class Gate:
-    """Has leaders wait before they plan, while it is shut: the group is in CompletingRebalance meanwhile."""
-
-    def __init__(self) -> None:
-        self._open = threading.Event()
-        self._open.set()
-        self.shut, self.open = self._open.clear, self._open.set
-
-    def planner(self, group: Group) -> Plan:
-        self._open.wait(SECONDS)
-        return plan_exact(group)
-
-
 class ReadingConsumer(ConsumerRebalanceListener):
     """A consumer whose thread polls while it is told to, and the test does while it is not."""
 
@@ -76,9 +60,11 @@ class ReadingConsumer(ConsumerRebalanceListener):
         *,
         pattern: str | None = None,
         assignor: Any = CooperativeStickyAssignor,
+        poll_ms: int = 200,
         **settings: Any,
     ) -> None:
         self.name = name
+        self._poll_ms = poll_ms
         self.read: dict[TopicPartition, list[int]] = defaultdict(list)
         self.calls: list[Call] = []
         self.errors: list[Exception] = []

@@ -217,33 +217,6 @@ def test_the_least_squares_are_those_of_filling_the_lowest(held: list[int], amou
     assert least_squares(np.array(held), amount) == sum(load**2 for load in loads)
 
 
-def test_an_added_broker_gets_its_share_and_nothing_else_moves() -> None:
-    topic = {p: [p % 3, (p + 1) % 3] for p in range(6)}
-    plan = plan_moves({"t": topic}, {**NO_RACKS, 3: None})
-    assert {move.target for move in plan.moves} == {3}
-    assert plan.replicas_moved == 3
-    assert plan.replica_loads == {0: 3, 1: 3, 2: 3, 3: 3}
-    assert sorted(plan.leader_loads.values()) == [1, 1, 2, 2]
-    assert plan.leaders_changed == 1
-    assert plan.bytes_moved is None
-
-
-def test_a_broker_that_is_gone_is_left_and_what_stays_stays() -> None:
-    topic = {p: [p % 3, (p + 1) % 3] for p in range(6)}
-    plan = plan_moves({"t": topic}, {0: None, 1: None})
-    assert all(sorted(brokers) == [0, 1] for brokers in plan.after["t"].values())
-    assert plan.replicas_moved == plan.replicas_forced == 4
-    assert {move.source for move in plan.moves} == {2}
-
-
-def test_few_bytes_move_rather_than_few_replicas() -> None:
-    topic = {0: [0, 1], 1: [0, 1], 2: [0, 1], 3: [0, 1]}
-    sizes = {("t", p): size for p, size in enumerate([1000, 10, 900, 20])}
-    plan = plan_moves({"t": topic}, {**NO_RACKS, 3: None}, sizes=sizes)
-    assert plan.bytes_moved == 2 * (10 + 20)
-    assert Counter(move.partition for move in plan.moves) == {1: 2, 3: 2}
-
-
 def test_sizes_of_terabytes_are_exact() -> None:
     topic = {p: [0] for p in range(40)}
     sizes = {("t", p): 2**50 + p for p in range(40)}
@@ -256,22 +229,6 @@ def test_a_source_is_one_of_the_same_rack_if_there_is_one() -> None:
     racks = {0: "a", 1: "b", 2: "a", 3: "b"}
     plan = plan_moves({"t": {0: [0, 1]}}, racks, brokers=[2, 3])
     assert [(move.target, move.source) for move in plan.moves] == [(2, 0), (3, 1)]
-
-
-def test_topics_are_balanced_one_by_one_if_that_is_asked_for() -> None:
-    topics = {"t": {0: [0], 1: [0]}, "u": {0: [1], 1: [1]}}
-    racks: dict[int, str | None] = {0: None, 1: None}
-    assert plan_moves(topics, racks).moves == ()
-    apart = plan_moves(topics, racks, per_topic=True)
-    assert [(move.topic, move.source, move.target) for move in apart.moves] == [("t", 0, 1), ("u", 1, 0)]
-    assert apart.leaders_squares == apart.leaders_bound == 4
-
-
-def test_fixed_topics_count_as_load() -> None:
-    topics = {"t": {0: [0], 1: [0]}, "u": {0: [1], 1: [1]}}
-    racks: dict[int, str | None] = {0: None, 1: None, 2: None}
-    plan = plan_moves(topics, racks, fixed=["u"])
-    assert [(move.topic, move.target) for move in plan.moves] == [("t", 2)]
 
 
 def test_lopsided_racks_are_balanced_as_far_as_racks_allow() -> None:

@@ -395,7 +395,7 @@ def test_a_factory_makes_fixtures_with_other_settings(pytester: pytest.Pytester)
     result = run(
         pytester,
         """
-        from kafka_assignors.testing._plugin import kafka_cluster_factory
+        from kafka_assignors.testing import kafka_cluster_factory
 
         kafka = kafka_cluster_factory(3, how="embedded", settings={"a.b": 1}, scope="function")
 
@@ -536,43 +536,24 @@ def test_topics_and_groups_can_be_on_another_cluster(pytester: pytest.Pytester) 
     assert steps(result)[0] == "create new of 1 on my cluster {'timeout': 30.0}"
 
 
-def test_a_failed_test_tells_of_a_broker_that_has_died(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("dead", [None, "Kafka node 1 has died."])
+def test_a_failed_test_tells_of_a_broker_that_has_died(dead: str | None, pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
-        """
+        f"""
         def test(kafka_cluster):
-            kafka_cluster.dead = "Kafka node 1 has died."
+            kafka_cluster.dead = {dead!r}
             assert False
         """,
     )
     result.assert_outcomes(failed=1)
-    result.stdout.re_match_lines([r"-+ Kafka -+", r"Kafka node 1 has died\."], consecutive=True)
-
-
-def test_a_failed_test_on_living_brokers_tells_of_no_death(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "def test(kafka_cluster): assert False")
-    result.assert_outcomes(failed=1)
-    result.stdout.no_re_match_line("Kafka node .*")
+    if dead:
+        result.stdout.re_match_lines([r"-+ Kafka -+", r"Kafka node 1 has died\."], consecutive=True)
+    else:
+        result.stdout.no_re_match_line("Kafka node .*")
 
 
 def test_what_a_test_breaks_is_mended_before_the_next_and_named_in_the_end(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-        def test_breaks(kafka_cluster):
-            kafka_cluster.broken = ["node 2 is down", "node 3 is frozen"]
-            assert False
-        def test_goes_on(kafka_cluster):
-            assert not kafka_cluster.broken
-        """,
-    )
-    result.assert_outcomes(failed=1, passed=1)
-    result.stdout.fnmatch_lines(
-        ["mended after *.py::test_breaks: node 2 is down, node 3 is frozen"], consecutive=True
-    )
-
-
-def test_what_a_test_breaks_is_mended_though_its_own_teardown_fails(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -583,14 +564,24 @@ def test_what_a_test_breaks_is_mended_though_its_own_teardown_fails(pytester: py
             yield
             raise ValueError("in teardown")
 
-        def test_breaks(kafka_cluster, ends_badly):
+        def test_breaks(kafka_cluster):
+            kafka_cluster.broken = ["node 2 is down", "node 3 is frozen"]
+            assert False
+        def test_breaks_again(kafka_cluster, ends_badly):
+            assert not kafka_cluster.broken
             kafka_cluster.broken = ["node 2 is down"]
         def test_goes_on(kafka_cluster):
             assert not kafka_cluster.broken
         """,
     )
-    result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["mended after *.py::test_breaks: node 2 is down"])
+    result.assert_outcomes(failed=1, passed=2, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "mended after *.py::test_breaks: node 2 is down, node 3 is frozen",
+            "mended after *.py::test_breaks_again: node 2 is down",
+        ],
+        consecutive=True,
+    )
 
 
 BEYOND_MENDING = """
@@ -690,7 +681,7 @@ def test_the_summary_says_which_kafka_was_taken(pytester: pytest.Pytester) -> No
 
 FAILS = """
 def test_it(consumer_group):
-    consumer_group("orders", group_id="g-1", members=1)
+    group = consumer_group("orders", group_id="g-1", members=1)
     assert False
 """
 
@@ -714,9 +705,7 @@ def test_a_failed_tests_report_has_chart_events_and_logs_of_its_groups(pytester:
 
 
 def test_events_that_the_failure_shows_are_not_shown_again(pytester: pytest.Pytester) -> None:
-    test = FAILS.replace("    assert False", "    group.timeline.assert_all_consumed({})").replace(
-        "    consumer_group(", "    group = consumer_group("
-    )
+    test = FAILS.replace("assert False", "group.timeline.assert_all_consumed({})")
     # Without a summary: where CI is set, it repeats each failure whole.
     assert run(pytester, test, "-rN").stdout.str().count("assigned orders:0") == 1
     shows = test.replace("assert_all_consumed({})", "assert_that(lambda _: ['it is wrong'], 'a rule')")
@@ -732,7 +721,7 @@ def test_of_a_long_log_the_end_is_shown_and_the_folder_gets_all(pytester: pytest
     log = "".join(f"line {number}\\n" for number in range(40))
     group.members["m1"].log = lambda: log
     assert False""",
-    ).replace("    consumer_group(", "    group = consumer_group(")
+    )
     run(pytester, test).stdout.fnmatch_lines(
         ["*log of m1 in g-1*", "line 25", "line 39", "all lines: with --kafka-timelines=FOLDER"]
     )
@@ -781,12 +770,7 @@ def test_a_picture_that_cannot_be_drawn_does_not_hide_the_failure(pytester: pyte
 
 
 def test_a_timeline_that_cannot_be_shown_does_not_hide_the_failure(pytester: pytest.Pytester) -> None:
-    test = """
-        def test_it(consumer_group):
-            consumer_group("orders", group_id="g-1", members=1).broken = True
-            assert False
-        """
-    result = run(pytester, test)
+    result = run(pytester, FAILS.replace("assert False", "group.broken = True; assert False"))
     result.assert_outcomes(failed=1)
     result.stdout.re_match_lines(["E +assert False"])
     result.stdout.re_match_lines(
@@ -924,20 +908,6 @@ def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pyteste
     )
     result.assert_outcomes(passed=1)
     assert "[start" not in result.stdout.str()
-
-
-def test_clients_are_parameters(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-        import pytest
-
-        @pytest.mark.parametrize("client", ["kafka-python", "java"])
-        def test(client, consumer_group):
-            assert consumer_group("orders", client=client).more["client"] == client
-        """,
-    )
-    result.assert_outcomes(passed=2)
 
 
 @pytest.mark.parametrize("place", ["ini", "command line"])

@@ -27,8 +27,8 @@ def case_called(key: str) -> Case:
 
 
 @pytest.mark.parametrize("case", SMALL, ids=lambda case: case.key)
-def test_a_case_has_the_sizes_that_it_says(case: Case) -> None:
-    problem = make(case)
+def test_a_case_is_what_it_says_and_the_same_every_time(case: Case) -> None:
+    problem, again = make(case), make(case)
     assert len(problem.topics) == case.topics
     assert len(problem.members) == len(problem.subscriptions) == case.members - (case.event is Event.LEAVE)
     assert problem.owner.shape == (problem.size,)
@@ -38,14 +38,13 @@ def test_a_case_has_the_sizes_that_it_says(case: Case) -> None:
         assert problem.size == case.topics * case.partitions
     if case.width:
         assert set(map(len, problem.subscriptions)) == {case.width}
-
-
-@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.key)
-def test_a_case_is_the_same_every_time(case: Case) -> None:
-    one, two = make(case), make(case)
-    assert one.subscriptions == two.subscriptions
-    assert (one.sizes == two.sizes).all()
-    assert (one.owner == two.owner).all()
+    # What members have is of their topics.
+    topic_of = np.repeat(np.arange(len(problem.topics)), problem.sizes)
+    for topic, owner in zip(topic_of, problem.owner, strict=True):
+        assert owner == NOBODY or topic in problem.subscriptions[owner]
+    assert again.subscriptions == problem.subscriptions
+    assert (again.sizes == problem.sizes).all()
+    assert (again.owner == problem.owner).all()
 
 
 def test_the_large_cases_have_the_sizes_that_they_say() -> None:
@@ -69,16 +68,6 @@ def test_the_events_of_a_group_are_of_the_same_group() -> None:
     assert fresh.subscriptions[:-1] == leave.subscriptions
     assert not (join.owner == 99).any()
     assert (leave.owner == NOBODY).any()
-
-
-@pytest.mark.parametrize(
-    "case", [case for case in SMALL if case.event is not Event.FRESH], ids=lambda c: c.key
-)
-def test_what_members_have_is_of_their_topics(case: Case) -> None:
-    problem = make(case)
-    topic_of = np.repeat(np.arange(len(problem.topics)), problem.sizes)
-    for topic, owner in zip(topic_of, problem.owner, strict=True):
-        assert owner == NOBODY or topic in problem.subscriptions[owner]
 
 
 def test_a_pattern_chooses_cases() -> None:

@@ -128,51 +128,34 @@ class TestTimeLimit:
     @each_class
     @pytest.mark.usefixtures("slow_clock")
     @pytest.mark.parametrize(
-        ("config", "limit"),
+        ("options", "timeouts", "limit"),
         [
-            (
-                {
-                    "session_timeout_ms": 45_000,
-                    "max_poll_interval_ms": 300_000,
-                    "request_timeout_ms": 305_000,
-                },
-                "5",
-            ),
-            (
-                {"session_timeout_ms": 6_000, "max_poll_interval_ms": 300_000, "request_timeout_ms": 305_000},
-                "2",
-            ),
-            (
-                {"session_timeout_ms": 6_000, "max_poll_interval_ms": 1_500, "request_timeout_ms": 305_000},
-                "0.5",
-            ),
-            ({"session_timeout_ms": 6_000, "max_poll_interval_ms": 5_000, "request_timeout_ms": 900}, "0.3"),
-            ({"session_timeout_ms": 6_000, "max_poll_interval_ms": None}, "2"),
-            ({"session_timeout_ms": 6_000}, "2"),
+            ({}, {"session_timeout": 45_000, "max_poll_interval": 300_000, "request_timeout": 305_000}, "5"),
+            ({}, {"session_timeout": 6_000, "max_poll_interval": 300_000, "request_timeout": 305_000}, "2"),
+            ({}, {"session_timeout": 6_000, "max_poll_interval": 1_500, "request_timeout": 305_000}, "0.5"),
+            ({}, {"session_timeout": 6_000, "max_poll_interval": 5_000, "request_timeout": 900}, "0.3"),
+            ({}, {"session_timeout": 6_000, "max_poll_interval": None}, "2"),
+            ({}, {"session_timeout": 6_000}, "2"),
+            ({"time_limit": 70}, {"session_timeout": 6_000}, "70"),
+            ({}, None, "5"),
         ],
     )
-    def test_the_limit_is_a_third_of_the_consumers_shortest_timeout_and_5_s_at_most(
-        self, assignor: Any, config: dict[str, int | None], limit: str, caplog: pytest.LogCaptureFixture
+    def test_the_limit_is_a_third_of_the_consumers_shortest_timeout_and_5_s_at_most_or_what_is_given(
+        self,
+        assignor: Any,
+        options: dict[str, int],
+        timeouts: dict[str, int | None] | None,
+        limit: str,
+        *,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
-        plan = Consumer(**config).plan(assignor(), uneven_group())
+        made, group = assignor(**options), uneven_group()
+        if timeouts is None:
+            plan = made.plan(group)
+        else:
+            plan = Consumer(**{f"{name}_ms": time for name, time in timeouts.items()}).plan(made, group)
         assert plan.assignments() == plan_quickly(uneven_group()).assignments()
         assert [record.getMessage() for record in caplog.records] == [WARNING.format(limit)]
-
-    @each_class
-    @pytest.mark.usefixtures("slow_clock")
-    def test_a_limit_that_is_given_stands_whatever_the_consumers_timeouts(
-        self, assignor: Any, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        Consumer(session_timeout_ms=6_000).plan(assignor(time_limit=70), uneven_group())
-        assert [record.getMessage() for record in caplog.records] == [WARNING.format("70")]
-
-    @each_class
-    @pytest.mark.usefixtures("slow_clock")
-    def test_without_a_consumer_the_limit_is_5_s(
-        self, assignor: Any, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        assignor().plan(uneven_group())
-        assert [record.getMessage() for record in caplog.records] == [WARNING.format("5")]
 
     def test_kafka_pythons_own_settings_allow_a_limit(self) -> None:
         config = ConsumerCoordinator.DEFAULT_CONFIG

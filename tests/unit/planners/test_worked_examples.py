@@ -41,40 +41,45 @@ UNEQUAL = {"t1": 1, "t2": 2, "t3": 2}
 UNEQUAL_MEMBERS = {"c1": "t1", "c2": "t1 t2", "c3": "t1 t2 t3"}
 
 
-def test_seed_000_example_1_range_gives_the_first_consumers_one_more() -> None:
-    group = group_of(RangeAssignor, {"topic_a": 5}, ["consumer_0", "consumer_1", "consumer_2"])
-    assert group.rebalance() == {
-        "consumer_0": {"topic_a": [0, 1]},
-        "consumer_1": {"topic_a": [2, 3]},
-        "consumer_2": {"topic_a": [4]},
-    }
+FIRST_REBALANCES = {
+    "seed 000, example 1: range gives the first consumers one more": (
+        *(RangeAssignor, {"a": 5}, ["consumer_0", "consumer_1", "consumer_2"]),
+        {"consumer_0": "ap0 ap1", "consumer_1": "ap2 ap3", "consumer_2": "ap4"},
+    ),
+    "seeds 004 and 002, example 2: range divides each topic by itself": (
+        *(RangeAssignor, TWO_BY_THREE, ["C0", "C1"]),
+        {"C0": "t0p0 t0p1 t1p0 t1p1", "C1": "t0p2 t1p2"},
+    ),
+    "seeds 004 and 002, example 3: round robin deals out all partitions": (
+        *(RoundRobinAssignor, TWO_BY_THREE, ["C0", "C1"]),
+        {"C0": "t0p0 t0p2 t1p1", "C1": "t0p1 t1p0 t1p2"},
+    ),
+    "seed 004, example 4: round robin skips those who do not subscribe": (
+        *(RoundRobinAssignor, {"t0": 1, "t1": 2, "t2": 3}, {"C0": "t0", "C1": "t0 t1", "C2": "t0 t1 t2"}),
+        {"C0": "t0p0", "C1": "t1p0", "C2": "t1p1 t2p0 t2p1 t2p2"},
+    ),
+    "seed 002, example 5: round robin with unequal subscriptions": (
+        *(RoundRobinAssignor, UNEQUAL, UNEQUAL_MEMBERS),
+        {"c1": "t1p0", "c2": "t2p0", "c3": "t2p1 t3p0 t3p1"},
+    ),
+    "seed 002, example 6: sticky balances unequal subscriptions": (
+        *(StickyAssignor, UNEQUAL, UNEQUAL_MEMBERS),
+        {"c1": "t1p0", "c2": "t2p0 t2p1", "c3": "t3p0 t3p1"},
+    ),
+    "seed 002, example 6, cooperative": (
+        *(CooperativeStickyAssignor, UNEQUAL, UNEQUAL_MEMBERS),
+        {"c1": "t1p0", "c2": "t2p0 t2p1", "c3": "t3p0 t3p1"},
+    ),
+}
 
 
-def test_seeds_004_and_002_example_2_range_divides_each_topic_by_itself() -> None:
-    group = group_of(RangeAssignor, TWO_BY_THREE, ["C0", "C1"])
-    assert names(group.rebalance()) == {"C0": "t0p0 t0p1 t1p0 t1p1", "C1": "t0p2 t1p2"}
-
-
-def test_seeds_004_and_002_example_3_round_robin_deals_out_all_partitions() -> None:
-    group = group_of(RoundRobinAssignor, TWO_BY_THREE, ["C0", "C1"])
-    assert names(group.rebalance()) == {"C0": "t0p0 t0p2 t1p1", "C1": "t0p1 t1p0 t1p2"}
-
-
-def test_seed_004_example_4_round_robin_skips_those_who_do_not_subscribe() -> None:
-    members = {"C0": "t0", "C1": "t0 t1", "C2": "t0 t1 t2"}
-    group = group_of(RoundRobinAssignor, {"t0": 1, "t1": 2, "t2": 3}, members)
-    assert names(group.rebalance()) == {"C0": "t0p0", "C1": "t1p0", "C2": "t1p1 t2p0 t2p1 t2p2"}
-
-
-def test_seed_002_example_5_round_robin_with_unequal_subscriptions() -> None:
-    group = group_of(RoundRobinAssignor, UNEQUAL, UNEQUAL_MEMBERS)
-    assert names(group.rebalance()) == {"c1": "t1p0", "c2": "t2p0", "c3": "t2p1 t3p0 t3p1"}
-
-
-@pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
-def test_seed_002_example_6_sticky_balances_unequal_subscriptions(assignor: Any) -> None:
-    group = group_of(assignor, UNEQUAL, UNEQUAL_MEMBERS)
-    assert names(group.rebalance()) == {"c1": "t1p0", "c2": "t2p0 t2p1", "c3": "t3p0 t3p1"}
+@pytest.mark.parametrize(
+    ("assignor", "sizes", "members", "expected"), FIRST_REBALANCES.values(), ids=FIRST_REBALANCES
+)
+def test_a_first_rebalance_is_that_of_the_example(
+    assignor: Any, sizes: dict[str, int], members: Any, expected: dict[str, str]
+) -> None:
+    assert names(group_of(assignor, sizes, members).rebalance()) == expected
 
 
 @pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
