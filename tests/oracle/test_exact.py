@@ -85,6 +85,36 @@ def test_every_plan_proves_itself() -> None:
         assert certificate.optimal, f"{certificate}\n{told(seed, group, plan)}"
 
 
+def each_has(plan: Plan) -> dict[str, dict[str, int]]:
+    """How many partitions of each topic each member has."""
+    return {
+        member: {topic: len(ids) for topic, ids in topics.items()}
+        for member, topics in plan.assignments().items()
+    }
+
+
+def test_members_of_different_weights_share_each_topic_by_their_weights() -> None:
+    topics = frozenset("abc")
+    members = [Member(member_id="m1", topics=topics, weight=2), Member(member_id="m2", topics=topics)]
+    plan = plan_exact(Group.of({topic: range(6) for topic in "abc"}, members))
+    assert each_has(plan) == {"m1": {"a": 4, "b": 4, "c": 4}, "m2": {"a": 2, "b": 2, "c": 2}}
+
+
+def test_old_and_new_members_of_a_deployment_share_the_topics_that_both_have() -> None:
+    old = frozenset({"a", "hot"})
+    members = [
+        Member(member_id=name, topics=old | {"new"} if name.startswith("n") else old)
+        for name in ("n1", "n2", "o1", "o2")
+    ]
+    plan = plan_exact(Group.of({"a": range(12), "hot": range(12), "new": range(2)}, members))
+    assert each_has(plan) == {
+        "n1": {"a": 3, "hot": 3, "new": 1},
+        "n2": {"a": 3, "hot": 3, "new": 1},
+        "o1": {"a": 3, "hot": 3},
+        "o2": {"a": 3, "hot": 3},
+    }
+
+
 @dataclass
 class Life:
     """A group that goes through rebalances: what members were given comes back as their claims."""

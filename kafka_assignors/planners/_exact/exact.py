@@ -48,8 +48,9 @@ def plan_exact(
     The same group always gives the same plan. With equal subscriptions and no racks, weights or options, a
     member that has too much keeps its lowest partition ids. What is free goes in order to the least loaded
     member, the first one if several are. That is Kafka's constrained algorithm (KIP-54) with the ties of its
-    published examples. Otherwise a member that has too much gives back the highest ids of each cell. What is
-    free in a cell goes in order to its nodes, in each to the least loaded member.
+    published examples. Otherwise a member that has too much gives back the highest ids of each cell. The
+    nodes of a cell take turns to get what is free, so that they share its topics. In each node the least
+    loaded member gets it.
 
     Args:
         group: The group.

@@ -10,7 +10,7 @@ from kafka_assignors.planners._exact.stage import SHUT, Stage
 def hand_out(stage: Stage) -> IntArray:
     """(N,) the owner of each partition by what the arcs carry."""
     stage.tick()
-    group, arcs, nodes, carried = stage.group, stage.arcs, stage.nodes, stage.carried
+    group, nodes, carried = stage.group, stage.nodes, stage.carried
     owner = group.owner.copy()
     kept = np.zeros_like(carried)
     if (owner != NOBODY).any():
@@ -25,7 +25,7 @@ def hand_out(stage: Stage) -> IntArray:
     free = (owner == NOBODY).nonzero()[0]
     by_cell = stable_order(stage.contraction.cell_of[free], stage.supply.size)
     to = np.empty_like(free)
-    to[by_cell] = arcs.nodes[there].repeat(new[there])
+    to[by_cell] = _in_turn(stage, there, new[there])
     by_node = stable_order(to, nodes.members.size)
     coming = np.bincount(to, minlength=nodes.members.size)
     loads = np.bincount(owner + 1, minlength=nodes.of_member.size + 1)[1:]
@@ -37,6 +37,24 @@ def hand_out(stage: Stage) -> IntArray:
     chosen = np.arange(free.size) + (first - (coming.cumsum() - coming)).repeat(coming)
     owner[free[by_node]] = member[chosen]
     return owner
+
+
+def _in_turn(stage: Stage, arcs: IntArray, new: IntArray) -> IntArray:
+    """The node of each new partition, by cell. Its nodes take turns, so that all of them share its topics."""
+    group, contraction = stage.group, stage.contraction
+    cells, nodes = stage.arcs.cells[arcs], stage.arcs.nodes[arcs]
+    to = nodes.repeat(new)
+    is_shared = np.ones(stage.supply.size, dtype=np.bool_)
+    if contraction.rack_of is None:  # then a topic is in one cell
+        if is_shared.size == len(group.topics):
+            return to
+        is_shared = np.bincount(contraction.cell_of[group.topic_bounds[:-1]]) > 1
+    shared = is_shared[cells] & (np.bincount(cells, minlength=1)[cells] > 1)
+    cell, node, count = (each[shared].repeat(new[shared]) for each in (cells, nodes, new))
+    before = (new[shared].cumsum() - new[shared]).repeat(new[shared])
+    turn = (2 * (np.arange(count.size) - before) + 1) / count  # each node's turns are equally far apart
+    to[shared.repeat(new)] = node[np.lexsort((turn, cell))]
+    return to
 
 
 def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, keeps: IntArray) -> None:
