@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._cli.group_parts import lag_cell, lag_lines
-from kafka_assignors._cli.output import filled
+from kafka_assignors._cli.group_parts import lag_cell, lag_lines, wrapped
+from kafka_assignors._cli.output import count
 from kafka_assignors._common.words import first_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def watched_lines(rebalance: Rebalance) -> Iterator[str]:
     )
     strategy = f" by {rebalance.strategy}" if rebalance.strategy else ""
     yield f"{ended}  {generations}{strategy}, in {rebalance.seconds:.1f} s"
-    yield from _wrapped("why: " + "; ".join(reason.text for reason in rebalance.reasons))
+    yield from wrapped("why: " + "; ".join(reason.text for reason in rebalance.reasons), 2)
     yield from _moved(rebalance)
     yield "  " + _now(rebalance)
 
@@ -50,22 +50,22 @@ def now_lines(group: GroupStatus) -> Iterator[str]:
     own = lag.by_member()
     if members:
         behind = (f"{name} {lag_cell(own.get(member_id))}" for member_id, name in names.items())
-        yield from _wrapped("lag by member: " + ", ".join(behind))
+        yield from wrapped("lag by member: " + ", ".join(behind), 2)
     yield from (f"  {line}" for line in lag_lines(lag, names))
     if group.unowned:
         free = [f"{topic}-{partition}" for topic, partition in group.unowned]
-        yield from _wrapped(f"nobody has {first_of(free, _IDS_SHOWN)}")
+        yield from wrapped(f"nobody has {first_of(free, _IDS_SHOWN)}", 2)
 
 
 def _moved(rebalance: Rebalance) -> Iterator[str]:
     moved, least = rebalance.moved, rebalance.least_moved
     if rebalance.members and (rebalance.moves or least):
         enough = "" if least is None else f", where {least} had to"
-        yield f"  {moved} of {_count(rebalance.partitions, 'partition')} moved{enough}"
+        yield f"  {moved} of {count(rebalance.partitions, 'partition')} moved{enough}"
     paths = Counter((move.source, move.target) for move in rebalance.moves)
     for path, _ in paths.most_common(MOVES_SHOWN):
         given = [move for move in rebalance.moves if (move.source, move.target) == path]
-        yield from _wrapped(f"{path[0] or 'nobody'} -> {path[1] or 'nobody'}: {_ids(given)}", indent=4)
+        yield from wrapped(f"{path[0] or 'nobody'} -> {path[1] or 'nobody'}: {_ids(given)}", 4)
     if len(paths) > MOVES_SHOWN:
         yield f"    and between {len(paths) - MOVES_SHOWN} more pairs of members"
 
@@ -81,7 +81,7 @@ def _now(rebalance: Rebalance) -> str:
     if not rebalance.members:
         return "no members are left"
     best = rebalance.best_imbalance
-    said = [_count(rebalance.members, "member")]
+    said = [count(rebalance.members, "member")]
     if rebalance.partitions:
         enough = (
             ""
@@ -94,12 +94,3 @@ def _now(rebalance: Rebalance) -> str:
     if rebalance.unowned_seconds:
         said.append(f"{rebalance.unowned_seconds:.1f} partition-seconds without an owner")
     return "; ".join(said)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _wrapped(text: str, indent: int = 2) -> list[str]:
-    space = " " * indent
-    return filled(text, space, f"{space}  ")
