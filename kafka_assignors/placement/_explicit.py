@@ -7,7 +7,6 @@ not in the text: they count up from the first.
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.tree import HIGHEST_ID
@@ -47,29 +46,6 @@ def parse_explicit(text: str, *, first_partition: int = 0) -> dict[int, list[int
     }
     check_placement(placement)
     return placement
-
-
-def format_explicit(placement: Placement) -> str:
-    """Write a placement as Kafka's own tool reads it.
-
-    Args:
-        placement: Partitions in any order, whose ids leave no gap.
-
-    Returns:
-        Such as "2:0:1,0:1:2".
-
-    Raises:
-        PlacementError: The placement cannot be (see `check_placement`), or its ids leave a gap.
-    """
-    check_placement(placement)
-    ids = sorted(placement)
-    for before, partition in pairwise(ids):
-        if partition != before + 1:
-            raise PlacementError(
-                f"partition {partition} comes after {before}, but the format has no ids and counts on: "
-                f"add partition {before + 1}, or write a reassignment, which has ids"
-            )
-    return ",".join(":".join(map(str, placement[partition])) for partition in ids)
 
 
 def check_placement(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors.placement import parse_explicit
-from kafka_assignors.placement._explicit import check_placement, format_explicit
+from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import Placement, PlacementError
 
 IDS = st.integers(0, 2**31 - 1)
@@ -31,8 +31,8 @@ def test_what_kafkas_tool_overlooks_is_overlooked(text: str) -> None:
 @given(PLACEMENTS, st.integers(0, 1000))
 def test_what_was_written_is_read_again(replicas: list[list[int]], first: int) -> None:
     placement = dict(enumerate(replicas, first))
-    backwards = dict(reversed(placement.items()))
-    assert parse_explicit(format_explicit(backwards), first_partition=first) == placement
+    text = ",".join(":".join(map(str, brokers)) for brokers in replicas)
+    assert parse_explicit(text, first_partition=first) == placement
 
 
 NOT_AN_ID = (
@@ -73,14 +73,8 @@ def test_a_negative_first_partition_is_refused() -> None:
         parse_explicit("0", first_partition=-1)
 
 
-def test_a_placement_may_leave_gaps_but_cannot_be_written_then() -> None:
-    placement = {10: [1, 2], 21: [0, 1]}
-    check_placement(placement, brokers=[0, 1, 2])
-    with pytest.raises(
-        PlacementError,
-        match=r"^partition 21 comes after 10, but the format has no ids .* add partition 11, or",
-    ):
-        format_explicit(placement)
+def test_a_placement_may_leave_gaps() -> None:
+    check_placement({10: [1, 2], 21: [0, 1]}, brokers=[0, 1, 2])
 
 
 @pytest.mark.parametrize(
