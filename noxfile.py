@@ -126,7 +126,7 @@ def kafka_python(session: nox.Session, release: str) -> None:
         "integration_tests/test_client_behaviour.py",
         "integration_tests/test_completed_joins.py",
         "integration_tests/test_group_explain.py",
-        "integration_tests/test_group_list.py",
+        "integration_tests/test_group_live.py",
         "integration_tests/test_placement.py",
     ]
     run(session, "pytest", *given)

@@ -24,10 +24,14 @@ from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change
 from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
-from kafka_assignors.history.report import GroupHistory, ReportData, write_report
+from kafka_assignors.history._report.drawing import draw
+from kafka_assignors.history._report.model import ReportedGroup
+from kafka_assignors.history._report.page import render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+_MADE: Final = MIDNIGHT + timedelta(days=1, minutes=5)
 
 PICTURE: Final = "1180,2130"
 """The window's size: the overview, and the first group down to the picture's explanation."""
@@ -51,13 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rebalances", type=int, default=500, help="how many each of them has")
     parser.add_argument("--shuffled", action="store_true", help="and all partitions move in each")
     options = parser.parse_args(arguments)
-    data = (
+    groups = (
         random_report(options.groups, options.rebalances, shuffled=options.shuffled)
         if options.groups
         else sample_report()
     )
     began = time.perf_counter()
-    size = write_report(data, options.report)
+    page = render(groups, source="random groups" if options.groups else "cluster mercury", made=_MADE)
+    size = options.report.write_bytes(page.encode())
     sys.stdout.write(f"{options.report}: {size:,} bytes in {time.perf_counter() - began:.1f} s\n")
     if options.picture is not None:
         take_picture(options.report, options.picture)
@@ -93,7 +98,7 @@ def take_picture(report: Path, picture: Path) -> None:
         )
 
 
-def random_report(groups: int, rebalances: int, *, shuffled: bool = False) -> ReportData:
+def random_report(groups: int, rebalances: int, *, shuffled: bool = False) -> list[ReportedGroup]:
     """Groups in which a consumer comes or goes each time.
 
     Args:
@@ -101,19 +106,8 @@ def random_report(groups: int, rebalances: int, *, shuffled: bool = False) -> Re
         rebalances: How many each has.
         shuffled: Whether all partitions move each time: the most that a report can have to draw.
     """
-    names = [f"group-{number:05}" for number in range(groups)]
-    return ReportData(
-        source="random groups",
-        made=MIDNIGHT + timedelta(days=1),
-        since=MIDNIGHT,
-        until=MIDNIGHT + timedelta(days=1),
-        groups=[
-            summary_of(name, history.rebalances, history.snapshots)
-            for name in names
-            for history in [_random_group(name, rebalances, shuffled=shuffled)]
-        ],
-        histories=(_random_group(name, rebalances, shuffled=shuffled) for name in names),
-    )
+    names = (f"group-{number:05}" for number in range(groups))
+    return [_random_group(name, rebalances, shuffled=shuffled) for name in names]
 
 
 def _shared(
@@ -137,7 +131,7 @@ def _shared(
     return owners
 
 
-def _random_group(group: str, count: int, *, shuffled: bool) -> GroupHistory:
+def _random_group(group: str, count: int, *, shuffled: bool) -> ReportedGroup:
     random = Random(group)
     clients = [f"{group}-consumer-{number}" for number in range(20)]
     partitions = [("topic", number) for number in range(20)]
@@ -203,7 +197,7 @@ def _random_group(group: str, count: int, *, shuffled: bool) -> GroupHistory:
                 moves=moves,
             )
         )
-    return GroupHistory(group=group, rebalances=rows, snapshots=snapshots)
+    return ReportedGroup(summary=summary_of(group, rows, snapshots), drawing=draw(rows, snapshots))
 
 
 if __name__ == "__main__":

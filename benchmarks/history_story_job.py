@@ -6,7 +6,6 @@ python -m benchmarks.history_story_job now|before GROUPS GENERATIONS
 from __future__ import annotations
 
 import json
-import pickle
 import sys
 import time
 from importlib import import_module
@@ -65,16 +64,17 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     # Not at the top: the other tree has none of these.
     from kafka_assignors._common.garbage import no_garbage_collection  # noqa: PLC0415
     from kafka_assignors._groups.topics import TopicsSeen  # noqa: PLC0415
-    from kafka_assignors.history._decoded import read_batches  # noqa: PLC0415
+    from kafka_assignors.history._decoded import COLUMNS, read_batches  # noqa: PLC0415
     from kafka_assignors.history._metrics import measure_group  # noqa: PLC0415
-    from kafka_assignors.history._report import report_group  # noqa: PLC0415
+    from kafka_assignors.history._report.job import report_group  # noqa: PLC0415
+    from kafka_assignors.history._report.model import ReportedGroup  # noqa: PLC0415
+    from kafka_assignors.history._schemas import GROUPS, REPORTED, WHAT_IF  # noqa: PLC0415
     from kafka_assignors.history._what_if.job import (  # noqa: PLC0415
         ASSIGNORS,
         SCENARIOS,
         check_wanted,
         replay_group,
     )
-    from kafka_assignors.history.report._model import ReportLimits  # noqa: PLC0415 - of both revisions
 
     topics, wanted = TopicsSeen.always({}), check_wanted(ASSIGNORS, SCENARIOS)
 
@@ -87,7 +87,11 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     nowhere: Any = Rows()
 
     def records(batch: Any) -> Iterator[Any]:
-        return chain.from_iterable(found for _, found in read_batches([batch]))
+        return chain.from_iterable(found for _, found in read_batches([batch.rename_columns([*COLUMNS])]))
+
+    def sent(rows: Iterator[Any], schema: pa.Schema) -> list[Any]:
+        """Rows as they come back from tasks."""
+        return pa.RecordBatch.from_pylist([*rows], schema=schema).to_pylist()  # type: ignore[no-any-return]
 
     def decode(batch: Any) -> None:
         for _ in records(batch):
@@ -95,18 +99,16 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
 
     def metrics(batch: Any) -> None:
         with no_garbage_collection():
-            pickle.dumps([*measure_group("g", records(batch), nowhere, topics=topics, topic_names={})])
+            sent(measure_group("g", records(batch), nowhere, topics=topics, topic_names={}), GROUPS)
 
     def what_if(batch: Any) -> None:
         with no_garbage_collection():
-            pickle.dumps([*replay_group("g", records(batch), wanted=wanted, topics=topics, topic_names={})])
+            sent(replay_group("g", records(batch), wanted=wanted, topics=topics, topic_names={}), WHAT_IF)
 
     def report(batch: Any) -> None:
         with no_garbage_collection():
-            rows = report_group(
-                "g", records(batch), wanted=wanted, topics=topics, topic_names={}, limits=ReportLimits()
-            )
-            pickle.loads(pickle.dumps([*rows]))  # noqa: S301 - as they come back from tasks
+            rows = report_group("g", records(batch), wanted=wanted, topics=topics, topic_names={})
+            [*map(ReportedGroup.of, sent(rows, REPORTED))]
 
     return {"decoded": decode, "metrics": metrics, "what-if": what_if, "report": report}
 

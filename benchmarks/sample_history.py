@@ -19,10 +19,13 @@ from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change, find_changes
 from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 from kafka_assignors._timelines.best import best_plan
 from kafka_assignors.coordinator import MemberSettings, Simulation
-from kafka_assignors.history.report import GroupHistory, GroupSummary, ReportData, WhatIf
+from kafka_assignors.history._metrics import GroupSummary
+from kafka_assignors.history._report.drawing import draw
+from kafka_assignors.history._report.model import ReportedGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -325,14 +328,12 @@ SCRIPTS: Final[Sequence[Script]] = (
 
 
 @cache
-def sample_report() -> ReportData:
+def sample_report() -> list[ReportedGroup]:
     """A day of five groups, and what other assignors and static membership would have made of it."""
-    histories, groups, what_if = [], [], []
+    groups = []
     for group, topics, assignor, static, script in SCRIPTS:
         day = _lived(group, topics, assignor, script, static=static)
-        histories.append(GroupHistory(group=group, rebalances=day.rebalances, snapshots=day.snapshots))
-        groups.append(summary_of(group, day.rebalances, day.snapshots))
-        what_if.append(_what_if(day, "actual", "as it was"))
+        what_if = [_what_if(day, "actual", "as it was")]
         for other in ASSIGNORS:
             for scenario in ("as it was", "static members"):
                 lived = _lived(
@@ -344,15 +345,14 @@ def sample_report() -> ReportData:
                 )
                 if (other, scenario) != (assignor, "as it was"):
                     what_if.append(_what_if(lived, other.name, scenario))
-    return ReportData(
-        source="cluster mercury",
-        made=MIDNIGHT + timedelta(days=1, minutes=5),
-        since=MIDNIGHT,
-        until=MIDNIGHT + timedelta(days=1),
-        groups=groups,
-        histories=histories,
-        what_if=what_if,
-    )
+        groups.append(
+            ReportedGroup(
+                summary=summary_of(group, day.rebalances, day.snapshots),
+                what_if=what_if,
+                drawing=draw(day.rebalances, day.snapshots),
+            )
+        )
+    return groups
 
 
 def _lived(

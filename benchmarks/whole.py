@@ -46,6 +46,8 @@ def rows(report: Path, when: str) -> dict[str, str]:
     counts: Counter[tuple[str, str]] = Counter()
     seconds: dict[str, float] = defaultdict(float)
     for case in ET.parse(report).getroot().iter("testcase"):  # noqa: S314 - pytest wrote it
+        if "classname" not in case.attrib:
+            raise SystemExit(f"{report}: pytest was broken off in a test, so nothing ran whole")
         found = {child.tag for child in case}
         result = "failed" if found & {"failure", "error"} else "skipped" if "skipped" in found else "passed"
         for kind in kinds_of(case, report):

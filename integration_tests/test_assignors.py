@@ -241,26 +241,6 @@ def test_what_was_had_under_another_strategy_is_kept_when_sticky_is_chosen_again
     assert kept(by_turns, sticky) == 4
 
 
-def test_two_rolling_restarts_lead_from_range_to_cooperative_sticky_with_nothing_lost_or_doubled(
-    scene: Scene,
-) -> None:
-    group = scene.group([RangeAssignor], commit="auto", settings={"auto_commit_interval_ms": 500})
-    bounces: list[list[type[Any]]] = [[CooperativeStickyAssignor, RangeAssignor], [CooperativeStickyAssignor]]
-    with scene.load(200) as load:
-        members = [group.join(name) for name in "abc"]
-        assert group.wait_stable().protocol == "range"
-        for assignors in bounces:
-            for place, member in enumerate(members):
-                members[place] = member.restart(assignors=assignors)
-                assert sorted(sizes(group.wait_stable()).values()) == [2, 2, 2]
-            assert group.wait_stable().protocol == "cooperative-sticky"
-        load.stop()
-        group.wait_consumed(load)
-    assert group.timeline.duplicates() == {}
-    assert group.timeline.overlaps() == ()
-    assert never_two_owners(group)
-
-
 class ClingingAssignor(CooperativeStickyAssignor):
     """Claims to hold all partitions of its topics, whatever it has: what a broken client may do for ever."""
 

@@ -143,20 +143,6 @@ def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path:
     assert "cluster.id=-L6g3nShT-eMCtK--X86sw" in (tmp_path / "1" / "data" / "meta.properties").read_text()
 
 
-@pytest.mark.core
-def test_cached_jars_are_had_without_network() -> None:
-    jars = kafka_jars()
-    code = """if True:
-        import socket
-        def refuse(*_): raise OSError("no network")
-        socket.socket.connect = socket.getaddrinfo = refuse
-        from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
-        print(*kafka_jars(), sep="\\n")
-    """
-    again = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert (again.stdout.splitlines(), again.stderr) == ([str(jar) for jar in jars], "")
-
-
 # Keeping ----------------------------------------------------------------------------------------------
 
 
@@ -200,15 +186,9 @@ def test_a_cluster_says_its_release(kafka_cluster: Cluster) -> None:
     assert Cluster(["127.0.0.1:1"], 1, "given").version == ""
 
 
-def test_when_the_keeper_was_killed_another_is_started(tmp_path: Path) -> None:
-    with kept_cluster(1, seconds=600, folder=tmp_path) as first:
-        os.kill(pid_of_keeper(tmp_path), signal.SIGKILL)
-        wait_for("the broker to follow its keeper", lambda: not answers(first), PATIENCE)
-    with kept_cluster(1, seconds=3, folder=tmp_path) as second:
-        assert answers(second)
-
-
-def test_who_uses_a_kept_cluster_that_has_ended_is_told(tmp_path: Path) -> None:
+def test_who_uses_a_kept_cluster_whose_keeper_was_killed_is_told_and_the_next_user_has_another(
+    tmp_path: Path,
+) -> None:
     with kept_cluster(1, seconds=600, folder=tmp_path) as kept:
         assert (kept.wrong(), kept.mend()) == ([], [])
         os.kill(pid_of_keeper(tmp_path), signal.SIGKILL)
@@ -217,6 +197,8 @@ def test_who_uses_a_kept_cluster_that_has_ended_is_told(tmp_path: Path) -> None:
         assert kept.wrong() == wrong
         with pytest.raises(ClusterUnavailableError, match=f"^not ours to mend: {wrong[0]}$"):
             kept.mend()
+    with kept_cluster(1, seconds=3, folder=tmp_path) as another:
+        assert answers(another)
 
 
 def test_a_kept_cluster_that_cannot_start_says_why(tmp_path: Path) -> None:
@@ -319,14 +301,14 @@ def no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     jars = kafka_jars()
     cached = tmp_path / "cache" / "jars" / jars[0].parent.name
     cached.mkdir(parents=True)
-    for file in (*jars, jars[0].with_name("manifest.json")):
+    for file in jars:
         (cached / file.name).symlink_to(file)
     monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", str(tmp_path / "cache"))
     return cached
 
 
 def archives(cached: Path) -> list[Path]:
-    return [path for path in cached.iterdir() if path.suffix not in {".jar", ".json", ".lock"}]
+    return [path for path in cached.iterdir() if path.suffix not in {".jar", ".lock"}]
 
 
 def node_of(cluster: Cluster) -> embedded.EmbeddedBroker:
@@ -415,45 +397,35 @@ def child(nodes: int) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def wait_for_nothing(temporary: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "nodes", "up"),
+    [
+        (signal.SIGINT, 1, True),
+        (signal.SIGINT, 1, False),
+        (signal.SIGTERM, 1, True),
+        (signal.SIGKILL, 3, True),
+        (signal.SIGKILL, 1, False),
+    ],
+)
+def test_a_python_that_is_ended_takes_its_brokers_and_files_along(
+    sent: signal.Signals, nodes: int, up: bool, temporary: Path
+) -> None:
+    with child(nodes) as process:
+        if up:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+        else:
+            wait_for("a process", lambda: processes(temporary), PATIENCE)
+        process.send_signal(sent)
+        _, errors = process.communicate()
+    if sent == signal.SIGINT:
+        assert errors.splitlines()[-1] == "KeyboardInterrupt"
+    else:
+        assert process.returncode == -sent
+    if up and sent == signal.SIGINT:
+        assert (processes(temporary), files(temporary)) == ([], [])
+    # Others are ended by their own watch.
     wait_for("nothing to be left", lambda: not processes(temporary) and not files(temporary), PATIENCE)
-
-
-def test_a_ctrl_c_ends_the_brokers_and_leaves_nothing(temporary: Path) -> None:
-    with child(1) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate()
-    assert errors.splitlines()[-1] == "KeyboardInterrupt"
-    assert (processes(temporary), files(temporary)) == ([], [])
-
-
-def test_a_ctrl_c_while_they_start_leaves_nothing(temporary: Path) -> None:
-    with child(1) as process:
-        wait_for("a process", lambda: processes(temporary), PATIENCE)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate()
-    assert errors.splitlines()[-1] == "KeyboardInterrupt"
-    # One that was just being started is ended by its own watch.
-    wait_for_nothing(temporary)
-
-
-@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM])
-def test_a_python_killed_takes_its_brokers_and_files_along(death: signal.Signals, temporary: Path) -> None:
-    with child(3 if death == signal.SIGKILL else 1) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
-        os.kill(process.pid, death)
-    assert process.returncode == -death
-    wait_for_nothing(temporary)
-
-
-def test_a_python_killed_while_they_start_takes_them_along(temporary: Path) -> None:
-    with child(1) as process:
-        wait_for("a process", lambda: processes(temporary), PATIENCE)
-        process.kill()
-    wait_for_nothing(temporary)
 
 
 def test_the_environment_breaks_neither_brokers_nor_members(monkeypatch: pytest.MonkeyPatch) -> None:

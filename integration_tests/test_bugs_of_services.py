@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from integration_tests.support.scene import Scene
-    from kafka_assignors.testing import ConsumerGroup, Seat, Timeline
+    from kafka_assignors.testing import ConsumerGroup, Load, Seat, Timeline
 
     MakeGroup = Callable[..., ConsumerGroup]
     Service = Callable[[Seat], Any]
@@ -85,63 +85,45 @@ def message(assertion: Callable[..., None], *arguments: Any) -> str:
 
 
 def crashed(
-    service: Service,
-    scene: Scene,
-    *,
-    when: Callable[[Timeline], bool] = is_amid_a_batch,
-) -> tuple[Timeline, Mapping[TopicPartition, int]]:
-    """What came of a member that crashed at such a moment, and of another in its place."""
+    service: Service, scene: Scene, *, when: Callable[[Timeline], bool] = is_amid_a_batch
+) -> tuple[ConsumerGroup, Load]:
+    """A group whose member crashed at such a moment, with another in its place."""
     group = scene.group(client=service, members=1, settings=QUICK)
     with scene.load(200) as load:
         group.wait_for(lambda: when(group.timeline), what="the moment to crash")
         group.members["m1"].crash()
-        produced = load.stop()
+        load.stop()
     group.join("m2")
-    group.wait_for(lambda: is_through(group.timeline, "m2", produced), what="the end of the log")
-    return group.timeline, produced
+    return group, load
 
 
-def test_what_is_committed_before_it_is_processed_is_lost(scene: Scene) -> None:
-    timeline, produced = crashed(services.commits_first, scene, when=has_committed_ahead)
-    said = message(timeline.assert_all_consumed, produced)
+@pytest.mark.parametrize("service", [services.commits_first, services.commits_by_timer])
+def test_what_is_committed_before_it_is_processed_is_lost(service: Service, scene: Scene) -> None:
+    group, load = crashed(service, scene, when=has_committed_ahead)
+    # The wait ends when nobody is at work.
+    with pytest.raises(GroupNotStableError) as gave_up:
+        group.wait_consumed(load, timeout=600)
+    waited = str(gave_up.value)
+    assert "gave up waiting for all records to be processed (what counts is what applications say):" in waited
+    assert re.search(
+        r"-\d: \d+ of \d+ missing, offsets [\d., …]+: m1 polled offsets? [\d., …]+ and committed ", waited
+    )
+    said = message(group.timeline.assert_all_consumed, load.produced)
     assert re.match(
         r"\d+ of \d+ records were not processed \(what counts is what applications say\):\n", said
     )
-    assert says("commits_first", said)
+    assert says(service.__name__, said)
     # What polls returned is all there: this is what was counted before, and passed.
-    assert {one: [*runs] for one, runs in timeline.consumed().items()} == {
-        one: [(0, count - 1)] for one, count in produced.items()
+    assert {one: [*runs] for one, runs in group.timeline.consumed().items()} == {
+        one: [(0, count - 1)] for one, count in load.produced.items()
     }
-
-
-def test_a_wait_for_records_that_are_lost_ends_when_nobody_is_at_work_and_says_who_committed_them(
-    scene: Scene,
-) -> None:
-    group = scene.group(client=services.commits_first, members=1, settings=QUICK)
-    with scene.load(200) as load:
-        group.wait_for(lambda: has_committed_ahead(group.timeline), what="the moment to crash")
-        group.members["m1"].crash()
-        load.stop()
-    group.join("m2")
-    with pytest.raises(GroupNotStableError) as caught:
-        group.wait_consumed(load, timeout=600)
-    said = str(caught.value)
-    assert "gave up waiting for all records to be processed (what counts is what applications say):" in said
-    assert re.search(
-        r"-\d: \d+ of \d+ missing, offsets [\d., …]+: m1 polled offsets? [\d., …]+ and committed ", said
-    )
 
 
 @pytest.mark.parametrize("service", [services.commits_last, services.commits_by_itself])
 def test_what_is_committed_when_it_is_processed_is_not_lost(service: Service, scene: Scene) -> None:
-    timeline, produced = crashed(service, scene)
-    timeline.assert_all_consumed(produced)
-
-
-def test_what_the_client_commits_by_its_timer_is_lost(scene: Scene) -> None:
-    timeline, produced = crashed(services.commits_by_timer, scene, when=has_committed_ahead)
-    said = message(timeline.assert_all_consumed, produced)
-    assert says("commits_by_timer", said)
+    group, load = crashed(service, scene)
+    group.wait_consumed(load)
+    group.timeline.assert_all_consumed(load.produced)
 
 
 def began_late(service: Service, scene: Scene) -> tuple[Timeline, Mapping[TopicPartition, int]]:

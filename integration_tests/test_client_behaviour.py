@@ -30,7 +30,7 @@ from integration_tests.support.driven_consumer import (
 )
 from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._timelines.events import Happened, Joining, Led, Lost, Revoked
+from kafka_assignors._timelines.events import Event, Joining, Led, Lost, Revoked
 from kafka_assignors.testing import create_topic, kafka_cluster as start_cluster
 from kafka_assignors.testing._plugin import options
 
@@ -65,7 +65,7 @@ def planned(leader: DrivenConsumer, member_id: str) -> frozenset[tuple[str, int]
     return frozenset(tuple(pair) for pair in plan[member_id]["partitions"])
 
 
-def owned_in(event: Happened) -> frozenset[tuple[str, int]]:
+def owned_in(event: Event) -> frozenset[tuple[str, int]]:
     """What a member claimed when it asked to join."""
     assert isinstance(event, Joining)
     return frozenset(event.owned)

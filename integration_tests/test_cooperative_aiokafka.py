@@ -18,9 +18,7 @@ from integration_tests.support.aio_members import Member, Members, expelled, par
 from integration_tests.support.patience import QUICK
 from kafka_assignors import (
     CooperativeStickyAssignor,
-    RandomAssignor,
     RangeAssignor,
-    RoundRobinAssignor,
     StickyAssignor,
 )
 from kafka_assignors._common.waiting import wait_until
@@ -450,11 +448,15 @@ async def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_list
             assert {one: await b.consumer.position(one) for one in ends} == ends
 
 
+@pytest.mark.parametrize("by", ["heartbeat", "commit"])
 async def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
-    topic: str, kafka_cluster: Cluster, members: Members
+    by: str, topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
+    silent: dict[str, Any] = (
+        {"heartbeat_interval_ms": 300_000, "session_timeout_ms": 600_000} if by == "commit" else {}
+    )
     with Load(kafka_cluster, topic, rate=200):
-        a, b = members.member("a"), members.member("b")
+        a, b = members.member("a"), members.member("b", **silent)
         async with reading(a, b):
             await members.settled({"a": 3, "b": 3})
             before, count = b.has, {}
@@ -463,7 +465,12 @@ async def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
                 count[b.told[-1].kind] = b.count
 
             b.hooks = {"lost": counted, "assigned": counted}
+            if by == "commit":
+                b.consumer._coordinator._stop_listening()
             await asyncio.to_thread(expelled, kafka_cluster, members, b)
+            if by == "commit":
+                with pytest.raises(CommitFailedError):
+                    await b.consumer.commit({partition(topic, min(before)): 1})
             await until(lambda: bool(b.kinds("lost")), "b to hear")
             await members.settled({"a": 3, "b": 3})
             assert b.kinds("lost") == [before]
@@ -542,14 +549,18 @@ async def test_lists_and_patterns_change_without_revoking_what_stays(kafka_clust
         assert a.kinds("lost") == []
 
 
-async def test_many_consumers_of_one_process_share_a_topic(kafka_cluster: Cluster) -> None:
-    members = Members.on(kafka_cluster, create_topic(kafka_cluster, 40))
-    many = [members.member(f"m{number}") for number in range(20)]
+@pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.slow)])
+async def test_many_consumers_of_one_process_share_a_topic_and_leave_nothing_behind(
+    count: int, kafka_cluster: Cluster
+) -> None:
+    members = Members.on(kafka_cluster, create_topic(kafka_cluster, 2 * count))
+    many = [members.member(f"m{number}", heartbeat_interval_ms=3000) for number in range(count)]
     await asyncio.gather(*(member.consumer.start() for member in many))
     for member in many:
         member.starts_to_read()
     await members.settled(dict.fromkeys(members.made, 2))
     await asyncio.gather(*(member.__aexit__() for member in many))
+    assert {member.error for member in many} == {None}
 
 
 async def test_two_rolling_restarts_lead_from_range_to_cooperative(
@@ -584,24 +595,6 @@ async def test_two_rolling_restarts_lead_from_range_to_cooperative(
 
 
 # aiokafka's own consumer
-
-
-@pytest.mark.parametrize(
-    "assignor", [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor, RandomAssignor]
-)
-async def test_aiokafkas_consumer_takes_every_exclusive_strategy(assignor: Any, members: Members) -> None:
-
-    def made(name: str) -> Member:
-        return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=strategies(assignor))
-
-    a, b = made("a"), made("b")
-    async with a:
-        assert a.has == frozenset(range(6))
-        async with b:
-            await until(lambda: a.has | b.has == frozenset(range(6)) and not a.has & b.has, "all owned")
-            if assignor is not RandomAssignor:
-                assert (len(a.has), len(b.has)) == (3, 3)
-        await until(lambda: a.has == frozenset(range(6)), "all owned by a")
 
 
 async def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_plans(

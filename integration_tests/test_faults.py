@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +22,6 @@ from kafka_assignors.testing import (
 from kafka_assignors.testing._brokers import coordinator
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.metadata import fault_of_coordinator
-from kafka_assignors.testing._topics import admin_client
 from tests.support.scale import longer
 
 if TYPE_CHECKING:
@@ -239,56 +237,6 @@ def test_the_coordinator_moves_on_a_given_cluster_too_but_its_brokers_are_left_a
         assert kafka_cluster.coordinator_of("somebody") == after
         with pytest.raises(ClusterUnavailableError, match="is given: not ours to stop or kill"):
             given.broker(1)
-
-
-# Network ----------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def reader(cluster: Cluster, topic: str, client: str) -> Iterator[Any]:
-    """A consumer without a group, through the proxies."""
-    consumer: Any = KafkaConsumer(
-        **cluster.network.access.kafka_python(), client_id=client, auto_offset_reset="earliest"
-    )
-    with contextlib.closing(consumer):
-        consumer.assign([TopicPartition(topic, number) for number in range(6)])
-        yield consumer
-
-
-def read(consumer: Any, count: int) -> int:
-    """How many records come, of so many that should."""
-    deadline = time.monotonic() + PATIENCE
-    found = 0
-    while found < count and time.monotonic() < deadline:
-        found += sum(len(records) for records in consumer.poll(500).values())
-    return found
-
-
-def test_a_delay_makes_answers_late(kafka_cluster: Cluster) -> None:
-    client = admin_client(kafka_cluster.network.access)
-    client.list_topics(timeout=PATIENCE)  # connects
-    with kafka_cluster.network.delay(0.4):
-        begin = time.monotonic()
-        client.list_topics(timeout=PATIENCE)
-        assert time.monotonic() - begin >= 0.8  # there and back
-
-
-def test_a_client_whose_connections_are_dropped_is_back_when_the_network_is(
-    kafka_cluster: Cluster, topic: str
-) -> None:
-    network = kafka_cluster.network
-    with reader(kafka_cluster, topic, "reader") as consumer:
-        count = sum(produced(kafka_cluster, topic, 60).values())
-        assert read(consumer, count) == count
-        assert network.connections(client="reader") > 0
-        with network.drop(client="reader"):
-            assert network.connections(client="reader") == 0
-            count = sum(produced(kafka_cluster, topic, 60).values())
-            deadline = time.monotonic() + PATIENCE
-            while not network.traffic(client="reader").refused:  # it tries again
-                assert consumer.poll(100) == {}
-                assert time.monotonic() < deadline
-        assert read(consumer, count) == count
 
 
 # Load -------------------------------------------------------------------------------------------------

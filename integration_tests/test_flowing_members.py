@@ -27,6 +27,7 @@ from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.lab.clients.flowing_member import FlowingMember
+from tests.lab.clients.real_member import close
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,7 +122,7 @@ def drive(request: pytest.FixtureRequest) -> Iterator[Drive]:
             {"t": 3, "u": 3}, [CooperativeStickyAssignor], broker=BrokerSettings(initial_rebalance_delay_ms=0)
         )
         yield lambda name: SimulatedConsumer(group, name)
-        group.close()
+        close(group)
         return
     cluster: Cluster = request.getfixturevalue("kafka_cluster")
     topic_factory = request.getfixturevalue("topic_factory")

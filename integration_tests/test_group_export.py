@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer
 from prometheus_client.parser import text_string_to_metric_families
 
-from integration_tests.support.commands import COMMAND, run_command
+from integration_tests.support.commands import begin_command, next_error_line, run_command
 from integration_tests.support.records import commit, produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors.testing import create_topic
@@ -77,13 +76,10 @@ def test_metrics_are_printed_or_written_once(kafka_cluster: Cluster, group_id: s
 
 def test_metrics_are_served_anew_at_each_request(kafka_cluster: Cluster, group_id: str) -> None:
     topic = make(kafka_cluster, group_id)
-    servers = ",".join(kafka_cluster.bootstrap_servers)
-    arguments = [COMMAND, "group", "export", group_id, "--listen", "0", "--bootstrap-server", servers]
     settings = {**kafka_cluster.access.librdkafka(), "group.id": group_id, "group.protocol": "consumer"}
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+    with begin_command(kafka_cluster, "group", "export", group_id, "--listen", "0") as process:
         try:
-            assert process.stderr is not None
-            said = process.stderr.readline()
+            said = next_error_line(process)
             match = re.fullmatch(r"serving (http://127\.0\.0\.1:\d+/metrics); Ctrl-C ends it\n", said)
             assert match is not None, said
 

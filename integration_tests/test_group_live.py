@@ -1,8 +1,9 @@
-"""`kafka-assignors group explain` on groups that somebody on call looks at: stuck, of KIP-848, and behind."""
+"""`kafka-assignors group` on groups that somebody on call looks at: stuck, of KIP-848, behind."""
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from contextlib import contextmanager
@@ -10,19 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from integration_tests.support.commands import run_command
 from integration_tests.support.records import commit, produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer
+from kafka_assignors.groups._status import read_groups
 from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
-from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.testing import Cluster
@@ -34,9 +35,24 @@ JSON_FIELDS = PAGE.read_text(encoding="utf-8").split("### As JSON\n")[1].split("
 UNSAID = {"claims", "claimed_generation", "layout", "leads", "unreadable", "version"}
 """Fields of members of classic groups that are as in `MemberAccount`."""
 
+BY_EPOCHS = {"group_protocol": "consumer"}
+LONG = {"session_timeout_ms": 120_000, "max_poll_interval_ms": 150_000}
+LEADERS = {
+    "confluent-kafka": "librdkafka",
+    "kafka-python": "kafka-python",
+    "aiokafka": "aiokafka",
+    "java": "java",
+}
+
 
 def explained(cluster: Cluster, group_id: str, *arguments: str) -> Any:
     done = run_command(cluster, "group", "explain", group_id, "--json", *arguments)
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def listed(cluster: Cluster, *arguments: str) -> Any:
+    done = run_command(cluster, "group", "list", *arguments, "--json")
     assert done.stderr == ""
     return json.loads(done.stdout)
 
@@ -46,6 +62,24 @@ def wait_for_state(admin: Admin, group_id: str, state: str) -> None:
         return getattr(describe_classic(admin, [group_id])[group_id], "state", None) == state
 
     wait_for(state, there, PATIENCE)
+
+
+def group_on(
+    cluster: Cluster, topic: str, group_id: str, assignors: Any = (RangeAssignor,), **how: Any
+) -> ConsumerGroup:
+    return ConsumerGroup(cluster, topic, assignors, group_id=group_id, timeout=240, **how)
+
+
+@contextmanager
+def stuck_group(cluster: Cluster, admin: Admin, topic: str, group_id: str) -> Iterator[ConsumerGroup]:
+    """A group of two, whose rebalance waits for `a`, which is frozen."""
+    with group_on(cluster, topic, group_id, settings=LONG) as group:
+        a = group.join("a")
+        group.wait_stable()
+        a.freeze()
+        group.join("b")
+        wait_for_state(admin, group_id, "PreparingRebalance")
+        yield group
 
 
 class BlockedAssignor(RangeAssignor):
@@ -58,65 +92,26 @@ class BlockedAssignor(RangeAssignor):
         return super().assign(cluster, members)
 
 
-@contextmanager
-def polled(consumers: Sequence[Any]) -> Iterator[None]:
-    """Consumers of librdkafka that are polled meanwhile."""
-    stop = threading.Event()
-
-    def poll() -> None:
-        while not stop.is_set():
-            for consumer in consumers:
-                consumer.poll(0.05)
-
-    thread = threading.Thread(target=poll)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def owned_by(consumer: Any) -> int:
-    """How many partitions it has, after a poll."""
-    consumer.poll(0.05)
-    return len(consumer.assignment())
-
-
-@contextmanager
-def consumers_of(
-    cluster: Cluster, group_id: str, subscriptions: Mapping[str, str], **settings: object
-) -> Iterator[dict[str, Any]]:
-    """Consumers of librdkafka by their client ids, with what they subscribe to: if empty, nothing yet."""
-    common = {**cluster.access.librdkafka(), "group.id": group_id, "enable.auto.commit": False}
-    consumers: dict[str, Any] = {
-        name: Consumer({**common, "client.id": name, **settings}) for name in subscriptions
-    }
-    try:
-        for name, topic in subscriptions.items():
-            if topic:
-                consumers[name].subscribe([topic])
-        yield consumers
-    finally:
-        for consumer in consumers.values():
-            consumer.close()
+@pytest.fixture
+def topic(kafka_cluster: Cluster) -> str:
+    """A topic of two partitions, with ten records in the first."""
+    topic = create_topic(kafka_cluster, 2)
+    produce(kafka_cluster, topic, {0: 10})
+    return topic
 
 
 def test_of_a_stuck_group_it_is_said_who_joined_and_until_when_it_waits(
-    kafka_cluster: Cluster, admin: Admin, group_id: str
+    kafka_cluster: Cluster, admin: Admin, group_id: str, topic: str
 ) -> None:
-    topic = create_topic(kafka_cluster, 6)
-    settings = {"session_timeout_ms": 120_000, "max_poll_interval_ms": 150_000}
-    with ConsumerGroup(kafka_cluster, topic, [RangeAssignor], group_id=group_id, timeout=240) as group:
-        a = group.join("a", settings=settings)
-        group.wait_stable()
-        a.freeze()
-        before = time.time() * 1000
-        group.join("b", settings=settings)
-        wait_for_state(admin, group_id, "PreparingRebalance")
+    begun = time.time() * 1000
+    with stuck_group(kafka_cluster, admin, topic, group_id) as group:
+        stuck = time.time() * 1000
         out = run_command(kafka_cluster, "group", "explain", group_id, "--check", "--observe", "1")
         found = explained(kafka_cluster, group_id, "--observe", "1")
-        a.thaw()
+        thaw = threading.Timer(3.0, group.members["a"].thaw)
+        thaw.start()
+        passed = explained(kafka_cluster, group_id, "--observe", "60")
+        thaw.join()
         group.wait_stable()
         settled = run_command(kafka_cluster, "group", "explain", group_id)
     joining = found["joining"]
@@ -124,30 +119,29 @@ def test_of_a_stuck_group_it_is_said_who_joined_and_until_when_it_waits(
     assert (joining["unsure"], joining["missing"], joining["gone"]) == (["a"], "a", [])
     assert joining["seen_seconds"] > 0
     assert joining["patience_ms"] == 150_000
-    assert before + 150_000 < joining["until_ms"] < time.time() * 1000 + 150_000
-    assert joining["last_generation_ms"] < before
+    assert begun + 150_000 < joining["until_ms"] < time.time() * 1000 + 150_000
+    assert joining["last_generation_ms"] < stuck
     assert found["problems"][0]["kind"] == "rebalancing"
     assert out.returncode == 1
     waited = "\n  have joined: b\n  has not joined: a, unless a new member has yet to come back with its id\n"
     assert f"{waited}  waited for until " in out.stdout
     assert out.stdout.startswith(f"{group_id}: PreparingRebalance, generation 1\n")
+    # A rebalance that passes while it is looked at is no problem.
+    assert (passed["state"], passed["joining"], passed["generation"]) == ("Stable", None, 2)
+    assert "rebalancing" not in [problem["kind"] for problem in passed["problems"]]
     assert settled.stdout.startswith(f"{group_id}: Stable, generation 2\n")
     assert "a rebalance is on" not in settled.stdout
 
 
 def test_of_a_group_whose_leader_hangs_the_leader_is_named(
-    kafka_cluster: Cluster, admin: Admin, group_id: str
+    kafka_cluster: Cluster, admin: Admin, group_id: str, topic: str
 ) -> None:
-    topic = create_topic(kafka_cluster, 2)
     BlockedAssignor.let_go.set()
-    settings = {"session_timeout_ms": 120_000}
-    with ConsumerGroup(
-        kafka_cluster, topic, [BlockedAssignor], group_id=group_id, place="thread", timeout=240
-    ) as group:
-        group.join("a", settings=settings)
+    with group_on(kafka_cluster, topic, group_id, [BlockedAssignor], settings=LONG, place="thread") as group:
+        group.join("a")
         group.wait_stable()
         BlockedAssignor.let_go.clear()
-        group.join("b", settings=settings)
+        group.join("b")
         wait_for_state(admin, group_id, "CompletingRebalance")
         found = explained(kafka_cluster, group_id, "--observe", "1")
         checked = run_command(kafka_cluster, "group", "explain", group_id, "--check", "--observe", "1")
@@ -160,40 +154,14 @@ def test_of_a_group_whose_leader_hangs_the_leader_is_named(
     assert "\n  the leader (a) has yet to send the assignment\n" in checked.stdout
 
 
-def test_a_rebalance_that_passes_while_it_is_looked_at_is_no_problem(
-    kafka_cluster: Cluster, admin: Admin, group_id: str
-) -> None:
-    topic = create_topic(kafka_cluster, 6)
-    with ConsumerGroup(kafka_cluster, topic, [RangeAssignor], group_id=group_id, timeout=240) as group:
-        a = group.join("a", settings={"session_timeout_ms": 120_000})
-        group.wait_stable()
-        a.freeze()
-        group.join("b", settings={"session_timeout_ms": 120_000})
-        wait_for_state(admin, group_id, "PreparingRebalance")
-        thaw = threading.Timer(3.0, a.thaw)
-        thaw.start()
-        found = explained(kafka_cluster, group_id, "--observe", "60")
-        thaw.join()
-        group.wait_stable()
-    assert (found["state"], found["joining"], found["generation"]) == ("Stable", None, 2)
-    assert "rebalancing" not in [problem["kind"] for problem in found["problems"]]
-
-
-def test_a_group_of_kip_848_is_explained(kafka_cluster: Cluster, admin: Admin, group_id: str) -> None:
+def test_a_group_of_kip_848_is_explained(kafka_cluster: Cluster, group_id: str) -> None:
     topic = create_topic(kafka_cluster, 4)
-    subscriptions = {"a": topic, "b": f"^{topic[:-1]}.*"}
-    with (
-        consumers_of(kafka_cluster, group_id, subscriptions, **{"group.protocol": "consumer"}) as consumers,
-        polled([*consumers.values()]),
-    ):
-
-        def stable() -> bool:
-            group: Any = describe_consumer(admin, [group_id])[group_id]
-            if getattr(group, "state", None) != "Stable" or len(group.members) != len(subscriptions):
-                return False  # an expression is resolved after its member has joined
-            return [len(member.assignment) for member in group.members] == [2, 2]
-
-        wait_for("a stable group", stable, PATIENCE)
+    with group_on(
+        kafka_cluster, topic, group_id, None, client="confluent-kafka", settings=BY_EPOCHS
+    ) as group:
+        group.join("a")
+        group.join("b", topics=re.compile(f"{topic[:-1]}.*"))
+        group.wait_stable(expect={"a": 2, "b": 2})
         found = explained(kafka_cluster, group_id)
         out = run_command(kafka_cluster, "group", "explain", group_id, "--check")
     assert (found["type"], found["state"], found["assignor"]) == ("consumer", "Stable", "uniform")
@@ -216,18 +184,18 @@ def test_of_a_group_of_kip_848_on_its_way_it_is_said_who_holds_it_up(
     kafka_cluster: Cluster, admin: Admin, group_id: str
 ) -> None:
     topic = create_topic(kafka_cluster, 4)
-    with consumers_of(
-        kafka_cluster, group_id, {"a": topic, "b": ""}, **{"group.protocol": "consumer"}
-    ) as consumers:
-        a, b = consumers["a"], consumers["b"]
-        wait_for("an owner", lambda: owned_by(a) == 4, PATIENCE)
-        b.subscribe([topic])
 
-        def held_up() -> bool:
-            group: Any = describe_consumer(admin, [group_id])[group_id]
-            return getattr(group, "state", None) == "Reconciling" and len(group.members) == 2
+    def held_up() -> bool:
+        described: Any = describe_consumer(admin, [group_id])[group_id]
+        return getattr(described, "state", None) == "Reconciling" and len(described.members) == 2
 
-        with polled([b]):  # a does not poll: it lets go of nothing
+    with group_on(
+        kafka_cluster, topic, group_id, None, client="confluent-kafka", settings=BY_EPOCHS
+    ) as group:
+        a = group.join("a")
+        group.wait_stable()
+        with a.pause_polling():  # it lets go of nothing
+            group.join("b")
             wait_for("a group that is held up", held_up, PATIENCE)
             found = explained(kafka_cluster, group_id, "--observe", "1")
             checked = run_command(kafka_cluster, "group", "explain", group_id, "--check", "--observe", "1")
@@ -246,13 +214,14 @@ def test_of_a_group_of_kip_848_on_its_way_it_is_said_who_holds_it_up(
 def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: str, protocol: str) -> None:
     topic = create_topic(kafka_cluster, 4)
     produce(kafka_cluster, topic, {0: 10, 1: 20, 2: 30})
-    with consumers_of(kafka_cluster, group_id, {"a": topic}, **{"group.protocol": protocol}) as consumers:
-        a = consumers["a"]
-        wait_for("an assignment", lambda: owned_by(a) == 4, PATIENCE)
-        a.commit(offsets=[TopicPartition(topic, 0, 4), TopicPartition(topic, 1, 20)], asynchronous=False)
-        with polled([a]):
-            found = explained(kafka_cluster, group_id)
-            out = run_command(kafka_cluster, "group", "explain", group_id)
+    commit(kafka_cluster, group_id, topic, 4, 20)
+    assignors = ["range"] if protocol == "classic" else None
+    how: Any = {"settings": {"group_protocol": protocol}, "commit": "on command"}
+    with group_on(kafka_cluster, topic, group_id, assignors, client="confluent-kafka", **how) as group:
+        group.join("a")
+        group.wait_stable()
+        found = explained(kafka_cluster, group_id)
+        out = run_command(kafka_cluster, "group", "explain", group_id)
     (owner,) = found["members"]
     assert [
         (one["partition"], one["committed"], one["end"], one["lag"]) for one in found["lag"]["partitions"]
@@ -275,15 +244,12 @@ def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: s
 
 
 def test_records_that_were_deleted_before_they_were_read_are_no_lag(
-    kafka_cluster: Cluster, group_id: str
+    kafka_cluster: Cluster, group_id: str, topic: str
 ) -> None:
-    topic = create_topic(kafka_cluster, 2)
-    produce(kafka_cluster, topic, {0: 10, 1: 10})
     commit(kafka_cluster, group_id, topic, 4)
-    deleted = [TopicPartition(topic, 0, 10), TopicPartition(topic, 1, 10)]
-    admin = admin_client(Access.to(kafka_cluster))  # one that is collected answers nothing
-    for one in admin.delete_records(deleted).values():
-        one.result()
+    admin = admin_client(kafka_cluster)  # one that is collected answers nothing
+    (deleted,) = admin.delete_records([TopicPartition(topic, 0, 10)]).values()
+    deleted.result()
     found = explained(kafka_cluster, group_id)
     checked = run_command(kafka_cluster, "group", "list", group_id, "--max-lag", "0", "--check")
     assert [
@@ -296,11 +262,10 @@ def test_records_that_were_deleted_before_they_were_read_are_no_lag(
     assert checked.returncode == 0
 
 
-def test_partitions_that_nobody_has_are_said(kafka_cluster: Cluster, group_id: str) -> None:
-    topic = create_topic(kafka_cluster, 2)
-    settings = {"session_timeout_ms": 120_000, "metadata_max_age_ms": 600_000}
-    with ConsumerGroup(kafka_cluster, topic, [RangeAssignor], group_id=group_id, timeout=240) as group:
-        leader = group.join("a", settings=settings)
+def test_partitions_that_nobody_has_are_said(kafka_cluster: Cluster, group_id: str, topic: str) -> None:
+    settings = {**LONG, "metadata_max_age_ms": 600_000}
+    with group_on(kafka_cluster, topic, group_id, settings=settings) as group:
+        leader = group.join("a")
         group.wait_stable()
         leader.freeze()  # the update of its metadata that it asked for as it planned may not be here yet
         grow_topic(kafka_cluster, topic, 4)
@@ -315,9 +280,7 @@ def test_partitions_that_nobody_has_are_said(kafka_cluster: Cluster, group_id: s
     assert checked.returncode == 1
 
 
-def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id: str) -> None:
-    topic = create_topic(kafka_cluster, 1)
-    produce(kafka_cluster, topic, {0: 10})
+def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id: str, topic: str) -> None:
     commit(kafka_cluster, group_id, topic, 4)
     found = explained(kafka_cluster, group_id)
     assert (found["state"], found["members"], found["rebalances"]) == ("Empty", [], [])
@@ -328,3 +291,101 @@ def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id:
         f"kafka-assignors group what-if: of group '{group_id}' no record is left that has its members'"
         " settings\n"
     )
+
+
+def test_the_worst_groups_come_first_and_fail_a_check(
+    kafka_cluster: Cluster, admin: Admin, group_id: str, topic: str
+) -> None:
+    for name, offset in (("ahead", 99), ("far", 1), ("near", 8)):
+        commit(kafka_cluster, f"{group_id}-{name}", topic, offset)
+    with stuck_group(kafka_cluster, admin, topic, f"{group_id}-stuck"):
+        found = listed(kafka_cluster, f"{group_id}-*", "--observe", "1")
+        text = run_command(kafka_cluster, "group", "list", f"{group_id}-*", "--observe", "1", "--check")
+    assert [(one["group"].removeprefix(f"{group_id}-"), one["state"], one["members"]) for one in found] == [
+        ("stuck", "PreparingRebalance", 2),
+        ("ahead", "Empty", 0),
+        ("far", "Empty", 0),
+        ("near", "Empty", 0),
+    ]
+    assert [problem["kind"] for one in found[:2] for problem in one["problems"]] == ["rebalancing", "offsets"]
+    assert [one["lag"]["total"] for one in found] == [0, 0, 9, 2]
+    lines = text.stdout.splitlines()
+    assert lines[0] == "4 groups, 1 with errors, 1 with warnings; lag: 11 records"
+    assert [line.split()[0].removeprefix(f"{group_id}-") for line in lines[3:]] == [
+        "stuck",
+        "ahead",
+        "far",
+        "near",
+    ]
+    assert text.returncode == 1
+
+
+def test_groups_at_rest_pass_a_check_unless_they_lag_too_far(
+    kafka_cluster: Cluster, group_id: str, topic: str
+) -> None:
+    with group_on(kafka_cluster, topic, group_id, settings=LONG) as group:
+        group.join("a")
+        group.wait_stable()
+        (found,) = listed(kafka_cluster, group_id, "--check")
+        passed = run_command(kafka_cluster, "group", "list", group_id, "--check")
+    assert (found["type"], found["strategy"], found["members"]) == ("classic", "range", 1)
+    assert [problem["severity"] for problem in found["problems"]] in ([], ["note"])
+    assert passed.returncode == 0
+    commit(kafka_cluster, f"{group_id}-far", topic, 1)
+    lagging = run_command(kafka_cluster, "group", "list", f"{group_id}-far", "--check", "--max-lag", "8")
+    assert lagging.returncode == 1
+    assert "  error: it is 9" in lagging.stdout
+    enough = run_command(kafka_cluster, "group", "list", f"{group_id}-far", "--check", "--max-lag", "9")
+    assert enough.returncode == 0
+
+
+def test_many_groups_take_as_many_requests_as_few(
+    kafka_cluster: Cluster, admin: Admin, group_id: str, topic: str
+) -> None:
+    manager = admin.once(lambda client: client)._manager
+    send, sent = manager.send, list[str]()
+
+    def counted(request: Any, *arguments: Any, **more: Any) -> Any:
+        sent.append(type(request).__name__)
+        return send(request, *arguments, **more)
+
+    manager.send = counted
+    try:
+        counts = []
+        for many in (2, 60):
+            for number in range(many):
+                commit(kafka_cluster, f"{group_id}-{many}-{number}", topic, number % 10)
+            sent.clear()
+            found = read_groups(admin, [f"{group_id}-{many}-*"])
+            assert sum(one.lag.total for one in found if one.lag) == sum(10 - n % 10 for n in range(many))
+            counts.append(len(sent))
+    finally:
+        manager.send = send
+    assert counts[0] == counts[1] <= 10
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
+@pytest.mark.parametrize("client", LEADERS)
+def test_nothing_is_said_to_move_that_its_leader_would_not_move(
+    kafka_cluster: Cluster, group_id: str, client: str, strategy: str
+) -> None:
+    topic = create_topic(kafka_cluster, 10)
+    place = "process" if client == "java" else "thread"
+    with group_on(kafka_cluster, topic, group_id, [strategy], client=client, place=place) as group:
+        # Ids between those of dynamic members, and in the other order than the members' names.
+        for name, instance_id in (("c", None), ("b", "d-z"), ("e", None), ("f", "a-y")):
+            group.join(name, instance_id=instance_id)
+        group.wait_stable()
+        found = explained(kafka_cluster, group_id, "--leader-client", LEADERS[client])
+        guessed = explained(kafka_cluster, group_id)
+        text = run_command(kafka_cluster, "group", "explain", group_id).stdout
+    assert found["predictions"][LEADERS[client]] == []
+    assert found["would_move"] == []
+    others = {name: moves for name, moves in found["predictions"].items() if name != LEADERS[client]}
+    assert any(others.values()), "the members do not tell the clients apart"
+    if client in {"confluent-kafka", "java"}:  # what the others send is the same
+        assert guessed["leader_client"] == LEADERS[client]
+        assert "\nin a rebalance now nothing would move, by " in text
+    else:
+        assert guessed["leader_client"] is None
+        assert "by the client that leads, which is" in " ".join(text.split())

@@ -12,7 +12,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 
 from integration_tests.support.scene import Scene, sizes
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._timelines.events import AssignmentReceived, Failed, Happened, Led
+from kafka_assignors._timelines.events import AssignmentReceived, Event, Failed, Led
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError
 
 MakeGroup = Callable[..., ConsumerGroup]
@@ -34,7 +34,7 @@ class Unreliable(RangePartitionAssignor):
         return super().assign(cluster, members)
 
 
-def kinds(events: tuple[Happened, ...]) -> list[str]:
+def kinds(events: tuple[Event, ...]) -> list[str]:
     return [event.kind for event in events]
 
 

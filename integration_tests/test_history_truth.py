@@ -22,7 +22,6 @@ from integration_tests.support.scripted_groups import (
     ModernGroup,
     Partitions,
     Script,
-    modern_group,
 )
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._capture import capture
@@ -98,7 +97,9 @@ def history(cluster: Cluster, spark: SparkSession, tmp_path_factory: pytest.Temp
                 pool.submit(play, cluster, scripts[name][1], scripts[name][0])
                 for name, (play, _) in SCRIPTS.items()
             ]
-            modern = stack.enter_context(modern_group(cluster))
+            modern = ModernGroup(cluster)
+            stack.enter_context(modern.group)
+            modern.play(cluster)
         for each in plays:
             each.result()
         archive = Archive.create(folder / "archive")
@@ -308,7 +309,7 @@ def test_groups_are_as_restless_as_the_script(history: History, name: str, told:
     steps, expected = told.script.steps, rounds(told.script, told.truth)
     why = [one.reasons for one in expected] + [step.reasons for step in steps if step.is_quiet]
     assert row["rebalances"] == len(expected)
-    assert row["reasons"] == Counter(kind for each in why for kind, _ in each)
+    assert dict(row["reasons"]) == Counter(kind for each in why for kind, _ in each)
     assert row["members"] == len(steps[-1].after)
     assert row["seen_members"] == len({one for step in steps for one in step.after})
     assert row["moved"] == sum(None not in move for one in expected for move in one.moves)
@@ -329,7 +330,7 @@ def test_members_of_kip_848_had_what_the_table_says(history: History) -> None:
             if row["member_id"] == member_id and row["stage"] in {"current", "revoking"}:
                 parts = frozenset((row["topic"], number) for number in row["partitions"])
                 held[row["offset"]] = held.get(row["offset"], NOTHING) | parts
-        assert distinct([*held.values()]) == distinct([one for one in group.lives[name] if one])
+        assert distinct([*held.values()]) == distinct([one for one in group.life(name) if one])
 
 
 def distinct(listed: Sequence[Partitions]) -> list[Partitions]:

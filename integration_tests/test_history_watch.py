@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import threading
-import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from integration_tests.support.commands import begin_command, next_error_line
 from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup
 from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
     from kafka_assignors.testing._plugin import TopicFactory
-
-COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 
 
 def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factory: TopicFactory) -> None:
@@ -31,16 +26,9 @@ def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factor
         group.join("a")
         group.join("b", instance_id="inst-b")
         group.wait_stable()
-        servers = ",".join(kafka_cluster.bootstrap_servers)
-        with subprocess.Popen(
-            [COMMAND, "history", "watch", group.group_id, "--bootstrap-server", servers, "--json"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as watcher:
+        with begin_command(kafka_cluster, "history", "watch", group.group_id, "--json") as watcher:
             assert watcher.stdout is not None
-            assert watcher.stderr is not None
-            assert watcher.stderr.readline() == f"watching {group.group_id}; Ctrl-C ends it\n"
+            assert next_error_line(watcher) == f"watching {group.group_id}; Ctrl-C ends it\n"
             out = watcher.stdout
             reader = threading.Thread(target=lambda: told.extend(map(json.loads, out)))
             reader.start()
@@ -88,20 +76,13 @@ def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factor
 
 
 def test_that_a_group_does_not_exist_is_said_at_once(
-    kafka_cluster: Cluster, topic_factory: TopicFactory
+    kafka_cluster: Cluster, topic_factory: TopicFactory, group_id: str
 ) -> None:
-    servers = ",".join(kafka_cluster.bootstrap_servers)
-    topic, group_id = topic_factory(2), f"later-{uuid.uuid4().hex[:8]}"
-    with subprocess.Popen(
-        [COMMAND, "history", "watch", group_id, "--bootstrap-server", servers],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as watcher:
+    topic = topic_factory(2)
+    with begin_command(kafka_cluster, "history", "watch", group_id) as watcher:
         assert watcher.stdout is not None
-        assert watcher.stderr is not None
         try:
-            assert watcher.stderr.readline() == (
+            assert next_error_line(watcher) == (
                 f"watching {group_id}, which does not exist yet; Ctrl-C ends it\n"
             )
             group = ConsumerGroup(

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import uuid
-from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
 
+from integration_tests.support.commands import begin_command, next_error_line, run_command
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import PlacementError, format_reassignment, infer, place_rack_aware
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
@@ -26,9 +22,8 @@ from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-
-COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 RACKS = {1: "rack-1", 2: "rack-2", 3: "rack-3"}
 PATIENCE = 60.0  # seconds
 
@@ -46,13 +41,7 @@ def topic() -> str:
 
 
 def command(cluster: Cluster, verb: str, *arguments: str, status: int = 0) -> Any:
-    servers = ",".join(cluster.bootstrap_servers)
-    done = subprocess.run(
-        [COMMAND, "placement", verb, *arguments, "--bootstrap-server", servers, "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_command(cluster, "placement", verb, *arguments, "--json")
     assert done.returncode == status, done.stderr
     return json.loads(done.stdout) if status == 0 else done.stderr
 
@@ -114,11 +103,15 @@ def test_partitions_that_the_broker_adds_are_another_step(admin: Admin, topic: s
 def test_a_created_topic_is_described_as_it_was_generated(
     three_brokers: Cluster, admin: Admin, topic: str, generator: str
 ) -> None:
-    made = command(
-        three_brokers,
+    create = (
         *("create", topic, "--partitions", "7", "--replication-factor", "2"),
         *("--generator", generator, "--seed", "5", "--config", "retention.ms=100000"),
     )
+    shown = command(three_brokers, *create, "--dry-run")
+    with pytest.raises(PlacementError, match=f"no topic '{topic}'"):
+        live.read_topics(admin, [topic])
+    made = command(three_brokers, *create)
+    assert made["placements"] == shown["placements"]
     placement = live.read_topics(admin, [topic])[topic]
     assert with_ids(made["placements"][topic]) == placement
     assert made["created"] is True
@@ -129,24 +122,6 @@ def test_a_created_topic_is_described_as_it_was_generated(
     described = command(three_brokers, "describe", topic)
     assert with_ids(described["placements"][topic]) == placement
     assert described["quality"]["racks_per_partition"] == {"2": 7}
-
-
-def test_a_dry_run_creates_nothing(three_brokers: Cluster, admin: Admin, topic: str) -> None:
-    shown = command(
-        three_brokers,
-        "create",
-        topic,
-        "--partitions",
-        "3",
-        "--replication-factor",
-        "3",
-        "--seed",
-        "1",
-        "--dry-run",
-    )
-    assert with_ids(shown["placements"][topic]) == place_rack_aware(3, 3, RACKS, seed=1)
-    with pytest.raises(PlacementError, match=f"no topic '{topic}'"):
-        live.read_topics(admin, [topic])
 
 
 def test_an_explicit_placement_is_read_back_equal(three_brokers: Cluster, admin: Admin, topic: str) -> None:
@@ -236,34 +211,20 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     moves = {TopicPartition(topic, 0): wanted[0], TopicPartition(topic, 1): wanted[1]}
     with stopped(three_brokers, 3):
         assert set(admin.ask(lambda client: client.alter_partition_reassignments(moves)).values()) == {None}
-        first = watched(three_brokers, *wanted_file)
-        assert first.stderr is not None
-        assert first.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
+        first = begin_command(three_brokers, "placement", "reassign", *wanted_file)
+        assert next_error_line(first) == "0 of 2 partitions done, 2 under way\n"
         first.send_signal(signal.SIGINT)
         _, said = first.communicate(timeout=PATIENCE)
         assert first.returncode == 130
         assert "the same command does the rest" in said
         with pytest.raises(PlacementError, match=r"is on its way to \[1, 3\] and is to be on \[2, 3\]"):
             moving.reassign(admin, {topic: {0: [2, 3]}})
-        second = watched(three_brokers, *wanted_file)
-        assert second.stderr is not None
-        assert second.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
+        second = begin_command(three_brokers, "placement", "reassign", *wanted_file)
+        assert next_error_line(second) == "0 of 2 partitions done, 2 under way\n"
     shown, said = second.communicate(timeout=PATIENCE)
     assert second.returncode == 0, said
     assert shown.splitlines()[-1] == "partitions reassigned: 2"
     assert live.read_topics(admin, [topic])[topic] == wanted
-
-
-def test_a_reassignment_is_broken_off(three_brokers: Cluster, admin: Admin, topic: str) -> None:
-    live.create_topic(admin, topic, {0: [1, 2]})
-    with stopped(three_brokers, 3):
-        admin.ask(lambda client: client.alter_partition_reassignments({TopicPartition(topic, 0): [1, 3]}))
-        assert command(three_brokers, "cancel", topic)["cancelled"] == [[topic, 0]]
-        assert live.read_topics(admin, [topic])[topic] == {0: [1, 2]}
-    assert command(three_brokers, "cancel", topic) == {
-        "cancelled": [],
-        "throttles": {"brokers": {}, "topics": {}, "untold": {}},
-    }
 
 
 def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
@@ -285,33 +246,10 @@ def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
         under_way = admin.ask(lambda client: client.list_partition_reassignments())
         assert under_way == {theirs: before[theirs]}
         assert command(three_brokers, "cancel", theirs.topic)["cancelled"] == [[theirs.topic, 0]]
-
-
-def test_a_planned_run_is_continued_by_the_same_command_after_ctrl_c(
-    three_brokers: Cluster, admin: Admin, topic: str
-) -> None:
-    live.create_topic(admin, topic, {number: [1, 2] for number in range(6)})
-    planned = (topic, "--count-replicas", "--at-once", "2", "--execute", "--allow-fenced")
-    with stopped(three_brokers, 3):
-        first = watched(three_brokers, *planned)
-        assert first.stderr is not None
-        assert first.stderr.readline() == "0 of 4 partitions done, 2 under way\n"
-        first.send_signal(signal.SIGINT)
-        _, said = first.communicate(timeout=PATIENCE)
-        assert first.returncode == 130
-        assert "the same command does the rest" in said
-        under_way = live.read_moving(admin)
-        begun = {tp.partition: one.target for tp, one in under_way.items() if tp.topic == topic}
-        assert len(begun) == 2
-        second = watched(three_brokers, *planned)
-        assert second.stderr is not None
-        assert second.stderr.readline() == "0 of 4 partitions done, 2 under way\n"
-    shown, said = second.communicate(timeout=PATIENCE)
-    assert second.returncode == 0, said
-    assert "2 partitions of it under way already: " in shown
-    after = live.read_topics(admin, [topic])[topic]
-    assert begun.items() <= after.items()
-    assert Counter(one for replicas in after.values() for one in replicas) == {1: 4, 2: 4, 3: 4}
+        assert command(three_brokers, "cancel", topic) == {
+            "cancelled": [],
+            "throttles": {"brokers": {}, "topics": {}, "untold": {}},
+        }
 
 
 def test_a_cluster_that_wants_tls_and_a_password_is_reached_by_a_properties_file(
@@ -339,22 +277,9 @@ def test_a_plan_off_a_broker_names_the_internal_topics_that_it_leaves_there(
     internal = live.read_states(admin, internal="only")
     assert any(3 in one.replicas for one in internal["__consumer_offsets"].values())
     live.create_topic(admin, topic, {0: [1, 2]})
-    planned = watched(three_brokers, "--to-brokers", "1,2", "--replication-factor", "1")
-    _, said = planned.communicate(timeout=PATIENCE)
-    assert planned.returncode == 0, said
-    assert "--to-brokers leaves out: __consumer_offsets (3)" in said
-    named = watched(three_brokers, topic, "--to-brokers", "1,2")
-    assert (named.communicate(timeout=PATIENCE)[1], named.returncode) == ("", 0)
-
-
-def watched(cluster: Cluster, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [
-            *(COMMAND, "placement", "reassign", *arguments),
-            *("--bootstrap-server", ",".join(cluster.bootstrap_servers)),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
+    leave = ("placement", "reassign", "--to-brokers", "1,2")
+    planned = run_command(three_brokers, *leave, "--replication-factor", "1")
+    assert planned.returncode == 0, planned.stderr
+    assert "--to-brokers leaves out: __consumer_offsets (3)" in planned.stderr
+    named = run_command(three_brokers, *leave, topic)
+    assert (named.stderr, named.returncode) == ("", 0)

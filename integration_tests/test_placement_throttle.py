@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 import uuid
 from contextlib import contextmanager
@@ -27,6 +25,7 @@ from kafka.admin import (
 )
 
 from integration_tests.support.clusters import own_cluster
+from integration_tests.support.commands import begin_command, next_error_line, run_command
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import _moving, format_reassignment
@@ -46,11 +45,11 @@ from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
     from kafka_assignors.testing import Cluster
 
-COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 PATIENCE = 60.0  # seconds
 ROUNDS = 4
 BATCH = 900_000
@@ -71,9 +70,8 @@ def alter(admin: Admin, kind: ConfigResourceType, name: str, changes: dict[str, 
 
 
 @pytest.fixture
-def admin(three_brokers: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Admin]:
+def admin(three_brokers: Cluster) -> Iterator[Admin]:
     """A cluster that has no throttles but one, of somebody else."""
-    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     with Admin(three_brokers.bootstrap_servers) as admin:
         alter(admin, ConfigResourceType.BROKER, "1", dict(OTHERS))
         yield admin
@@ -148,26 +146,15 @@ def under_way(admin: Admin) -> set[TopicPartition]:
     return {*admin.ask(lambda client: client.list_partition_reassignments())}
 
 
-def arguments(cluster: Cluster, *more: str) -> list[str]:
-    return ["placement", *more, "--bootstrap-server", ",".join(cluster.bootstrap_servers)]
-
-
 def begun(cluster: Cluster, *more: str) -> subprocess.Popen[str]:
     """A run, once its partition is under way."""
-    run = subprocess.Popen(
-        [COMMAND, *arguments(cluster, "reassign", *more, "--execute")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert run.stderr is not None
-    assert run.stderr.readline() == "0 of 1 partitions done, 1 under way\n"
+    run = begin_command(cluster, "placement", "reassign", *more, "--execute")
+    assert next_error_line(run) == "0 of 1 partitions done, 1 under way\n"
     return run
 
 
 def run(cluster: Cluster, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [COMMAND, *arguments(cluster, *more)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    return run_command(cluster, "placement", *more)
 
 
 def test_a_throttle_holds_until_the_end_and_what_was_there_comes_back(admin: Admin, topic: str) -> None:
@@ -226,9 +213,31 @@ def test_a_signal_leaves_neither_a_throttle_nor_copying(
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 2]}}
 
 
-@pytest.mark.parametrize("then", ["cancel", "reassign", "verify"])
+REMOVED = "removed what an earlier run left: its throttle on brokers 1, 2, 3"
+REPLACED = (
+    "replaces the throttle that an earlier run left on brokers 1, 2, 3:"
+    " it was 1.0 KiB/s and is now 10.0 MiB/s"
+)
+
+
+@pytest.mark.parametrize(
+    ("then", "rate", "said"),
+    [
+        ("cancel", (), REMOVED),
+        ("verify", (), REMOVED),
+        ("reassign", (), REMOVED),
+        ("reassign", ("--throttle", "10MiB"), REPLACED),
+    ],
+)
 def test_what_a_killed_run_leaves_is_removed_by_the_next(
-    three_brokers: Cluster, admin: Admin, topic: str, wanted: str, then: str
+    then: str,
+    rate: tuple[str, ...],
+    said: str,
+    *,
+    three_brokers: Cluster,
+    admin: Admin,
+    topic: str,
+    wanted: str,
 ) -> None:
     killed = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
     killed.kill()
@@ -241,28 +250,13 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(
     expect_throttled(admin, topic, 1024)
     if then == "verify":
         moving.cancel(admin, [TopicPartition(topic, 0)])
-    ended = run(three_brokers, then, *(("--file", wanted, "--execute") if then == "reassign" else (topic,)))
+    moves = ("--file", wanted, *rate, "--execute")
+    ended = run(three_brokers, then, *(moves if then == "reassign" else (topic,)))
     assert ended.returncode == 0, ended.stderr
-    assert "removed what an earlier run left: its throttle on brokers 1, 2, 3\n" in ended.stderr
-    expect_none(admin, topic, {})
+    assert said in ended.stderr.splitlines()
+    expect_none(admin, topic, {FOLLOWER_REPLICAS: ["0:2"]} if rate else {})
     assert under_way(admin) == set()
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3] if then == "reassign" else [1, 2]}}
-
-
-def test_a_killed_run_is_gone_on_with_at_another_rate(
-    three_brokers: Cluster, admin: Admin, topic: str, wanted: str
-) -> None:
-    killed = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
-    killed.kill()
-    killed.communicate(timeout=PATIENCE)
-    ended = run(three_brokers, "reassign", "--file", wanted, "--throttle", "10MiB", "--execute")
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stderr.splitlines()[0] == (
-        "replaces the throttle that an earlier run left on brokers 1, 2, 3:"
-        " it was 1.0 KiB/s and is now 10.0 MiB/s"
-    )
-    expect_none(admin, topic, {FOLLOWER_REPLICAS: ["0:2"]})
-    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3]}}
 
 
 def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
@@ -332,14 +326,17 @@ def _allow(admin: Admin, operation: ACLOperation) -> None:
     admin.ask(lambda client: client.create_acls(acls))
 
 
-def test_a_throttle_that_is_too_low_is_named_as_the_reason(
-    three_brokers: Cluster, admin: Admin, topic: str, wanted: str
+def test_amid_a_move_a_throttle_that_is_too_low_is_named_and_a_rollback_is_what_was_there_before(
+    three_brokers: Cluster, admin: Admin, topic: str, wanted: str, tmp_path: Path
 ) -> None:
     moved = begun(three_brokers, "--file", wanted, "--throttle", SLOW, "--stalled-after", "2")
-    assert moved.stderr is not None
-    said = [moved.stderr.readline() for _ in range(3)]
+    said = [next_error_line(moved) for _ in range(3)]
+    rollback = tmp_path / "rollback.json"
+    shown = run(three_brokers, "reassign", topic, "--rollback", str(rollback), "--json")
     moved.send_signal(signal.SIGINT)
     moved.communicate(timeout=PATIENCE)
+    assert shown.returncode == 0, shown.stderr
+    assert rollback.read_text(encoding="utf-8") == f"{format_reassignment({topic: {0: [1, 2]}})}\n"
     assert said[0] == "no progress for 2 s; 0 of 1 partitions done, 1 under way:\n"
     assert said[1].startswith("  broker 3 is ")
     assert said[1].endswith(f" behind in {topic}-0, throttled to 1.0 KiB/s\n")
@@ -366,15 +363,3 @@ def test_much_is_not_copied_before_a_word_on_its_rate(
     monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", ROUNDS * (BATCH + 1000))
     Path(wanted).write_text(format_reassignment({topic: {0: [1, 2]}}), encoding="utf-8")
     assert main([*moves, "--execute"]) == 0
-
-
-def test_a_rollback_written_amid_a_reassignment_is_what_was_there_before(
-    three_brokers: Cluster, topic: str, wanted: str, tmp_path: Path
-) -> None:
-    moved = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
-    rollback = tmp_path / "rollback.json"
-    shown = run(three_brokers, "reassign", topic, "--rollback", str(rollback), "--json")
-    moved.send_signal(signal.SIGINT)
-    moved.communicate(timeout=PATIENCE)
-    assert shown.returncode == 0, shown.stderr
-    assert rollback.read_text(encoding="utf-8") == f"{format_reassignment({topic: {0: [1, 2]}})}\n"

@@ -1,4 +1,4 @@
-"""pytest-asyncio and pytest-xdist beside the plug-in, with real brokers, in a pytest of their own."""
+"""pytest-xdist beside the plug-in, with real brokers, in a pytest of its own."""
 
 from __future__ import annotations
 
@@ -15,25 +15,6 @@ pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-
-OF_COROUTINES = """
-import asyncio
-import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-
-
-@pytest.mark.asyncio
-async def test(kafka_cluster, topic_factory, consumer_group):
-    topic = topic_factory(2)
-    group = consumer_group(topic, members=1)
-    producer = AIOKafkaProducer(**kafka_cluster.access.aiokafka())
-    consumer = AIOKafkaConsumer(topic, auto_offset_reset="earliest", **kafka_cluster.access.aiokafka())
-    async with producer, consumer:
-        await producer.send_and_wait(topic, b"one", partition=1)
-        assert (await consumer.getone()).value == b"one"
-        await asyncio.to_thread(group.wait_for, lambda: group.timeline.consumed())
-    group.timeline.assert_no_errors()
-"""
 
 OF_WORKERS = """
 import json
@@ -62,12 +43,6 @@ def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", str(own))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
-
-
-def test_coroutines_have_clusters_topics_and_groups(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
-    pytester.makepyfile(OF_COROUTINES)
-    pytester.runpytest_subprocess("--kafka=embedded", *plugin.LOADED).assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(("keep", "clusters"), [("0", 2), ("2", 1)])

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from integration_tests.support.commands import COMMAND
+from integration_tests.support.records import commit
+from kafka_assignors import groups, placement
 from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors._cluster.handle import Cluster as ClusterHandle
+from kafka_assignors.testing import create_topic
 from kafka_assignors.testing._brokers.access import Access, Security
 from kafka_assignors.testing._brokers.listeners import PROXIED
+from kafka_assignors.testing._brokers.metadata import coordinator_by
+from tests.support.bad_servers import BAD, bad_server
+from tests.support.scale import longer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafka_assignors.testing import Cluster
 
 SOON = 5.0
@@ -76,7 +88,7 @@ def test_addresses_that_brokers_advertise_in_vain_are_named(proxied_broker: Clus
         assert time.monotonic() - began < SOON
     assert str(caught.value) == (
         f"{direct} can be reached, and none of the addresses that its brokers advertise: broker 1 as"
-        f" {advertised}: it does not answer within 4 s (a wrong port, or a broker that hangs);"
+        f" {advertised}: it does not answer within 3 s (a wrong port, or a broker that hangs);"
         " let advertised.listeners name addresses that clients can reach"
     )
 
@@ -124,3 +136,108 @@ def test_of_tls_with_sasl_a_wrong_password_is_named(sasl_tls_broker: Cluster) ->
     wrong = replace(security, password="guessed")  # noqa: S106 - and wrong
     assert refusal(sasl_tls_broker, wrong) == refused(security.username)
     assert refusal(sasl_tls_broker, replace(security, protocol="SSL")) == wants_user("SASL_SSL")
+
+
+@pytest.fixture
+def group_id(kafka_cluster: Cluster, topic: str, group_id: str) -> str:
+    """A group that has committed."""
+    commit(kafka_cluster, group_id, topic, 0)
+    return group_id
+
+
+@pytest.fixture
+def left_out(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """What was said of servers that do not answer."""
+    return lambda: [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("before", [0, 1, 2], ids=["first", "between", "last"])
+def test_one_broker_that_answers_is_enough_beside_servers_that_do_not(
+    kafka_cluster: Cluster, left_out: Callable[[], list[str]], kind: str, before: int
+) -> None:
+    with bad_server(kind) as one, bad_server(kind) as other:
+        servers = [one, other]
+        servers.insert(before, kafka_cluster.bootstrap_servers[0])
+        began = time.monotonic()
+        with Admin(servers) as admin:
+            listed = admin.ask(lambda client: client.describe_cluster())
+            assert time.monotonic() - began < longer(SOON)
+            assert admin.settings["bootstrap_servers"] == kafka_cluster.bootstrap_servers
+            admin.reconnect()
+            assert admin.settings["bootstrap_servers"] == kafka_cluster.bootstrap_servers
+    assert len(listed["brokers"]) == 1
+    (warning,) = left_out()
+    assert warning.startswith("left out: ")
+    assert one in warning
+    assert other in warning
+
+
+COMMANDS: dict[str, Callable[[ClusterHandle, str, str], object]] = {
+    "group list": lambda cluster, _, group_id: groups.list_groups(cluster, [group_id]),
+    "group explain": lambda cluster, _, group_id: groups.explain(cluster, group_id),
+    "group export": lambda cluster, _, group_id: groups.export_metrics(cluster, [group_id]),
+    "group find": lambda cluster, _, group_id: groups.find_coordinator(cluster, group_id),
+    "placement describe": lambda cluster, topic, _: placement.describe(cluster, [topic]),
+    "placement infer": lambda cluster, topic, _: placement.infer_topics(cluster, [topic]),
+    "placement create": lambda cluster, topic, _: placement.create(
+        cluster, f"{topic}-new", 1, 1, dry_run=True
+    ),
+    "placement expand": lambda cluster, topic, _: placement.expand_topic(cluster, topic, 7),
+    "placement reassign": lambda cluster, topic, _: placement.plan_reassignment(cluster, [topic]),
+    "placement verify": lambda cluster, topic, _: placement.verify(cluster, [topic]),
+    "placement cancel": lambda cluster, topic, _: placement.cancel(cluster, [topic]),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_answers_within_five_seconds_beside_servers_that_do_not(
+    kafka_cluster: Cluster, topic: str, group_id: str, command: str
+) -> None:
+    with ExitStack() as stack:
+        bad = [stack.enter_context(bad_server(kind)) for kind in BAD]
+        servers = [*bad[:2], *kafka_cluster.bootstrap_servers, *bad[2:]]
+        began = time.monotonic()
+        COMMANDS[command](ClusterHandle(servers), topic, group_id)
+        assert time.monotonic() - began < longer(SOON)
+
+
+def test_a_command_warns_of_servers_that_do_not_answer(kafka_cluster: Cluster) -> None:
+    with bad_server("mute") as mute:
+        servers = ",".join([mute, *kafka_cluster.bootstrap_servers])
+        command = [COMMAND, "group", "list", "--bootstrap-server", servers]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert done.stderr == (
+        f"left out: {mute}: it does not answer within 3 s (a wrong port, or a broker that hangs)\n"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frozen", [1, 2])
+def test_commands_work_with_the_brokers_that_are_not_frozen(
+    disturbed_brokers: Cluster, group_id: str, frozen: int
+) -> None:
+    cluster = disturbed_brokers
+    topic = create_topic(cluster, 6, replication=3)
+    commit(cluster, group_id, topic, 0)
+    healthy = coordinator_by(cluster.bootstrap_servers[0], group_id)
+    assert healthy is not None
+    others = [broker for broker in cluster.brokers if broker.node_id != healthy][:frozen]
+    servers = cluster.bootstrap_servers if frozen == 1 else [cluster.broker(healthy).bootstrap]
+    handle = ClusterHandle(servers)
+    with ExitStack() as stack:
+        for broker in others:
+            stack.enter_context(broker.freeze())
+        began = time.monotonic()
+        described = placement.describe(handle, [topic])
+        explained = groups.explain(handle, group_id)
+        if frozen == 1:
+            assert placement.verify(handle, [topic]).under_way == ()
+        assert time.monotonic() - began < longer(60)
+    cluster.wait_complete()
+    assert described.health is not None
+    assert {one.node_id for one in others} == {
+        broker for broker, state in described.health.brokers.items() if state != "up"
+    }
+    assert explained.account.group_id == group_id

@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from integration_tests.support.waiting import wait_for
-from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
+from kafka_assignors import RangeAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._brokers.access import Access, Security
 from kafka_assignors.testing._brokers.credentials import Level
@@ -69,29 +69,21 @@ def test_clients_with_the_credentials_produce_and_consume(cluster: Cluster) -> N
     delete_topic(cluster, topic)
 
 
-@pytest.mark.parametrize("assignor", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor])
-def test_a_group_with_our_assignors_runs_over_it(assignor: type[Assignor], cluster: Cluster) -> None:
-    topic = create_topic(cluster, 6)
-    group = ConsumerGroup(cluster, topic, [assignor], place="thread", timeout=PATIENCE)
-    with group, Load(cluster, topic) as load:
-        for name in "abc":
-            group.join(name)
-        group.wait_stable(expect=dict.fromkeys("abc", 2))
-        group.members["b"].leave()
-        group.wait_stable(expect={"a": 3, "c": 3})
-        load.stop()
-        group.wait_consumed(load)
-    group.timeline.assert_never_owned_twice()
-
-
-def test_members_of_every_client_run_over_it(cluster: Cluster) -> None:
+def test_a_group_of_every_client_runs_over_it(cluster: Cluster) -> None:
     topic = create_topic(cluster, 8)
-    with ConsumerGroup(cluster, topic, ["range"], place="thread", timeout=PATIENCE) as group:
+    group = ConsumerGroup(cluster, topic, ["range"], place="thread", timeout=PATIENCE)
+    with group, Load(cluster, topic) as load:
         group.join("a", assignors=[RangeAssignor])
         group.join("b", client="confluent-kafka")
         group.join("c", client="aiokafka")
         group.join("d", client="java", place="process")
         group.wait_stable(expect=dict.fromkeys("abcd", 2))
+        group.members["b"].leave()
+        group.members["c"].leave()
+        group.wait_stable(expect={"a": 4, "d": 4})
+        load.stop()
+        group.wait_consumed(load)
+    group.timeline.assert_never_owned_twice()
 
 
 def test_clients_without_them_are_refused(cluster: Cluster) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
 from kafka_assignors.history._info import ArchiveInfo
-from kafka_assignors.history._report import ReportPage
+from kafka_assignors.history._report.job import ReportPage
 from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
 from kafka_assignors.history._tables.job import TableCounts
 from kafka_assignors.placement._moving import Cancelled

@@ -23,7 +23,6 @@ from kafka_assignors._timelines.events import (
     AssignmentReceived,
     Configured,
     Event,
-    Happened,
     Joining,
     PolledLate,
     read_event,
@@ -153,7 +152,7 @@ class DrivenConsumer:
     @overload
     def since(self, mark: int, kind: type[Kind]) -> list[Kind]: ...
 
-    def since(self, mark: int, kind: type[Any] = Happened) -> list[Any]:
+    def since(self, mark: int, kind: type[Any] = Event) -> list[Any]:
         """The events after the first so many, of one kind or all."""
         return [event for event in self.events[mark:] if isinstance(event, kind)]
 

@@ -23,8 +23,17 @@ def produce(cluster: Cluster, topic: str, counts: Mapping[int, int], value: byte
     assert producer.flush(PATIENCE) == 0
 
 
-def commit(cluster: Cluster, group_id: str, topic: str, offset: int) -> None:
-    """Commit for partition 0, which makes a group if there is none."""
+def commit(cluster: Cluster, group_id: str, topic: str, *offsets: int) -> None:
+    """Commit for the first partitions, which makes a group if there is none."""
     consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    commits = [TopicPartition(topic, number, offset) for number, offset in enumerate(offsets)]
+    consumer.commit(offsets=commits, asynchronous=False)
     consumer.close()
+
+
+def committed(cluster: Cluster, group_id: str, topic: str) -> int | None:
+    """What a group has committed for partition 0."""
+    consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
+    (found,) = consumer.committed([TopicPartition(topic, 0)], PATIENCE)
+    consumer.close()
+    return found.offset if found.offset >= 0 else None

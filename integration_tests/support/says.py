@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_AT: Final = r"at [\d.]+ s"
+_OFFSETS: Final = r"offsets? [\d., …]+"
+
 _LOST: Final = (
     r"\S+-\d: \d+ of \d+, offsets [\d., ]+: m1 polled offsets? [\d., ]+ and committed \d+ before it had"
     r" processed them; it crashed at [\d.]+ s"
@@ -46,6 +49,44 @@ SAYS: Final[Mapping[str, str]] = {
     "makes_a_consumer_for_each_batch": (
         r"stormy subscribed \d+ times, from [\d.]+ s to [\d.]+ s; generations \d+ to \d+ followed"
     ),
+    "works_in_a_pool": (
+        rf"; m1 processed {_OFFSETS} {_AT}(?: and later)?, when the partition had been revoked [\d.]+ s"
+        rf" before, {_AT}"
+    ),
+    "hands_over_what_it_has_in_a_queue": (
+        rf"\S+-\d: (?:once|\d+ times): m2 came to offset \d+ {_AT}, and m1 to (offset \d+ {_AT}); m1"
+        rf" processed \1, when the partition had been revoked [\d.]+ s before, {_AT}"
+    ),
+    "seeks_past_a_record": (
+        r"\S+-\d: 1 of \d+, offsets (\d+): no member polled offset \1; (m\d) went on at (\d+); \2 sought"
+        rf" offset \3 in its on_partitions_assigned {_AT}"
+    ),
+    "begins_anew_with_each_partition": (
+        rf"the last commit was \d+, by m1 {_AT}, when m2 got them {_AT}(?:; m1 [^;]+)?; m2 sought the"
+        rf" beginning in its on_partitions_assigned {_AT}"
+    ),
+    "polls_in_two_threads": (
+        rf": m1 came to offset \d+ {_AT}, and offset \d+ {_AT}; m1 polled its consumer in 2 threads or tasks"
+        r" \((?:poller-0, poller-1|poller-1, poller-0)\): a consumer is for one"
+    ),
+    "logs_what_it_cannot_read": (
+        r"\S+-0: 1 of \d+, offsets (\d+): m1 polled offset \1 and committed \d+ before it had processed it;"
+        r"(?: \d+ is the end of [^;]+;)? m1 logged ValueError: invalid literal for int\(\) with base 10:"
+        rf" b'not a number', {_AT}"
+    ),
+    "deserializes_each_record": (
+        rf"\S+-0 offset \d+ ended m\d {_AT}, then m\d {_AT}: each one's poll raised at it, the first one's"
+        r" Value\w*Error: .*invalid literal for int\(\) with base 10: b'not a number'"
+    ),
+    "commits_its_position": (
+        rf"m1 polled {_OFFSETS} and committed (\d+) before it had processed (?:them|it); \1 is the end of its"
+        rf" poll {_AT}, of whose \d+ records it had processed \d+"
+    ),
+    "commits_now_and_then": (
+        rf"m1 had processed {_OFFSETS} and had not committed them \(the last commit was \d+, by m1 {_AT}\)"
+        rf" when m2 got them {_AT}"
+    ),
+    "tries_again": rf"m1 processed {_OFFSETS} twice, again {_AT}, of one poll",
 }
 """The service -> what is found in the message."""
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from confluent_kafka import Consumer
 
 from kafka_assignors import (
     CooperativeStickyAssignor,
@@ -14,11 +10,11 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._timelines.events import Assigned, Revoked
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, grow_topic
-from kafka_assignors.testing._groups.clients import confluent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from kafka_assignors.testing._groups.stability import StableGroup
 
@@ -180,96 +176,51 @@ SCRIPTS = {
 }
 
 
-class ModernMember(NamedTuple):
-    """A member of KIP-848, and what it was told in its life: what it had after each callback."""
-
-    name: str
-    consumer: Consumer
-    had: list[Partitions]
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any], name: str, topic: str) -> ModernMember:
-        member = cls(name, Consumer({**settings, "client.id": name}), [NOTHING])
-
-        def assigned(_: Any, partitions: Any) -> None:
-            member.had.append(member.had[-1] | named(partitions))
-
-        def revoked(_: Any, partitions: Any) -> None:
-            member.had.append(member.had[-1] - named(partitions))
-
-        member.consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked)
-        return member
-
-
 def named(partitions: Any) -> Partitions:
     return frozenset((one.topic, one.partition) for one in partitions)
 
 
 class ModernGroup:
-    """A group of KIP-848's, whose members live in the test's own thread."""
+    """A group of KIP-848's, whose members come and go, and whose topic grows."""
 
-    def __init__(self, cluster: Cluster, topic: str) -> None:
-        self.topic = topic
-        self.partitions = PARTITIONS
-        self.ids: dict[str, str] = {}
-        self.lives: dict[str, list[Partitions]] = {}
+    def __init__(self, cluster: Cluster) -> None:
+        self.topic = create_topic(cluster, PARTITIONS)
+        self.group = ConsumerGroup(
+            cluster,
+            self.topic,
+            client="confluent-kafka",
+            group_id=MODERN,
+            place="thread",
+            settings={"group_protocol": "consumer"},
+            timeout=SECONDS,
+        )
         self.stable: list[dict[str, Partitions]] = []
         self.epochs: list[int] = []
-        self._members: dict[str, ModernMember] = {}
-        self._settings = {
-            **cluster.access.librdkafka(),
-            "group.id": MODERN,
-            "group.protocol": "consumer",
-            "topic.metadata.refresh.interval.ms": 500,
-        }
 
-    def join(self, name: str) -> None:
-        self._members[name] = member = ModernMember.of(self._settings, name, self.topic)
-        self.lives[name] = member.had
-        self.settle()
-        self.ids[name] = str(member.consumer.memberid())
+    def play(self, cluster: Cluster) -> None:
+        for name in ("one", "two"):
+            self.group.join(name)
+            self._settle()
+        grow_topic(cluster, self.topic, PARTITIONS + 2)
+        self._settle()
+        self.group.members["one"].leave()
+        self._settle()
 
-    def leave(self, name: str) -> None:
-        self._members.pop(name).consumer.close()
-        self.settle()
+    def _settle(self) -> None:
+        stable = self.group.wait_stable()
+        self.stable.append({name: named(partitions) for name, partitions in stable.assignments.items()})
+        self.epochs.append(stable.generation)
 
-    def settle(self) -> None:
-        """Poll until the members have everything, and each its share."""
-        deadline = time.monotonic() + SECONDS
-        while not self._is_settled():
-            assert time.monotonic() < deadline, {one: had[-1] for one, had in self.lives.items()}
-            for member in self._members.values():
-                member.consumer.poll(0.05)
-        self.stable.append({name: member.had[-1] for name, member in self._members.items()})
-        (epoch,) = self._epochs()
-        self.epochs.append(epoch)
+    @property
+    def ids(self) -> dict[str, str]:
+        return {name: member.member_id for name, member in self.group.members.items()}
 
-    def _is_settled(self) -> bool:
-        shares = [member.had[-1] for member in self._members.values()]
-        sizes = [*map(len, shares)]
-        whole = len(NOTHING.union(*shares)) == sum(sizes) == self.partitions
-        return whole and max(sizes) - min(sizes) <= 1 and len(self._epochs()) == 1
-
-    def _epochs(self) -> set[int]:
-        consumers = [member.consumer for member in self._members.values()]
-        return {confluent._generation(one.consumer_group_metadata()) for one in consumers}
-
-    def close(self) -> None:
-        for member in self._members.values():
-            member.consumer.close()
-        self._members.clear()
-
-
-@contextmanager
-def modern_group(cluster: Cluster) -> Iterator[ModernGroup]:
-    group = ModernGroup(cluster, create_topic(cluster, PARTITIONS))
-    try:
-        group.join("one")
-        group.join("two")
-        grow_topic(cluster, group.topic, PARTITIONS + 2)
-        group.partitions += 2
-        group.settle()
-        group.leave("one")
-        yield group
-    finally:
-        group.close()
+    def life(self, name: str) -> list[Partitions]:
+        """What a member had after each callback."""
+        had = NOTHING
+        life = [had]
+        for event in self.group.timeline.of(Assigned, Revoked, member=name):
+            partitions = named(event.partitions)
+            had = had | partitions if isinstance(event, Assigned) else had - partitions
+            life.append(had)
+        return life

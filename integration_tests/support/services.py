@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import logging
 import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +21,13 @@ import aiokafka
 import confluent_kafka
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
-from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer, errors
+from kafka import (
+    AsyncConsumerRebalanceListener,
+    ConsumerRebalanceListener,
+    KafkaConsumer,
+    OffsetAndMetadata,
+    errors,
+)
 
 from kafka_assignors import RangeAssignor
 from kafka_assignors.aio import CooperativeConsumer
@@ -28,6 +37,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors import Group
     from kafka_assignors.testing import Seat
+
+_LOG: Final = logging.getLogger(__name__)
 
 _WORK: Final = 0.01
 """What a record takes, in seconds: enough to be in the midst of a batch when a member is killed."""
@@ -486,6 +497,266 @@ class SlowAssignor(RangeAssignor):
         if len(plan) > 1:
             time.sleep(LONG)
         return plan
+
+
+# Work that goes on when the partition is gone -----------------------------------------------------------
+
+
+def works_in_a_pool(seat: Seat) -> None:
+    """Polls on while a pool works, which has a partition's records when others have the partition."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    with ThreadPoolExecutor(1) as pool:
+        while not seat.leaving:
+            for record in chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values()):
+                pool.submit(_work, seat, record)
+    consumer.close()
+
+
+def waits_for_its_pool(seat: Seat) -> None:
+    """Polls on when the pool is done, and commits."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics, listener=_Commits(consumer))
+    with ThreadPoolExecutor(1) as pool:
+        while not seat.leaving:
+            batch = chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values())
+            list(pool.map(partial(_work, seat), batch))
+    consumer.close()
+
+
+def _work(seat: Seat, record: Any) -> None:
+    time.sleep(_WORK)
+    seat.processed(record)
+
+
+class _CommitsFirst(aiokafka.ConsumerRebalanceListener):
+    """Commits, after waiting for the queue or not."""
+
+    def __init__(self, consumer: Any, queue: asyncio.Queue[Any], *, waits: bool) -> None:
+        self._consumer, self._queue, self._waits = consumer, queue, waits
+
+    async def on_partitions_revoked(self, revoked: Any) -> None:
+        if self._waits:
+            await self._queue.join()
+        if revoked:
+            await self._consumer.commit()
+
+    async def on_partitions_assigned(self, assigned: Any) -> None:
+        """Do nothing."""
+
+
+async def hands_over_what_it_has_in_a_queue(seat: Seat, *, waits: bool = False) -> None:
+    """Commits what a task of its own still has before it."""
+    queue: asyncio.Queue[Any] = asyncio.Queue(20 if waits else 0)
+    consumer = seat.observe(AIOKafkaConsumer(**{**seat.aiokafka(), "enable_auto_commit": False}))
+    await consumer.start()
+    consumer.subscribe(seat.topics, listener=_CommitsFirst(consumer, queue, waits=waits))
+
+    async def work() -> None:
+        while True:
+            record = await queue.get()
+            await asyncio.sleep(_WORK)
+            seat.processed(record)
+            queue.task_done()
+
+    worker = asyncio.create_task(work())
+    while not seat.leaving:
+        for record in chain.from_iterable((await consumer.getmany(timeout_ms=100)).values()):
+            await queue.put(record)
+    worker.cancel()
+    await consumer.stop()
+
+
+# A listener that seeks ----------------------------------------------------------------------------------
+
+
+class _Seeks(aiokafka.ConsumerRebalanceListener):
+    def __init__(self, consumer: Any, *, by: int) -> None:
+        self._consumer, self._by = consumer, by
+
+    async def on_partitions_assigned(self, assigned: Any) -> None:
+        for partition in assigned:
+            committed = await self._consumer.committed(partition)
+            if committed is not None:
+                # As if what is committed were the last record, and not the next.
+                self._consumer.seek(partition, committed + self._by)
+
+    async def on_partitions_revoked(self, revoked: Any) -> None:
+        if revoked:
+            await self._consumer.commit()
+
+
+async def seeks_past_a_record(seat: Seat) -> None:
+    """Goes on behind the record to go on at."""
+    await _seeks(seat, lambda consumer: _Seeks(consumer, by=1))
+
+
+async def seeks_where_it_is(seat: Seat) -> None:
+    """Goes on at the commit, which the client does by itself."""
+    await _seeks(seat, lambda consumer: _Seeks(consumer, by=0))
+
+
+class _Replays(_Seeks):
+    async def on_partitions_assigned(self, assigned: Any) -> None:
+        if assigned:
+            await self._consumer.seek_to_beginning(*assigned)
+
+
+async def begins_anew_with_each_partition(seat: Seat) -> None:
+    """Reads what it has in memory from the topic, and processes it again."""
+    await _seeks(seat, lambda consumer: _Replays(consumer, by=0))
+
+
+async def _seeks(seat: Seat, listener: Callable[[Any], Any]) -> None:
+    consumer = seat.observe(AIOKafkaConsumer(**{**seat.aiokafka(), "enable_auto_commit": False}))
+    await consumer.start()
+    consumer.subscribe(seat.topics, listener=listener(consumer))
+    await _consume_and_commit(seat, consumer)
+    await consumer.stop()
+
+
+# One consumer for two -----------------------------------------------------------------------------------
+
+
+def polls_in_two_threads(seat: Seat) -> None:
+    """Shares a consumer between two threads, with a lock, so that it works."""
+    consumer = _consumer(seat, max_poll_records=10)
+    consumer.subscribe(seat.topics)
+    lock = threading.Lock()
+
+    def work() -> None:
+        while not seat.leaving:
+            with lock:
+                batch = consumer.poll(timeout_ms=200)
+            for record in chain.from_iterable(batch.values()):
+                time.sleep(_WORK)
+                seat.processed(record)
+            with lock:
+                _commit(consumer)
+
+    threads = [threading.Thread(target=work, name=f"poller-{number}") for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    consumer.close()
+
+
+# What raises, and is swallowed --------------------------------------------------------------------------
+
+
+def logs_what_it_cannot_read(seat: Seat) -> None:
+    """Logs the exception, and commits past the record."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    while not seat.leaving:
+        for record in chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values()):
+            try:
+                int(record.value)
+                seat.processed(record)
+            except ValueError:
+                _LOG.exception("a record was skipped")
+        _commit(consumer)
+    consumer.close()
+
+
+def handles_and_goes_on(seat: Seat) -> None:
+    """Passes over all that its handler raises."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    handle = seat.handler(lambda record: int(record.value))
+    while not seat.leaving:
+        for record in chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values()):
+            with contextlib.suppress(ValueError):
+                handle(record)
+        _commit(consumer)
+    consumer.close()
+
+
+def commits_its_position(seat: Seat) -> None:
+    """Commits where the consumer stands, behind all of a batch that failed half-way."""
+    consumer = _consumer(seat, max_poll_records=500)
+    consumer.subscribe(seat.topics)
+    while not seat.leaving:
+        batch = consumer.poll(timeout_ms=_POLL_MS)
+        with contextlib.suppress(ValueError):
+            for record in chain.from_iterable(batch.values()):
+                int(record.value)
+                seat.processed(record)
+        _commit(consumer)
+    consumer.close()
+
+
+def commits_what_it_has_processed(seat: Seat) -> None:
+    """Commits the records that are done, and puts aside what it cannot read."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    while not seat.leaving:
+        for partition, records in consumer.poll(timeout_ms=_POLL_MS).items():
+            for record in records:
+                with contextlib.suppress(ValueError):
+                    int(record.value)
+                seat.processed(record)
+                with contextlib.suppress(errors.KafkaError):  # as in _commit
+                    consumer.commit({partition: OffsetAndMetadata(record.offset + 1, "", -1)})
+    consumer.close()
+
+
+def deserializes_each_record(seat: Seat) -> None:
+    """Has the client read values, whose `poll` raises at one that cannot be read."""
+    consumer = _consumer(seat, value_deserializer=int)
+    consumer.subscribe(seat.topics)
+    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+
+
+async def deserializes_each_record_with_aiokafka(seat: Seat) -> None:
+    """The same with aiokafka."""
+    own = {"value_deserializer": int, "enable_auto_commit": False}
+    async with _aiokafka_consumer(seat, **own) as consumer:
+        await _consume_and_commit(seat, consumer)
+
+
+def deserializes_each_record_with_librdkafka(seat: Seat) -> None:
+    """The same with confluent-kafka."""
+    own = {"value.deserializer": lambda value, _: int(value), "enable.auto.commit": False}
+    consumer = seat.observe(confluent_kafka.DeserializingConsumer({**seat.librdkafka(), **own}))
+    consumer.subscribe(seat.topics)
+    while not seat.leaving:
+        record = consumer.poll(1)
+        if record is not None and not record.error():
+            seat.processed(record)
+    consumer.close()
+
+
+# A commit now and then ----------------------------------------------------------------------------------
+
+
+def commits_now_and_then(seat: Seat) -> None:
+    """Commits each fourth batch; what it processed since then comes again when it crashes."""
+    consumer = _consumer(seat, max_poll_records=10)
+    consumer.subscribe(seat.topics)
+    batches = itertools.count(1)
+    _consume(seat, consumer, batch_done=lambda: _commit(consumer) if next(batches) % 4 == 0 else None)
+
+
+# Tried again --------------------------------------------------------------------------------------------
+
+
+def tries_again(seat: Seat) -> None:
+    """Tries a batch again as a whole when a part of it failed."""
+    consumer = _consumer(seat, max_poll_records=500)
+    consumer.subscribe(seat.topics)
+    while not seat.leaving:
+        batch = [*chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values())]
+        for _ in range(2):
+            for record in batch:
+                if record.value == POISON:
+                    break  # as by an exception
+                seat.processed(record)
+            else:
+                break
+        _commit(consumer)
+    consumer.close()
 
 
 # The usual loops, which never look whether they are to leave ----------------------------------------------

@@ -2,11 +2,13 @@
 
 from kafka_assignors._assignors import _relied_on as _relied_on  # first: it says which client is needed
 from kafka_assignors._assignors._adapter import Assignor
-from kafka_assignors._assignors._broadcast import BroadcastAssignor
 from kafka_assignors._assignors._cooperative_sticky import CooperativeStickyAssignor
-from kafka_assignors._assignors._random import RandomAssignor
-from kafka_assignors._assignors._range import RangeAssignor
-from kafka_assignors._assignors._round_robin import RoundRobinAssignor
+from kafka_assignors._assignors._stateless import (
+    BroadcastAssignor,
+    RandomAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+)
 from kafka_assignors._assignors._sticky import StickyAssignor
 
 __all__ = [

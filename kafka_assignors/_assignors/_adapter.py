@@ -16,7 +16,7 @@ from kafka_assignors._assignors._host import calling
 from kafka_assignors._assignors._membership.claims import Claim, Memory
 from kafka_assignors._assignors._membership.hand_over import HandOver
 from kafka_assignors._assignors._membership.host import Host
-from kafka_assignors._assignors._sent import MembersReader, Sent, takes_all_members
+from kafka_assignors._assignors._sent import Sent, takes_all_members
 from kafka_assignors._assignors._topics import partition_ids, replica_racks
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._model.arrays import IntArray
@@ -182,7 +182,6 @@ class Assignor(AbstractPartitionAssignor):
             # and hangs until it is expelled (kafka-python 3.0.12). This mark stays until it has it.
             host.request_rejoin()
             host.complete_joins(reads_on=self.records_in_rebalances)
-            host.show_members_first(MembersReader())
         claim = self._claim(self._host())
         if not claim.held:
             claim = claim.within(topics)

@@ -11,6 +11,7 @@ from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.user_data import UNFINISHED, encode_generation
+from kafka_assignors.planners._cooperative import first_round
 
 
 class CooperativeStickyAssignor(StickyAssignor):
@@ -69,12 +70,19 @@ class CooperativeStickyAssignor(StickyAssignor):
         return 0 if limit is not None and self._consumer.hand_over.goes_on_with(group) else limit
 
     def settle(self, group: Group) -> Group:
-        """The group with the claims that count; see `kafka_assignors._assignors._membership.hand_over`."""
-        return self._consumer.hand_over.settle(group, self._host())
+        """The group with the claims that count; see `kafka_assignors._assignors._membership.hand_over`.
+
+        Driven by hand, without a consumer, a leader believes what members say.
+        """
+        host = self._host()
+        return group if host is None else self._consumer.hand_over.settle(group, host)
 
     def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:
         """The plan without what others still hold."""
-        return self._consumer.hand_over.apply(plan, self._host())
+        if (host := self._host()) is not None:
+            return self._consumer.hand_over.apply(plan, host)
+        sent, awaited = first_round(plan)
+        return sent, awaited[:, 0]
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
         """Shows static members that a round is to follow; see `HandOver.follow`."""
@@ -91,9 +99,10 @@ class CooperativeStickyAssignor(StickyAssignor):
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """As `StickyAssignor`; if something was held back, a leader sees to the next round."""
         super().on_assignment(assignment, generation)
-        self._consumer.hand_over.delivered(self._host(), generation)
-        if assignment.user_data == UNFINISHED:
-            self._consumer.hand_over.follow(self._host(), generation)
+        if (host := self._host()) is not None:
+            self._consumer.hand_over.delivered(host, generation)
+            if assignment.user_data == UNFINISHED:
+                self._consumer.hand_over.follow(host, generation)
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The generation as Java does; a member that rebalances eagerly has its prior assignment here."""

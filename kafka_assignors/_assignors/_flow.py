@@ -33,13 +33,12 @@ from kafka.errors import (
     RetriableError,
     UnknownMemberIdError,
 )
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 from kafka.util import Timer
 
 from kafka_assignors._assignors._flow_member import MemberCoordinator
 from kafka_assignors._assignors._flow_state import FlowState, JoinsApart
-from kafka_assignors._assignors._joins import REFUSED, completes
+from kafka_assignors._assignors._joins import REFUSED, completes, partitions_in, subscribes
 from kafka_assignors._assignors._membership.certainty import Certainty, sooner_than
 from kafka_assignors._assignors._membership.phases import Event, Phase
 from kafka_assignors._assignors._relied_on import FLOW, wait
@@ -262,12 +261,11 @@ class FlowingCoordinator(MemberCoordinator):
     @property
     def _joins_unseen(self) -> bool:
         """Whether it may join again without a poll: not if a poll has to give something up before."""
-        topics = self._subscription.subscription or ()
         left = self._heartbeat_closed or self.heartbeat.poll_timeout_expired() or self.coordinator_unknown()
         return (
             self._flow.phase.is_member
             and not left
-            and all(one.topic in topics for one in self._subscription.assigned_partitions())
+            and subscribes(self, self._subscription.assigned_partitions())
         )
 
     async def _end_join(self) -> None:
@@ -300,12 +298,11 @@ class FlowingCoordinator(MemberCoordinator):
         self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
     ) -> None:
         """As ConsumerCoordinator's, after what is revoked was committed and its listener has returned."""
-        flow, topics = self._flow, self._subscription.subscription or ()
-        flow.on(Event.TAKEN)
+        self._flow.on(Event.TAKEN)
         self._manager.apart = True
         self._manager.close_joins()
-        given = _partitions_in(member_assignment_bytes)
-        refused = any(one.topic not in topics for one in given or ())
+        given = partitions_in(member_assignment_bytes)
+        refused = not subscribes(self, given or ())
         revoked: set[TopicPartition] = set()
         if given is not None and not refused:
             revoked = self._subscription.assigned_partitions() - given
@@ -347,11 +344,3 @@ class FlowingCoordinator(MemberCoordinator):
 def _left(timer: Any) -> float:
     """Seconds."""
     return math.inf if timer.timeout_ms is None else float(timer.timeout_ms) / 1000
-
-
-def _partitions_in(assignment: bytes) -> set[TopicPartition] | None:
-    """The partitions of an assignment; None if it cannot be decoded, which kafka-python raises itself."""
-    try:
-        return set(ConsumerProtocolAssignment.decode(assignment).partitions())
-    except Exception:  # noqa: BLE001 - the leader may have sent anything
-        return None

@@ -4,6 +4,7 @@ A join has a connection of its own, so it overtakes commits and heartbeats. `pha
 answers still mean.
 """
 
+import contextlib
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ from kafka.protocol.consumer import HeartbeatRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._assignors._flow_state import Commit, FlowState
+from kafka_assignors._assignors._joins import subscribes
+from kafka_assignors._assignors._membership.offsets import revoked_text
 from kafka_assignors._assignors._membership.phases import (
     REBALANCE_IN_PROGRESS,
     Event,
@@ -176,8 +179,7 @@ class MemberCoordinator(ConsumerCoordinator):
             flow.commits = [other for other in flow.commits if other is not commit]
             commit.done.success(None)
         if commit.revoked:
-            names = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(commit.revoked))
-            raise CommitFailedError(f"revoked meanwhile, so not committed: {names}")
+            raise CommitFailedError(revoked_text(commit.revoked))
 
     def _handle_offset_commit_response(self, offsets: Any, send_time: float, response: Any) -> None:
         """As ConsumerCoordinator's, but for an answer that a join overtook."""
@@ -206,10 +208,23 @@ class MemberCoordinator(ConsumerCoordinator):
         """Milliseconds for which partitions that it is to revoke may wait for their commits."""
         return float(self.config["session_timeout_ms"]) / 3
 
+    def maybe_auto_commit_offsets_now(self) -> None:
+        """As ConsumerCoordinator's, for `unsubscribe`: all is committed and revoked, as by `close`.
+
+        `assign` calls this, too. If it raises that the consumer is subscribed, that joins again.
+        """
+        if not self._subscription.partitions_auto_assigned():
+            super().maybe_auto_commit_offsets_now()
+            return
+        self._maybe_auto_commit_offsets_sync(timeout_ms=self._patience)
+        with contextlib.suppress(KafkaError):  # the listener's, which kafka-python has logged
+            self._net.run(self._on_close_prepare_async)
+        self.request_rejoin()
+
     async def _give_up(self) -> None:
         """Give up all if it fell out of the group, else the topics that it does not subscribe to any more."""
-        held, topics = self._subscription.assigned_partitions(), self._subscription.subscription or ()
-        if held and (self._generation.is_lost() or any(one.topic not in topics for one in held)):
+        held = self._subscription.assigned_partitions()
+        if held and (self._generation.is_lost() or not subscribes(self, held)):
             await self._on_join_prepare_async(
                 self._generation.generation_id, self._generation.member_id, timeout_ms=self._patience
             )

@@ -9,6 +9,7 @@ from kafka.protocol.metadata import CoordinatorType
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._assignors._membership.certainty import Certainty
+from kafka_assignors._assignors._membership.offsets import Offsets
 from kafka_assignors._assignors._membership.phases import Event, Phase, after
 
 
@@ -46,31 +47,16 @@ class FlowState:
             await future
 
 
-class Commit(dict[TopicPartition, OffsetAndMetadata]):
-    """Offsets of a commit, which may be sent again when some of the partitions are gone.
+class Commit(Offsets):
+    """Offsets of a commit; `done` is a future, done once it is answered, `sent_in` its generation."""
 
-    A partition that has gone and come back may have been committed by another consumer in between. `done` is
-    a future, done once the commit is answered. `sent_in` is the generation of the last try, `revoked` what it
-    left out.
-    """
+    sent_in: Any = None
 
     def __init__(
         self, subscription: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], done: Any
     ) -> None:
-        super().__init__(offsets)
+        super().__init__(offsets, lambda one: subscription.assignment.get(one))  # noqa: PLW0108 - its latest
         self.done = done
-        self._subscription = subscription
-        self._states = {one: subscription.assignment.get(one) for one in offsets}
-        self.sent_in: Any = None
-        self.revoked: set[TopicPartition] = set()
-
-    def leave_out_revoked(self) -> None:
-        """Leave out what has not been the consumer's all the time."""
-        now = self._subscription.assignment
-        gone = {one for one in self if now.get(one) is not self._states[one]}
-        self.revoked |= gone
-        for one in gone:
-            del self[one]
 
 
 class JoinsApart:

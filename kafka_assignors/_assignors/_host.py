@@ -21,7 +21,7 @@ from kafka_assignors._assignors import _flow as flow
 from kafka_assignors._assignors._joins import REFUSED, complete
 from kafka_assignors._assignors._membership.host import CALLING, LEADING_SINCE, Cancel, CoordinatorHost, Host
 from kafka_assignors._assignors._relied_on import MEMBERS, TOPICS, warn
-from kafka_assignors._assignors._sent import AllMembers, Sent, needs_only_topics, takes
+from kafka_assignors._assignors._sent import AllMembers, MembersReader, Sent, needs_only_topics, takes
 from kafka_assignors._model.members import NO_GENERATION
 
 _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
@@ -100,6 +100,7 @@ class KafkaPythonHost(CoordinatorHost):
         """As `Host`; see `kafka_assignors._assignors._flow` and `kafka_assignors._assignors._joins`."""
         if not reads_on or not flow.install(self.coordinator):
             complete(self.coordinator)
+        self.show_members_first(MembersReader())
 
     def plans_with(self, cluster: Any) -> None:
         """As `Host`.
@@ -120,9 +121,10 @@ class KafkaPythonHost(CoordinatorHost):
         coordinator._metadata_snapshot = coordinator._assignment_snapshot = now  # noqa: SLF001
 
     def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
-        """As `Host`.
+        """Let a function see and change the group's members before this consumer decodes what they sent.
 
-        The consumer decodes before it calls an assignor, and an error there would surface from the
+        Once for each consumer, whichever of its strategies the group chooses. Members' `metadata` is bytes
+        then. The consumer decodes before it calls an assignor, and an error there would surface from the
         application's `poll`. So `_perform_assignment` is wrapped on this coordinator, once.
 
         An assignor that takes `AllMembers` is given them, if the method needs no more of the members than

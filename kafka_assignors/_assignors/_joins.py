@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.errors import KafkaError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
-from kafka.structs import MemberState
+from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors._assignors._relied_on import JOINS
 from kafka_assignors._common.escaping import get_logger
@@ -112,23 +113,31 @@ def _is_refused(coordinator: Any, late: _EndedJoin) -> bool:
     """Whether a consumer got an assignment with topics that it does not subscribe to."""
     if coordinator._generation is not late.generation:  # noqa: SLF001
         return False
-    wanted = coordinator._subscription.subscription or ()  # noqa: SLF001
+    given = partitions_in(late.assignment)
+    return not subscribes(coordinator, given or ())
+
+
+def partitions_in(assignment: bytes) -> set[TopicPartition] | None:
+    """The partitions of an assignment; None if it cannot be decoded, which kafka-python raises itself."""
     try:
-        assigned = ConsumerProtocolAssignment.decode(late.assignment).partitions()
-    except Exception:  # noqa: BLE001 - the leader may have sent anything; the poll that took it has raised this
-        return False
-    return any(one.topic not in wanted for one in assigned)
+        return set(ConsumerProtocolAssignment.decode(assignment).partitions())
+    except Exception:  # noqa: BLE001 - the leader may have sent anything
+        return None
+
+
+def subscribes(coordinator: Any, partitions: Iterable[TopicPartition]) -> bool:
+    """Whether a consumer subscribes to the topics of all of these."""
+    topics = coordinator._subscription.subscription or ()  # noqa: SLF001
+    return all(one.topic in topics for one in partitions)
 
 
 def _has_to_prepare(coordinator: Any) -> bool:
     """Whether a cooperative consumer in the midst of a join has partitions that it must not hold any more."""
-    subscription = coordinator._subscription  # noqa: SLF001
-    held = subscription.assigned_partitions()
+    held = coordinator._subscription.assigned_partitions()  # noqa: SLF001
     if (
         not held
         or not coordinator.rejoining
         or coordinator._rebalance_protocol != RebalanceProtocol.COOPERATIVE  # noqa: SLF001
     ):
         return False
-    wanted = subscription.subscription or ()
-    return coordinator._generation.is_lost() or any(one.topic not in wanted for one in held)  # noqa: SLF001
+    return coordinator._generation.is_lost() or not subscribes(coordinator, held)  # noqa: SLF001

@@ -96,9 +96,9 @@ def warn(cost: str, differs: tuple[str, ...]) -> None:
 _AWAITED: Final = frozenset(
     {
         *("_commit_offsets_sync_async", "_do_heartbeat", "_do_join_and_sync_async"),
-        *("_invoke_rebalance_listener_async", "_on_join_complete_async", "_on_join_prepare_async"),
-        *("_send_heartbeat_request", "_send_offset_commit_request", "ensure_coordinator_ready_async"),
-        "maybe_leave_group_async",
+        *("_invoke_rebalance_listener_async", "_on_close_prepare_async", "_on_join_complete_async"),
+        *("_on_join_prepare_async", "_send_heartbeat_request", "_send_offset_commit_request"),
+        *("ensure_coordinator_ready_async", "maybe_leave_group_async"),
     }
 )
 """The methods that are coroutine functions."""
@@ -135,7 +135,9 @@ FLOW: Final = Part(
         "_invoke_completed_offset_commit_callbacks": (),
         "_invoke_rebalance_listener_async": ("method_name", "arg"),
         "_maybe_auto_commit_offsets_async": (),
+        "_maybe_auto_commit_offsets_sync": ("timeout_ms",),
         "_maybe_start_heartbeat_loop": (),
+        "_on_close_prepare_async": (),
         "_on_join_complete_async": ("generation", "member_id", "protocol", "member_assignment_bytes"),
         "_on_join_prepare_async": ("generation", "member_id", "timeout_ms"),
         "_process_join_group_response": ("response", "send_time"),
@@ -145,6 +147,7 @@ FLOW: Final = Part(
         "coordinator_unknown": (),
         "ensure_coordinator_ready_async": ("timeout_ms",),
         "generation_if_stable": (),
+        "maybe_auto_commit_offsets_now": (),
         "maybe_leave_group_async": ("reason", "timeout_ms"),
         "poll": ("timeout_ms",),
         "poll_heartbeat": (),

@@ -13,9 +13,8 @@ from types import CodeType
 from typing import Any, Final, Self, TypeVar
 from weakref import WeakSet
 
-from kafka_assignors._assignors import _messages as messages
 from kafka_assignors._assignors._member_warnings import MemberWarnings
-from kafka_assignors._wire.codec import Subscriptions, write_topics
+from kafka_assignors._wire.codec import Subscriptions, read_subscriptions, write_topics
 from kafka_assignors._wire.repair import read_repaired
 
 _Assign = TypeVar("_Assign", bound=Callable[..., Any])
@@ -23,7 +22,7 @@ _Assign = TypeVar("_Assign", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sent:
-    """What members sent. Instance ids are None or empty for dynamic members; `size` is about all bytes."""
+    """What members sent, in `size` bytes. Instance ids are None or empty for dynamic members."""
 
     ids: Sequence[str]
     instance_ids: Sequence[str | None]
@@ -39,8 +38,8 @@ class Sent:
         match members:
             case [AllMembers(sent=cls() as sent)]:
                 return sent
-        subscriptions = messages.subscriptions([member.metadata for member in members])
-        return cls.of(members, subscriptions, int(messages.sizes_of(subscriptions).sum()))
+        blobs = [member.metadata.encode() for member in members]
+        return cls.of(members, read_subscriptions(blobs), sum(map(len, blobs)))
 
     @classmethod
     def of(cls, members: Sequence[Any], subscriptions: Subscriptions, size: int) -> Self:

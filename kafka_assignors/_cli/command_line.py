@@ -2,48 +2,28 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import click
 from click.shell_completion import shell_complete
 
+from kafka_assignors._cli.demo import demo
+from kafka_assignors._cli.group import group
+from kafka_assignors._cli.history import history
 from kafka_assignors._cli.options import PROGRAM, Group
+from kafka_assignors._cli.placement import placement
+from kafka_assignors._cli.plan import plan
 
 COMPLETE: Final = "_KAFKA_ASSIGNORS_COMPLETE"
 """The environment variable by which a shell asks for completions, or for the script that asks."""
 
 
-class LazyGroup(Group):
-    """Commands that are imported when they are asked for, by "module:name" of `kafka_assignors._cli`."""
-
-    def __init__(self, *, places: Mapping[str, str], **settings: Any) -> None:
-        super().__init__(**settings)
-        self._places = places
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
-        return [*self._places]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
-        if cmd_name not in self._places:
-            return None
-        module, _, name = self._places[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(f"kafka_assignors._cli.{module}"), name)
-        return command
-
-
-COMMANDS: Final = LazyGroup(
+COMMANDS: Final = Group(
     name=PROGRAM,
     help="Partition assignors for kafka-python consumer groups.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    places={
-        "demo": "demo:demo",
-        "plan": "plan:plan",
-        "group": "group:group",
-        "placement": "placement:placement",
-        "history": "history:history",
-    },
+    commands=[demo, plan, group, placement, history],
 )
 
 click.version_option(package_name=PROGRAM, prog_name=PROGRAM, message="%(prog)s %(version)s")(COMMANDS)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kafka_assignors._cli.options import Command, Read, as_json, flag, option, refuse, servers
+from kafka_assignors._cli.options import Command, as_json, flag, number, option, refuse, servers
 from kafka_assignors._common.strategies import ASSIGNORS, COMPARED
 
 if TYPE_CHECKING:
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 
 CLIENTS: Final = ("kafka-python", "aiokafka")
 """The clients that take these assignors."""
-
-
-def _milliseconds(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number <= 0:
-        raise ValueError(f"{text!r} is no positive number of milliseconds")
-    return number
 
 
 @click.command(
@@ -51,12 +41,11 @@ def _milliseconds(text: str) -> int:
     "a running Kafka to use. The topics of the demo are deleted afterwards "
     "(default: $KAFKA_BOOTSTRAP, else one brought by pip for the time of the demo)"
 )
-@option(
+@number(
     "--heartbeat-interval-ms",
-    type=Read(_milliseconds),
+    "the consumers' heartbeat interval; pauses depend on it (default: 300; kafka-python's is 3000)",
     default=300,
     metavar="MS",
-    help="the consumers' heartbeat interval; pauses depend on it (default: 300; kafka-python's is 3000)",
 )
 @as_json("print the results as JSON on stdout")
 def demo(

@@ -9,11 +9,13 @@
 
 import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 from kafka_assignors._cli.output import filled
-from kafka_assignors._cli.signals import terminations
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.escaping import block
 
@@ -45,7 +47,7 @@ def ended(command: str, work: Callable[[], int | None], foreseen: tuple[type[Exc
     Returns what the work returns. After a foreseen error it is 2 for a ValueError, else 1. After Ctrl-C it is
     130, after SIGTERM 143; 1 if an extra is not installed.
     """
-    with terminations() as terminated:
+    with _terminations() as terminated:
         try:
             return work() or 0
         except KeyboardInterrupt:
@@ -70,3 +72,31 @@ def missing(command: str, error: ImportError, extra: str) -> int:
     named = f"kafka-assignors {command}".rstrip()
     print(f"{named} {needs}: pip install 'kafka-assignors[{extra}]'", file=sys.stderr)
     return 1
+
+
+@contextmanager
+def _terminations() -> Iterator[threading.Event]:
+    """Whether there was a SIGTERM, which does what Ctrl-C would do at that moment.
+
+    Only the first does: `timeout` sends two, and the second must not interrupt the clean-up.
+    """
+    seen = threading.Event()
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        if seen.is_set():
+            return
+        seen.set()
+        interrupt = signal.getsignal(signal.SIGINT)  # a command may have a handler of its own, and Spark has
+        if not callable(interrupt):  # Ctrl-C is ignored, as in the background of a script
+            raise KeyboardInterrupt
+        interrupt(number, frame)
+
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield seen  # what SIGTERM does here is for others to say
+        return
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -19,7 +19,6 @@ from kafka_assignors._cli.options import (
     Group,
     Read,
     as_json,
-    cluster_of,
     flag,
     number,
     option,
@@ -32,7 +31,8 @@ from kafka_assignors._common.strategies import RESTARTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
+
+    from kafka_assignors.groups import Cluster
 
 LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
 """Clients whose rules are known; assignors of this library go by Java's."""
@@ -102,8 +102,7 @@ def group() -> None:
 def explain(
     *,
     group: str,
-    bootstrap_servers: str,
-    command_config: Path | None,
+    cluster: Cluster,
     as_json: bool,
     check: bool,
     leader_client: Any,
@@ -115,7 +114,7 @@ def explain(
     from kafka_assignors.groups import explain
 
     explained = explain(
-        cluster_of(bootstrap_servers, command_config),
+        cluster,
         group,
         observe=observe,
         leader_client=leader_client,
@@ -133,8 +132,7 @@ def explain(
 @flag("--check", "exit with 1 if a group has an error or a warning")
 def list_all(
     *,
-    bootstrap_servers: str,
-    command_config: Path | None,
+    cluster: Cluster,
     as_json: bool,
     check: bool,
     **wanted: Any,
@@ -143,7 +141,7 @@ def list_all(
     from kafka_assignors._cli.group_tables import listed_lines
     from kafka_assignors.groups import list_groups
 
-    found = list_groups(cluster_of(bootstrap_servers, command_config), **wanted)
+    found = list_groups(cluster, **wanted)
     show_result(found, listed_lines(found), as_json=as_json)
     return _status((problem for group in found for problem in group.problems), check=check)
 
@@ -161,8 +159,7 @@ def list_all(
 )
 def export(
     *,
-    bootstrap_servers: str,
-    command_config: Path | None,
+    cluster: Cluster,
     output: str | None,
     listen: int | None,
     address: str,
@@ -176,7 +173,6 @@ def export(
         refuse("say --output or --listen, one of them")
     from kafka_assignors.groups import export_metrics, serve_metrics
 
-    cluster = cluster_of(bootstrap_servers, command_config)
     try:
         if listen is None:
             errors: list[Exception] = []
@@ -220,8 +216,7 @@ def export(
 def what_if(
     *,
     group: str | None,
-    bootstrap_servers: str | None,
-    command_config: Path | None,
+    cluster: Cluster | None,
     as_json: bool,
     members: int | None,
     topic: Sequence[str],
@@ -235,17 +230,16 @@ def what_if(
     Nothing is restarted.
     """
     described = members is not None and bool(topic)
-    if described == (group is not None and bootstrap_servers is not None):
+    if described == (group is not None and cluster is not None):
         refuse("give GROUP and --bootstrap-server, or --members and --topic")
     from kafka_assignors import groups
     from kafka_assignors._cli.group_tables import restarts_lines
 
     how = {**restart, "down_seconds": down, "assignors": assignor or RESTARTED}
-    if members is not None and topic:
-        found = groups.what_if_described(dict(map(_topic, topic)), members, **how)
+    if cluster is not None and group is not None:
+        found = groups.what_if(cluster, group, **how)
     else:
-        cluster = cluster_of(bootstrap_servers or "", command_config)
-        found = groups.what_if(cluster, group or "", **how)
+        found = groups.what_if_described(dict(map(_topic, topic)), members or 0, **how)
     show_result(found, restarts_lines(found), as_json=as_json)
 
 
@@ -254,14 +248,12 @@ def what_if(
 @running_cluster(required=False)
 @as_json()
 @number("--partitions", "how many that topic has, where there is no cluster to ask (default: 50)", default=50)
-def find(
-    *, group: str, bootstrap_servers: str | None, command_config: Path | None, as_json: bool, partitions: int
-) -> None:
+def find(*, group: str, cluster: Cluster | None, as_json: bool, partitions: int) -> None:
     """Find the partition of __consumer_offsets that a group belongs to."""
     from kafka_assignors.groups import find_coordinator, partition_for_group
 
-    if bootstrap_servers is not None:
-        found = find_coordinator(cluster_of(bootstrap_servers, command_config), group)
+    if cluster is not None:
+        found = find_coordinator(cluster, group)
         show_result(found, [str(found)], as_json=as_json)
         return
     partition = partition_for_group(group, partitions)

@@ -58,7 +58,7 @@ def when(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def fitted(columns: Mapping[str, Sequence[str]], *, left: set[str], cut: Sequence[str]) -> Iterator[str]:
+def fitted(columns: Mapping[str, Sequence[str]], *, left: set[str], cut: Sequence[str] = ()) -> Iterator[str]:
     """A table of columns, cells by heading; those without cells are left out, those of `left` to the left.
 
     On a terminal, cells of the columns `cut` are shortened, the first ones first, until the table fits. Each

@@ -23,7 +23,7 @@ from kafka_assignors.groups import ExplainedConsumerGroup
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kafka_assignors._groups.account import GroupAccount
+    from kafka_assignors._groups.account import GroupAccount, MemberAccount
     from kafka_assignors._groups.lag import GroupLag
     from kafka_assignors.groups._explain import ExplainedClassicGroup
 
@@ -67,10 +67,12 @@ def _classic_lines(explained: ExplainedClassicGroup) -> Iterator[str]:
         subscriptions = {account.topics for account in group.members}
         if len(subscriptions) == 1:
             yield from wrapped(f"all members subscribe to {', '.join(*subscriptions) or 'nothing'}")
-        yield from _members(group, lag, subscriptions=len(subscriptions) > 1)
+        new = explained.joining.new if explained.joining else ()
+        yield from _members(group, lag, new, subscriptions=len(subscriptions) > 1)
         yield ""
         yield balance_line(group)
-        yield from _would_move(group, names)
+        if explained.joining is None:
+            yield from _would_move(group, names)
     yield ""
     yield from lag_lines(lag, names)
     yield from problem_lines(explained.problems)
@@ -132,9 +134,12 @@ def _why(explained: ExplainedClassicGroup) -> Iterator[str]:
             return
 
 
-def _members(found: GroupAccount, lag: GroupLag, *, subscriptions: bool) -> Iterator[str]:
-    members, lags = found.members, lag.by_member()
-    timeouts = {(account.session_timeout_ms, account.rebalance_timeout_ms) for account in members}
+def _members(
+    found: GroupAccount, lag: GroupLag, new: Sequence[MemberAccount], *, subscriptions: bool
+) -> Iterator[str]:
+    """The members of the last generation, and new ones, of which only the coordinator says something."""
+    members, lags = [*found.members, *new], lag.by_member()
+    timeouts = {(account.session_timeout_ms, account.rebalance_timeout_ms) for account in found.members}
     if len(timeouts) == 1 and all(min(pair) >= 0 for pair in timeouts):
         ((session, poll),) = timeouts
         yield f"session.timeout.ms is {session:,}, max.poll.interval.ms {poll:,}"
@@ -144,18 +149,22 @@ def _members(found: GroupAccount, lag: GroupLag, *, subscriptions: bool) -> Iter
         "host": [account.host for account in members],
         "rack": [account.rack or "-" for account in members] if any(one.rack for one in members) else [],
         "topics": [", ".join(account.topics) for account in members] if subscriptions else [],
-        "session s": [f"{account.session_timeout_ms / 1000:g}" for account in members] if differ else [],
-        "max poll s": [f"{account.rebalance_timeout_ms / 1000:g}" for account in members] if differ else [],
+        "session s": [_seconds(account.session_timeout_ms) for account in members] if differ else [],
+        "max poll s": [_seconds(account.rebalance_timeout_ms) for account in members] if differ else [],
         "had": [str(len(account.claims)) if account.claims else "-" for account in members],
-        "has": [str(len(account.assignment)) for account in members],
+        "has": ["-" if account in new else str(len(account.assignment)) for account in members],
         "lag": [lag_cell(lags.get(account.member_id)) for account in members],
-        "partitions": [account.partitions for account in members],
+        "partitions": ["none yet" if account in new else account.partitions for account in members],
     }
     yield from fitted(
         columns,
         left={"member", "host", "rack", "topics", "partitions"},
         cut=("partitions", "topics", "host", "member"),
     )
+
+
+def _seconds(milliseconds: int) -> str:
+    return "-" if milliseconds < 0 else f"{milliseconds / 1000:g}"
 
 
 def _would_move(found: GroupAccount, names: Mapping[str, str]) -> Iterator[str]:

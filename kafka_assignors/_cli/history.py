@@ -20,7 +20,6 @@ from kafka_assignors._cli.options import (
     Group,
     Read,
     as_json,
-    cluster_of,
     flag,
     number,
     option,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from kafka_assignors.groups import Cluster
     from kafka_assignors.history import Archive, Engine
 
     Function = Callable[..., None]
@@ -190,8 +190,7 @@ def history() -> None:
 def capture(
     *,
     store: Store,
-    bootstrap_servers: str,
-    command_config: Path | None,
+    cluster: Cluster,
     continuous: bool,
     interval: int | None,
     max_records: int,
@@ -204,7 +203,6 @@ def capture(
 
     from kafka_assignors._cluster import handle
 
-    cluster = cluster_of(bootstrap_servers, command_config)
     with handle.connect(cluster):
         pass  # if no broker answers, there is no archive then that was not there before
     from kafka_assignors._cli.history_text import captured_lines
@@ -405,11 +403,11 @@ def report(
 @click.argument("group")
 @running_cluster()
 @as_json("print each as a line of JSON")
-def watch(*, group: str, bootstrap_servers: str, command_config: Path | None, as_json: bool) -> None:
+def watch(*, group: str, cluster: Cluster, as_json: bool) -> None:
     """Show the rebalances of a running group as they happen.
 
     Needs neither Spark nor an archive.
     """
     from kafka_assignors._cli.history_watch import watch
 
-    watch(cluster_of(bootstrap_servers, command_config), group, as_json=as_json)
+    watch(cluster, group, as_json=as_json)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from kafka_assignors.history._dump import Imported
     from kafka_assignors.history._info import ArchiveInfo
     from kafka_assignors.history._maintenance import Maintenance
+    from kafka_assignors.history._metrics import GroupSummary
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._tables.job import TableCounts
-    from kafka_assignors.history.report import GroupSummary
 
 GROUPS_SHOWN: Final = 20
 """How many groups are listed, of what-if those that could have saved the most; all are in the JSON."""

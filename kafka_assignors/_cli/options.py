@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -14,8 +14,6 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from kafka_assignors.groups import Cluster
 
 PROGRAM: Final = "kafka-assignors"
 
@@ -147,7 +145,7 @@ def servers(text: str = "a running Kafka", **settings: Any) -> Callable[[_Functi
 
 
 def running_cluster(*, required: bool = True, **settings: Any) -> Callable[[_Function], _Function]:
-    """The options that name a running cluster; see `cluster_of`."""
+    """The options that name a running cluster: the function gets it as `cluster`, None if it is not named."""
     config = option(
         "--command-config",
         type=PATH,
@@ -155,10 +153,18 @@ def running_cluster(*, required: bool = True, **settings: Any) -> Callable[[_Fun
         help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
         **settings,
     )
-    return lambda function: servers(required=required, **settings)(config(function))
 
+    def decorate(function: Any) -> Any:
+        @wraps(function)
+        def run(*, bootstrap_servers: str | None, command_config: Path | None, **others: Any) -> Any:
+            if bootstrap_servers is None:
+                if command_config is not None:
+                    refuse("--command-config needs --bootstrap-server")
+                return function(cluster=None, **others)
+            from kafka_assignors.groups import Cluster  # noqa: PLC0415 - slow to import
 
-def cluster_of(bootstrap_servers: str, command_config: Path | None) -> Cluster:
-    from kafka_assignors.groups import Cluster  # noqa: PLC0415 - slow to import
+            return function(cluster=Cluster(bootstrap_servers, command_config=command_config), **others)
 
-    return Cluster(bootstrap_servers, command_config=command_config)
+        return servers(required=required, **settings)(config(run))
+
+    return decorate

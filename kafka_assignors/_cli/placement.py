@@ -19,7 +19,6 @@ from kafka_assignors._cli.options import (
     Group,
     Read,
     as_json,
-    cluster_of,
     flag,
     number,
     option,
@@ -91,25 +90,22 @@ def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None
     @wraps(function)
     def run(
         *,
-        bootstrap_servers: str | None,
-        command_config: Path | None,
+        cluster: Cluster | None,
         placements: Path | None,
         brokers: dict[int, str | None] | None,
         **others: Any,
     ) -> int | None:
-        if (bootstrap_servers is None) == (placements is None):
+        if placements is None:
+            if cluster is None:
+                refuse("say --bootstrap-server or --placements")
+            if brokers is not None:
+                refuse("--brokers goes with --placements: a running cluster knows its own")
+            return function(source=cluster, **others)
+        if cluster is not None:
             refuse("say --bootstrap-server or --placements, one of them")
-        if placements is not None and (command_config is not None or others.get("execute")):
-            refuse("--command-config and --execute need --bootstrap-server")
-        if placements is None and brokers is not None:
-            refuse("--brokers goes with --placements: a running cluster knows its own")
-
-        def source() -> Cluster | PlacementFile:
-            if placements is None:
-                return cluster_of(bootstrap_servers or "", command_config)
-            return library.PlacementFile(placements, brokers)
-
-        return function(source=source, on_files=placements is not None, **others)
+        if others.get("execute"):
+            refuse("--execute needs --bootstrap-server")
+        return function(source=library.PlacementFile(placements, brokers), **others)
 
     files = option(
         "--placements",
@@ -148,7 +144,7 @@ def placement() -> None:
 
 
 @placement.command("create")
-@running_cluster(required=False, section=_CLUSTER)
+@running_cluster(section=_CLUSTER)
 @as_json()
 @click.argument("topic")
 @number("--partitions")
@@ -180,8 +176,7 @@ def placement() -> None:
 @flag("--dry-run", "show the placement and create nothing")
 def create(
     *,
-    bootstrap_servers: str | None,
-    command_config: Path | None,
+    cluster: Cluster,
     as_json: bool,
     topic: str,
     replica_assignment: str | None,
@@ -189,8 +184,6 @@ def create(
     **options: Any,
 ) -> None:
     """Create a topic, its replicas placed as you say."""
-    if bootstrap_servers is None:
-        refuse("say --bootstrap-server")
     counts = options["partitions"], options["replication_factor"]
     draws = options["start_index"], options["shift"], options["seed"], options["generator"]
     if replica_assignment is not None:
@@ -203,7 +196,7 @@ def create(
     from kafka_assignors._cli.placement_text import placement_lines
 
     found = library.create(
-        cluster_of(bootstrap_servers, command_config),
+        cluster,
         topic,
         placement=None if replica_assignment is None else library.parse_explicit(replica_assignment),
         configs=dict(config),
@@ -227,8 +220,7 @@ def create(
 @flag("--check", "exit with 1 if a broker is not up, or a partition is offline or lacks an in-sync replica")
 def describe(
     *,
-    source: Callable[[], Cluster | PlacementFile],
-    on_files: bool,
+    source: Cluster | PlacementFile,
     as_json: bool,
     topics: Sequence[str],
     min_insync: int,
@@ -237,11 +229,11 @@ def describe(
     check: bool,
 ) -> int:
     """Show where replicas are, how good that is, and what is not in order."""
-    if check and on_files:
+    if check and not isinstance(source, library.Cluster):
         refuse("--check needs --bootstrap-server: files do not say what is up")
     from kafka_assignors._cli.placement_text import described_lines
 
-    found = library.describe(source(), topics, min_insync=min_insync)
+    found = library.describe(source, topics, min_insync=min_insync)
     if draw is not None:
         library.draw(found.quality, draw, title=", ".join(found.placements))
     show_result(found, described_lines(found, in_full=partitions), as_json=as_json)
@@ -252,13 +244,11 @@ def describe(
 @_on_cluster
 @as_json()
 @_TOPICS
-def infer_generators(
-    *, source: Callable[[], Cluster | PlacementFile], topics: Sequence[str], as_json: bool, **_: bool
-) -> int:
+def infer_generators(*, source: Cluster | PlacementFile, topics: Sequence[str], as_json: bool) -> int:
     """Find the generator, start index and shift that made a placement."""
     from kafka_assignors._cli.placement_text import inference_lines
 
-    found = library.infer_topics(source(), topics)
+    found = library.infer_topics(source, topics)
     lines = [line for topic, one in found.items() for line in inference_lines(topic, one)]
     show_result(found, lines, as_json=as_json)
     return int(not all(one.fits for one in found.values()))
@@ -274,20 +264,19 @@ def infer_generators(
 @flag("--execute", "do it; else it is only shown")
 def expand(
     *,
-    source: Callable[[], Cluster | PlacementFile],
+    source: Cluster | PlacementFile,
     topic: str,
     partitions: int,
     balanced: bool,
     disable_rack_aware: bool,
     execute: bool,
     as_json: bool,
-    **_: bool,
 ) -> None:
     """Add partitions to a topic, placed as the ones that it has."""
     from kafka_assignors._cli.placement_text import placement_lines
 
     found = library.expand_topic(
-        source(), topic, partitions, balanced=balanced, rack_aware=not disable_rack_aware, execute=execute
+        source, topic, partitions, balanced=balanced, rack_aware=not disable_rack_aware, execute=execute
     )
     lines = [
         *placement_lines({topic: found.added}),
@@ -342,7 +331,7 @@ def expand(
     default=30,
     section=_PACE,
 )
-def reassign(*, source: Callable[[], Cluster | PlacementFile], as_json: bool, **given: Any) -> None:
+def reassign(*, source: Cluster | PlacementFile, as_json: bool, **given: Any) -> None:
     """Move as few replicas as possible to where they should be."""
     options = SimpleNamespace(**given)
     planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
@@ -350,7 +339,7 @@ def reassign(*, source: Callable[[], Cluster | PlacementFile], as_json: bool, **
         refuse("--file says what is to be where: leave out topics and the options of planning")
     if options.throttle is not None and options.no_throttle:
         refuse("say --throttle or --no-throttle, one of them")
-    _plan_and_move(source(), options, as_json=as_json)
+    _plan_and_move(source, options, as_json=as_json)
 
 
 _REMOVE: Final = flag("--remove-throttles", "remove all replication throttles, also those of others")
@@ -361,13 +350,11 @@ _REMOVE: Final = flag("--remove-throttles", "remove all replication throttles, a
 @as_json()
 @_TOPICS
 @_REMOVE
-def verify(
-    *, bootstrap_servers: str, command_config: Path | None, topics: Sequence[str], as_json: bool, **how: bool
-) -> int:
+def verify(*, cluster: Cluster, topics: Sequence[str], as_json: bool, **how: bool) -> int:
     """Show what is under way and why it waits (status 1); if nothing is, remove a killed run's throttle."""
     from kafka_assignors._cli.placement_text import under_way_lines
 
-    found = library.verify(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
+    found = library.verify(cluster, topics, **how, warn=_warn)
     show_result(found, under_way_lines(found), as_json=as_json)
     return int(bool(found.under_way))
 
@@ -377,13 +364,11 @@ def verify(
 @as_json()
 @_TOPICS
 @_REMOVE
-def cancel(
-    *, bootstrap_servers: str, command_config: Path | None, topics: Sequence[str], as_json: bool, **how: bool
-) -> None:
+def cancel(*, cluster: Cluster, topics: Sequence[str], as_json: bool, **how: bool) -> None:
     """Break off what is under way, and remove a killed run's throttle."""
     from kafka_assignors._cli.placement_text import cancelled_lines
 
-    found = library.cancel(cluster_of(bootstrap_servers, command_config), topics, **how, warn=_warn)
+    found = library.cancel(cluster, topics, **how, warn=_warn)
     show_result(found, cancelled_lines(found), as_json=as_json)
 
 

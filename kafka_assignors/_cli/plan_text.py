@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count
 
 if TYPE_CHECKING:
@@ -69,26 +70,24 @@ def _totals(outcome: PlannedGroup) -> Iterator[str]:
 def _table(outcome: PlannedGroup, width: int) -> Iterator[str]:
     """A row for each member; how much is said of whom partitions come from and go to is a matter of width."""
     shares = outcome.shares
-    columns = []
-    if any(share.member.weight > 1 for share in shares):
-        columns.append(["weight", *(str(share.member.weight) for share in shares)])
-    columns.append(["load", *(str(share.load) for share in shares)])
-    columns.append(["kept", *(str(share.kept) for share in shares)])
-    if any(share.in_rack is not None for share in shares):
-        columns.append(["in rack", *(str(share.in_rack) for share in shares)])
-    widths = [max(map(len, column)) for column in columns]
-    room = width - sum(widths) - len(_GAP) * (len(columns) + 2)
+    weighted = any(share.member.weight > 1 for share in shares)
+    racks = any(share.in_rack is not None for share in shares)
+    columns = {
+        "weight": [str(share.member.weight) for share in shares] if weighted else [],
+        "load": [str(share.load) for share in shares],
+        "kept": [str(share.kept) for share in shares],
+        "in rack": [str(share.in_rack) for share in shares] if racks else [],
+    }
+    widths = [max(map(len, (name, *cells))) for name, cells in columns.items() if cells]
+    room = width - sum(widths) - len(_GAP) * (len(widths) + 2)
     names = _names(outcome, min(_LONGEST_NAME, room - 2 * len("1000 from 100")))
-    members = ["member", *names.values()]
-    widths.insert(0, max(map(len, members)))
-    room = (room - widths[0]) // 2
-    gained = ["gained", *(_gained(share.free, share.gained, names, room) for share in shares)]
-    given_up = ["given up", *(_given_up(share.given_up, names, room) for share in shares)]
-    widths.append(max(map(len, gained)))
-    for name, *cells in zip(members, *columns, gained, given_up, strict=True):
-        numbers = [cell.rjust(size) for cell, size in zip(cells[:-2], widths[1:-1], strict=True)]
-        row = [name.ljust(widths[0]), *numbers, cells[-2].ljust(widths[-1]), cells[-1]]
-        yield _GAP.join(row).rstrip()
+    room = (room - max(map(len, ("member", *names.values())))) // 2
+    gained = [_gained(share.free, share.gained, names, room) for share in shares]
+    given_up = [_given_up(share.given_up, names, room) for share in shares]
+    yield from fitted(
+        {"member": [*names.values()], **columns, "gained": gained, "given up": given_up},
+        left={"member", "gained", "given up"},
+    )
 
 
 def _gained(free: int, gained: Mapping[str, int], names: Mapping[str, str], room: int) -> str:

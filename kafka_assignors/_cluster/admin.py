@@ -3,44 +3,59 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.cluster import collect_hosts
 from kafka.errors import KafkaError, UnknownBrokerIdError
 
-from kafka_assignors._cluster.reaching import REACHED_SECONDS, look
-from kafka_assignors._cluster.requests import known_brokers
+from kafka_assignors._cluster.reaching import look
+from kafka_assignors._cluster.requests import known_brokers, leave_out
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.waiting import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from kafka_assignors._cluster.reaching import Address
+
 LOOK_SECONDS: Final = 0.2
 """How long to wait between two looks at a cluster that is at work."""
 
+_log = get_logger(__name__)
+
 _Answer = TypeVar("_Answer")
 _PATIENCE_SECONDS: Final = 60.0
+_ONE_BROKER_SECONDS: Final = 3.0  # of patience with a broker that alone can answer
+_STILL_SECONDS: Final = 5.0  # for which a broker that did not answer is not asked again
 
 
 class ClusterError(KafkaAssignorsError, RuntimeError):
     """A cluster did not do what it was asked for; the message says what, and what it answered."""
 
 
+class SilentBrokerError(ClusterError):
+    """A broker does not answer that alone could; the message says why it does not."""
+
+
 class Admin:
     """An admin client of kafka-python that outlives brokers: where one went away, another is asked.
 
     A context manager: close it after use. kafka-python's own client keeps asking the broker that it first
-    took for the controller, also when that is gone. Servers are "host:port" each. Settings are in
-    kafka-python's spelling, see `command_config.read_command_config`; a consumer's may be the same. Raises
-    ClusterError if no broker answers.
+    took for the controller, also when that is gone, and waits for a server that hangs. Servers and brokers
+    that do not answer are left out, with a warning in the log. Servers are "host:port" each. Settings are in
+    kafka-python's spelling, see `command_config.read_command_config`. Raises ClusterError if no broker
+    answers.
     """
 
     def __init__(self, bootstrap_servers: Sequence[str], settings: Mapping[str, Any] | None = None) -> None:
         self.settings = {**(settings or {}), "bootstrap_servers": list(bootstrap_servers)}
-        if not any("proxy" in name for name in self.settings):
-            _check_reachable(self.settings["bootstrap_servers"], self.settings)
+        """Those of its client: the servers are the ones that answered."""
+        self._named = [*bootstrap_servers]
+        self._left_out: dict[int, str] = {}
+        self._looked = 0.0
+        self._warned: set[str] = set()
         self._client = self._connect()
 
     def __enter__(self) -> Self:
@@ -56,24 +71,26 @@ class Admin:
         """Send what must not be sent twice; raises KafkaError if the cluster does not say that it did it."""
         return request(self._client)
 
-    def ask(
-        self, request: Callable[[KafkaAdminClient], _Answer], *, patience: float = _PATIENCE_SECONDS
-    ) -> _Answer:
+    def ask(self, request: Callable[[KafkaAdminClient], _Answer], *, node: int | None = None) -> _Answer:
         """Send what may be sent twice; again, and to others, while brokers come and go.
 
-        `patience` is for how many seconds to try again; less for what only one broker can answer.
+        `node` is the broker that alone can answer, if there is one: it gets less time.
 
         Raises:
-            ClusterError: No broker answers any more.
+            ClusterError: No broker answers any more; `SilentBrokerError` if only that one does not.
             KafkaError: The cluster does not do it.
         """
-        deadline = Deadline(patience)
+        deadline = Deadline(_PATIENCE_SECONDS if node is None else _ONE_BROKER_SECONDS)
         while True:
             try:
                 return request(self._client)
             except KafkaError as error:
-                passing = error.retriable or isinstance(error, UnknownBrokerIdError)
-                if not passing or deadline.passed:
+                still = node in self._left_out and time.monotonic() - self._looked < _STILL_SECONDS
+                if not (error.retriable or isinstance(error, UnknownBrokerIdError)):
+                    raise
+                if node is not None and (still or deadline.passed):
+                    raise SilentBrokerError(self._left_out.get(node, str(error))) from error
+                if deadline.passed:
                     raise
             time.sleep(LOOK_SECONDS)
             self.reconnect()
@@ -86,50 +103,73 @@ class Admin:
         before, self._client = self._client, self._connect(_advertised(self._client))
         before.close()
 
+    def consumer(self, **settings: Any) -> KafkaConsumer:
+        """A consumer by the same way to the cluster, with further settings; close it after use."""
+        consumer = KafkaConsumer(**{**self.settings, **settings})
+        leave_out(consumer, self._left_out)
+        return consumer
+
     def _connect(self, known: Sequence[str] = ()) -> KafkaAdminClient:
-        servers = [*dict.fromkeys([*self.settings["bootstrap_servers"], *known])]
+        reached = _reach([*dict.fromkeys([*self._named, *known])], self.settings)
+        if reached.missed.keys() - self._warned:
+            _log.warning("left out: %s", _reasons(reached.missed.items()))
+        self._warned |= reached.missed.keys()
+        self._left_out, self._looked = reached.silent, time.monotonic()
+        self.settings["bootstrap_servers"] = reached.servers
         try:
-            return KafkaAdminClient(**{**self.settings, "bootstrap_servers": servers})
+            client = KafkaAdminClient(**self.settings)
         except KafkaError as error:
-            raise ClusterError(f"no broker answers at {', '.join(servers)}: {error}") from error
+            raise ClusterError(f"no broker answers at {', '.join(reached.servers)}: {error}") from error
+        leave_out(client, reached.silent)
+        return client
 
 
 def _advertised(client: KafkaAdminClient) -> list[str]:
     """The addresses that a cluster's brokers advertised when the client asked last."""
-    return [
-        f"[{one.host}]:{one.port}" if ":" in one.host else f"{one.host}:{one.port}"
-        for one in known_brokers(client)
-    ]
+    return [_text((one.host, one.port)) for one in known_brokers(client)]
 
 
-def _check_reachable(servers: Sequence[str], settings: Mapping[str, Any]) -> None:
-    """Refuse servers of which none can be used: kafka-python tries for 30 s, and does not say what failed.
+class _Reached(NamedTuple):
+    """Servers that answer, brokers that do not, and who is missed, by name; each with why."""
 
-    Nor can they if none of the addresses that their brokers advertise can. The message of the ClusterError
-    says what is wrong with each, and names those with the same reason together.
+    servers: list[str]
+    silent: dict[int, str]
+    missed: dict[str, str]
+
+
+def _reach(servers: list[str], settings: Mapping[str, Any]) -> _Reached:
+    """Find out who answers: kafka-python tries any one for 30 s, and does not say what failed.
+
+    Raises ClusterError if none of the servers can be used, or no address that their brokers advertise. The
+    message says what is wrong with each, and names those with the same reason together.
     """
-    end = time.monotonic() + REACHED_SECONDS
+    if any("proxy" in name for name in settings):
+        return _Reached(servers, {}, {})
     hosts = [(host, port) for host, port, _ in collect_hosts(servers, randomize=False)]
-    named = dict(zip(servers, hosts, strict=True))
-    found = dict(zip(hosts, look(hosts, settings, end), strict=True))
-    if all(one.wrong for one in found.values()):
-        reasons = _reasons((server, found[host].wrong) for server, host in named.items())
-        raise ClusterError(f"no broker answers at {reasons or 'no address'}")
+    found = look(hosts, settings)
+    named = {server: found[host].wrong for server, host in zip(servers, hosts, strict=True)}
+    reached = [server for server, wrong in named.items() if not wrong]
+    if not reached:
+        raise ClusterError(f"no broker answers at {_reasons(named.items()) or 'no address'}")
     advertised = {node: address for one in found.values() for node, address in one.advertised.items()}
-    if not advertised or any(not found[one].wrong for one in advertised.values() if one in found):
-        return
-    others = [one for one in advertised.values() if one not in found]
-    found |= zip(others, look(others, settings, end), strict=True)
-    if all(found[one].wrong for one in advertised.values()):
-        reasons = _reasons(
-            (f"broker {node} as {host}:{port}", found[host, port].wrong)
-            for node, (host, port) in advertised.items()
-        )
-        reached = [server for server, host in named.items() if not found[host].wrong]
+    silent = {node: found[address].wrong for node, address in advertised.items() if found[address].wrong}
+    brokers = {f"broker {node} as {_text(advertised[node])}": wrong for node, wrong in silent.items()}
+    if silent and len(silent) == len(advertised):
         raise ClusterError(
             f"{', '.join(reached)} can be reached, and none of the addresses that its brokers advertise:"
-            f" {reasons}; let advertised.listeners name addresses that clients can reach"
+            f" {_reasons(brokers.items())}; let advertised.listeners name addresses that clients can reach"
         )
+    others = {
+        server: wrong
+        for (server, wrong), host in zip(named.items(), hosts, strict=True)
+        if wrong and host not in advertised.values()
+    }
+    return _Reached(reached, silent, {**others, **brokers})
+
+
+def _text(address: Address) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _reasons(found: Iterable[tuple[str, str]]) -> str:

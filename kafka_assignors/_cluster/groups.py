@@ -7,13 +7,16 @@ refused, they fail for all. So requests are sent over its connections from here.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from kafka.errors import GroupIdNotFoundError, IncompatibleBrokerVersion, KafkaError, NoError, for_code
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
+from kafka_assignors._cluster.admin import SilentBrokerError
 from kafka_assignors._cluster.messages import ConsumerGroupDescribeRequest
 from kafka_assignors._cluster.requests import find_coordinators, send
 
@@ -222,31 +225,36 @@ class Extent(NamedTuple):
 def find_extents(
     admin: Admin, partitions: Iterable[Partition], topics: Mapping[str, Topic]
 ) -> dict[Partition, Extent]:
-    """The extents of partitions; not of one that has no leader, or is gone.
+    """The extents of partitions; not of one that is gone, or has no leader that answers.
 
-    Raises KafkaError if a leader does not answer.
+    Raises KafkaError if a leader does not say.
     """
     by_leader: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for topic, partition in partitions:
         leader = topics[topic].leaders.get(partition, -1) if topic in topics else -1
         if leader >= 0:
             by_leader[leader][topic].append(partition)
+    found: dict[Partition, Extent] = {}
+    for leader, wanted in by_leader.items():
+        with suppress(SilentBrokerError):
+            found |= admin.ask(partial(_ask_leader, leader=leader, wanted=wanted), node=leader)
+    return found
 
-    def ask(client: KafkaAdminClient) -> dict[Partition, Extent]:
-        # Beginnings first: retention never moves one beyond an end that is asked for later.
-        beginnings, ends = (
-            {
-                (topic.name, one.partition_index): one.offset
-                for leader, wanted in by_leader.items()
-                for topic in send(client, _list_offsets(wanted, which), leader).topics
-                for one in topic.partitions
-                if not one.error_code and one.offset >= 0
-            }
-            for which in (_EARLIEST, _LATEST)
-        )
-        return {one: Extent(beginnings[one], ends[one]) for one in beginnings.keys() & ends.keys()}
 
-    return admin.ask(ask)
+def _ask_leader(
+    client: KafkaAdminClient, leader: int, wanted: Mapping[str, Collection[int]]
+) -> dict[Partition, Extent]:
+    # Beginnings first: retention never moves one beyond an end that is asked for later.
+    beginnings, ends = (
+        {
+            (topic.name, one.partition_index): one.offset
+            for topic in send(client, _list_offsets(wanted, which), leader).topics
+            for one in topic.partitions
+            if not one.error_code and one.offset >= 0
+        }
+        for which in (_EARLIEST, _LATEST)
+    )
+    return {one: Extent(beginnings[one], ends[one]) for one in beginnings.keys() & ends.keys()}
 
 
 def _list_offsets(wanted: Mapping[str, Collection[int]], which: int) -> Any:

@@ -1,9 +1,9 @@
-"""Why a cluster cannot be reached, found out within seconds.
+"""Which brokers of a cluster can be reached, and why others cannot, found out within seconds.
 
-kafka-python tries to connect for 30 s, and does not say why it could not. So before it does, each server is
-asked what brokers answer to anybody: which requests they know (ApiVersions), and whether they want a user
-(SaslHandshake). If they want one with a password, these are sent, as kafka-python sends them. Servers that
-answer are asked for the addresses that brokers advertise, and these are tried in the same way.
+kafka-python tries one server for 30 s, and does not say why it could not connect. So before it does, each
+server is asked what brokers answer to anybody: which requests they know (ApiVersions), and whether they want
+a user (SaslHandshake). If they want one with a password, these are sent, as kafka-python sends them. Servers
+that answer are asked for the addresses that brokers advertise, and these are tried in the same way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import socket
 import ssl
 import struct
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -32,11 +32,13 @@ from kafka.protocol.sasl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
+    from concurrent.futures import Future
 
-REACHED_SECONDS: Final = 4.0
-"""What all of it may take, of which who waits for an answer should hear within five."""
+REACHED_SECONDS: Final = 3.0
+"""What all of it may take: a command should answer within five, also beside a server that hangs."""
 
+_AT_ONCE: Final = 64  # connections
 _METADATA: Final = 3  # the request that brokers answer, and controllers do not
 _ILLEGAL_SASL_STATE: Final = 34
 _UNSUPPORTED_MECHANISM: Final = 33
@@ -66,11 +68,20 @@ class _Wrong(Exception):  # noqa: N818 - caught here
     """What is wrong with a server."""
 
 
-def look(addresses: Sequence[Address], settings: Mapping[str, Any], end: float | None = None) -> list[Found]:
-    """Find out whether each address can be used, until `end` by the monotonic clock."""
-    until = time.monotonic() + REACHED_SECONDS if end is None else end
-    with ThreadPoolExecutor(max_workers=len(addresses) or 1) as pool:
-        return [*pool.map(lambda address: _look(address, settings, until), addresses)]
+def look(addresses: Iterable[Address], settings: Mapping[str, Any]) -> dict[Address, Found]:
+    """Find out whether each address can be used, and each that the brokers there advertise."""
+    end = time.monotonic() + REACHED_SECONDS
+    found: dict[Address, Found] = {}
+    asked: dict[Future[Found], Address] = {}
+    more = {*addresses}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        while more or asked:
+            asked |= {pool.submit(_look, address, settings, end): address for address in more}
+            for done in wait(asked, return_when=FIRST_COMPLETED).done:
+                found[asked.pop(done)] = done.result()
+            known = found.keys() | {*asked.values()}
+            more = {address for one in found.values() for address in one.advertised.values()} - known
+    return found
 
 
 def _look(address: Address, settings: Mapping[str, Any], end: float) -> Found:
@@ -214,6 +225,8 @@ def exchange(connection: socket.socket, request: Any, response: Any, version: in
 def _read(connection: socket.socket, size: int, end: float) -> bytes:
     found = b""
     while len(found) < size:
+        if time.monotonic() > end:  # what comes byte by byte is no answer either
+            raise TimeoutError
         connection.settimeout(_left(end))
         part = connection.recv(size - len(found))
         if not part:

@@ -6,12 +6,15 @@ elsewhere. Other tests call these functions on a client of the release that is i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from kafka import KafkaAdminClient
+    from kafka import KafkaAdminClient, KafkaConsumer
+
+_LEFT_OUT_SECONDS: Final = 60.0
 
 
 def send(
@@ -35,3 +38,10 @@ def find_coordinators(client: KafkaAdminClient, group_ids: Sequence[str]) -> dic
 def known_brokers(client: KafkaAdminClient) -> list[Any]:
     """The brokers that the client heard of last: a request for them may find nobody."""
     return list(client._manager.cluster.brokers())  # noqa: SLF001
+
+
+def leave_out(client: KafkaAdminClient | KafkaConsumer, nodes: Iterable[int]) -> None:
+    """Let a client connect to none of these brokers, as to a broker that has just refused it."""
+    manager = client._manager  # noqa: SLF001
+    for node in nodes:
+        manager._backoff[node] = (1, time.monotonic() + _LEFT_OUT_SECONDS, 0)  # noqa: SLF001

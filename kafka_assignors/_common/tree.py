@@ -3,23 +3,18 @@
 import json
 import re
 import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-
-if TYPE_CHECKING:
-    import yaml
 
 STDIN: Final = "-"
 """The name that stands for the standard input."""
 
 _YAML_NAMES: Final = (".yaml", ".yml")
-_STANDS_BEFORE: Final = {"map": "MappingNode", "seq": "SequenceNode"}
-"""What these tags of YAML may stand before, as PyYAML's classes; all others stand before scalars."""
+_TAG: Final = "tag:yaml.org,2002:"
 
 HIGHEST_ID: Final = 2**31 - 1
 """Kafka's ids of brokers and partitions, and its generations, have 32 bits."""
@@ -207,10 +202,31 @@ def _parse_yaml(file: str, text: str) -> Node:
         raise FileError(
             f"{file}: YAML needs PyYAML: pip install 'kafka-assignors[cli]'; JSON needs nothing"
         ) from None
+
+    wrong = yaml.constructor.ConstructorError
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """Keeps names that come twice, and as text what only the reader of a value can read."""
+
+    def pairs(loader: Any, node: Any) -> Pairs:
+        if not isinstance(node, yaml.MappingNode):
+            raise wrong(problem="expected a mapping", problem_mark=node.start_mark)
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise wrong(problem="a name must be text", problem_mark=key.start_mark)
+        found = loader.construct_pairs(node, deep=True)
+        # A name is text, also if YAML takes it for something else: a topic may be called 2024, or no.
+        return Pairs((key.value, value) for (key, _), (_, value) in zip(node.value, found, strict=True))
+
+    def plain(loader: Any, node: Any) -> Plain:
+        return Plain(loader.construct_scalar(node))
+
+    known = yaml.SafeLoader.yaml_constructors
+    kinds = {kind: known[f"{_TAG}{kind}"] for kind in ("seq", "str", "null")} | {"map": pairs}
+    kinds |= dict.fromkeys(("bool", "int", "float", "timestamp", "value"), plain)
+    Loader.yaml_constructors = {None: known[None], **{f"{_TAG}{kind}": made for kind, made in kinds.items()}}
     try:
-        node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        root = Node(file, "", None)
-        return root if node is None else Node(file, "", _Yaml().value(node, root))
+        return Node(file, "", yaml.load(text, Loader=Loader))  # noqa: S506 - it is a safe one
     except RecursionError:
         raise FileError(f"{file}: nested too deeply") from None
     except yaml.MarkedYAMLError as error:
@@ -219,53 +235,3 @@ def _parse_yaml(file: str, text: str) -> Node:
         raise FileError(f"{file}: no YAML: {where}{error.problem}") from error
     except yaml.YAMLError as error:
         raise FileError(f"{file}: no YAML: {' '.join(str(error).split())}") from error
-
-
-class _Yaml:
-    """From YAML's nodes to values. They are not constructed by PyYAML: it would drop what comes twice."""
-
-    _PREFIX = "tag:yaml.org,2002:"
-
-    def __init__(self) -> None:
-        self._done: dict[int, Any] = {}
-        self._open: set[int] = set()
-
-    def value(self, node: "yaml.Node", at: Node) -> Any:
-        """The value of a node, which several aliases may stand for."""
-        number = id(node)
-        if number in self._open:
-            at.fail("an alias that contains itself")
-        if number not in self._done:
-            self._open.add(number)
-            self._done[number] = self._convert(node, at)
-            self._open.remove(number)
-        return self._done[number]
-
-    def _convert(self, node: "yaml.Node", at: Node) -> Any:
-        tag = node.tag.removeprefix(self._PREFIX)
-        if type(node).__name__ != _STANDS_BEFORE.get(tag, "ScalarNode"):  # as in `!!seq text`
-            at.fail(f"YAML of the kind {node.tag} is not allowed here")
-        if tag == "map":
-            return Pairs(self._pairs(node, at))
-        if tag == "seq":
-            return [
-                self.value(item, Node(at.file, f"{at.path}[{place}]", None))
-                for place, item in enumerate(node.value)
-            ]
-        if tag == "null":
-            return None
-        if tag == "str":
-            return node.value
-        if tag not in {"bool", "int", "float", "timestamp", "value"}:
-            at.fail(f"YAML of the kind {node.tag} is not allowed")
-        return Plain(node.value)
-
-    def _pairs(self, node: "yaml.Node", at: Node) -> Iterator[tuple[str, Any]]:
-        for key, value in node.value:
-            if not isinstance(key.value, str):
-                at.fail("a name must be text, not a list or a mapping")
-            here = at.child(key.value, None)
-            if key.tag == f"{self._PREFIX}merge":
-                here.fail("YAML's merging of mappings is not allowed")
-            # A name is text, also if YAML takes it for something else: a topic may be called 2024, or no.
-            yield key.value, self.value(value, here)

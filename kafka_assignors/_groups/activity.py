@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_assignors._common.times import moment
-from kafka_assignors._groups.rebalances import RebalanceFinder
+from kafka_assignors._groups.rebalances import SpanFinder, rebalance_of
+from kafka_assignors._groups.topics import TopicsSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.rebalances import Rebalance, Span
     from kafka_assignors._groups.snapshots import Snapshot
-    from kafka_assignors._groups.topics import TopicsSeen
 
 FLAPPING_TIMES: Final = 3
 """So often a member comes and goes within `FLAPPING_US` to be called flapping."""
@@ -120,43 +120,27 @@ class GroupFollower:
 
     def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
         self.activity: Activity | None = None
-        self._finder = RebalanceFinder(topics)
+        self._topics = TopicsSeen.known(topics)
+        self._spans = SpanFinder()
         self._last: Snapshot | None = None
 
     def add(self, snapshot: Snapshot) -> list[Rebalance]:
         """Take the next snapshot; gives the rebalances that are over with it, quiet ones among them."""
-        self._begun(snapshot).add(self._last, snapshot)
+        if self.activity is None:
+            self.activity = Activity(since_us=snapshot.time_us, until_us=snapshot.time_us)
+        self.activity.add(self._last, snapshot)
         self._last = snapshot
-        return self._counted(self._finder.add(snapshot))
+        return self._counted(self.activity, self._spans.add(snapshot))
 
     def finish(self) -> list[Rebalance]:
         """What is left of a rebalance that did not come to its end."""
-        return self._counted(self._finder.finish())
+        return [] if self.activity is None else self._counted(self.activity, self._spans.finish())
 
-    def _counted(self, rebalances: Iterator[Rebalance]) -> list[Rebalance]:
-        found = list(rebalances)
-        if self._last is not None:
-            for one in found:
-                self._begun(self._last).count(one)
+    def _counted(self, activity: Activity, spans: Iterable[Span]) -> list[Rebalance]:
+        found = [rebalance_of(span, self._topics) for span in spans]
+        for one in found:
+            activity.count(one)
         return found
-
-    def _begun(self, snapshot: Snapshot) -> Activity:
-        if self.activity is None:
-            self.activity = Activity(
-                since_us=snapshot.time_us, until_us=snapshot.time_us, members=len(snapshot.members)
-            )
-        return self.activity
-
-
-def find_group(
-    snapshots: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None
-) -> Activity | None:
-    """How restless one group was, by its snapshots in their order; None if it has none."""
-    follower = GroupFollower(topics)
-    for snapshot in snapshots:
-        follower.add(snapshot)
-    follower.finish()
-    return follower.activity
 
 
 def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:

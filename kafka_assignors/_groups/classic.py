@@ -23,7 +23,6 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
 
     Members whose bytes cannot be read are there, without topics or without partitions.
     """
-    decoded = _read(value) if value.protocol_type == "consumer" else [_Decoded()] * len(value.members)
     members = [
         SnapshotMember(
             member_id=member.member_id,
@@ -34,7 +33,7 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
             rebalance_timeout_ms=member.rebalance_timeout,
             **its._asdict(),
         )
-        for member, its in zip(value.members, decoded, strict=True)
+        for member, its in zip(value.members, decode_members(value), strict=True)
     ]
     return Snapshot(
         group=group,
@@ -51,8 +50,8 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
     )
 
 
-class _Decoded(NamedTuple):
-    """What a member said when it joined, and what it was given; as in `SnapshotMember`."""
+class DecodedMember(NamedTuple):
+    """What a member sent when it joined, and what it was assigned; as in `SnapshotMember`."""
 
     rack: str | None = None
     topics: frozenset[str] = frozenset()
@@ -61,14 +60,16 @@ class _Decoded(NamedTuple):
     assignment: Partitions = frozenset()
 
 
-def _read(value: GroupMetadataValue) -> list[_Decoded]:
-    """What each member said and was given."""
+def decode_members(value: GroupMetadataValue) -> list[DecodedMember]:
+    """What each member sent and was assigned; nothing is known of members that are no consumers."""
+    if value.protocol_type != "consumer":
+        return [DecodedMember()] * len(value.members)
     blobs = [member.subscription for member in value.members]
     columns = read_subscriptions(blobs)
     claimed, _ = claims_of(value.protocol, columns)
     topics = [columns.topics[number] for number in columns.topics_of.tolist()]
     each = zip(columns.racks, topics, _by_topic(claimed.table), claimed.generations.tolist(), strict=True)
-    decoded = [_Decoded(*one) for one in each]
+    decoded = [DecodedMember(*one) for one in each]
     assigned = _read_assignments([member.assignment for member in value.members])
     return [one._replace(assignment=had) for one, had in zip(decoded, assigned, strict=True)]
 
@@ -76,17 +77,18 @@ def _read(value: GroupMetadataValue) -> list[_Decoded]:
 def _read_assignments(blobs: list[bytes]) -> list[Partitions]:
     """The partitions in each assignment; none in one that cannot be read."""
     table, unreadable = read_assignments(blobs)
-    assigned = [_flat(partitions) for partitions in _by_topic(table)]
+    assigned = [flat(partitions) for partitions in _by_topic(table)]
     for number in unreadable:
         try:
             strict = decode_assignment(blobs[number])
         except RecordError:
             strict = None
-        assigned[number] = frozenset() if strict is None else _flat(strict.assigned_partitions)
+        assigned[number] = frozenset() if strict is None else flat(strict.assigned_partitions)
     return assigned
 
 
-def _flat(partitions: Mapping[str, Sequence[int]]) -> Partitions:
+def flat(partitions: Mapping[str, Sequence[int]]) -> Partitions:
+    """Partitions by topic and id."""
     return frozenset((topic, partition) for topic, ids in partitions.items() for partition in ids)
 
 

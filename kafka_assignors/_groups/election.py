@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.plain import fields_of
-from kafka_assignors._wire.java.orders import HashKeys, hash_order, string_hash
+from kafka_assignors._wire.java.orders import hash_order, string_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kafka_assignors._wire.java.orders import HashKeys
 
 
 class NoCommonStrategyError(KafkaAssignorsError, ValueError):
@@ -104,24 +106,14 @@ def elect_strategy(preferences: Mapping[str, Sequence[str]]) -> Election:
 
 
 def elect_leader(
-    members: Iterable[str], *, leader: str | None = None, joined: Collection[str] | None = None
+    members: HashKeys[str], *, leader: str | None = None, joined: Collection[str] | None = None
 ) -> str | None:
-    """Who leads a group.
+    """Who leads a group, of those that have joined the round: all by default; None if nobody has.
 
     The first member of a group leads it for as long as it stays and joins every round in time. Then it is the
     first member that has joined in the order of Kafka's hash map.
-
-    Args:
-        members: The members' ids in the order in which they came; `HashKeys` if there were more before: the
-            map remembers how large it was.
-        leader: The leader up to now, None if there was none.
-        joined: Those that have joined this round, all by default.
-
-    Returns:
-        The leader's id; None if nobody has joined.
     """
-    here = members if isinstance(members, HashKeys) else HashKeys(members, string_hash)
-    present = here if joined is None else joined
-    if leader in here and leader in present:
+    present = members if joined is None else joined
+    if leader in members and leader in present:
         return leader
-    return next((member for member in here if member in present), None)
+    return next((member for member in members if member in present), None)

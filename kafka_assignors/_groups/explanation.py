@@ -6,18 +6,17 @@ All is worked out from the record that its coordinator keeps of it, and from wha
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._common.strategies import STICKY
 from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount, PlannedMove
 from kafka_assignors._groups.best import best_plan
+from kafka_assignors._groups.classic import decode_members, flat
 from kafka_assignors._groups.prediction import CLIENTS, JoinedMember, guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
-from kafka_assignors._wire.claims_of import claims_of
-from kafka_assignors._wire.codec import read_subscriptions
 from kafka_assignors._wire.offsets_topic import (
     RecordError,
     batch_size,
@@ -32,9 +31,8 @@ from kafka_assignors._wire.user_data import layout_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from kafka_assignors._groups.classic import DecodedMember
     from kafka_assignors._groups.prediction import Client
-    from kafka_assignors._groups.snapshots import Partitions
-    from kafka_assignors._model.plan import Plan
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 CONSUMERS: Final = "consumer"
@@ -67,15 +65,19 @@ def explain(
         (member.member_id, member.group_instance_id, member.client_id, member.client_host)
         for member in value.members
     )
-    accounts = [_account(member, names[member.member_id], value) for member in value.members]
+    decoded = zip(value.members, decode_members(value), strict=True)
+    accounts = [_account(value, member, its, names[member.member_id]) for member, its in decoded]
     accounts.sort(key=lambda account: (account.client_id, account.member_id))
     group = group_now(accounts, topics, value.generation)
     best = best_plan(group)
     consumers = value.protocol_type == CONSUMERS
     client = leader_client or (guess_client(value) if consumers else None)
-    predictions = _predictions(value, accounts, topics)
-    taken = predictions.get(client or "java")
-    would_move = _moves(group, best) if value.protocol in STICKY else taken or ()
+    before = {one: account.member_id for account in accounts for one in account.assignment}
+    predictions = _predictions(value, accounts, topics, before)
+    would_move = predictions.get(client or "java") or ()
+    if value.protocol in STICKY:
+        assigned = best.assignments().items()
+        would_move = _moved(before, {one: member for member, given in assigned for one in flat(given)})
     size = batch_size(group_metadata_key(group_id), encode_group_metadata(value))
     group_account = GroupAccount(
         group_id=group_id,
@@ -108,23 +110,23 @@ def member_names(members: Iterable[tuple[str, str | None, str, str]]) -> dict[st
     }
 
 
-def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> MemberAccount:
-    subscription = assigned = layout = unreadable = None
-    if value.protocol_type != CONSUMERS:
-        member = replace(member, subscription=b"", assignment=b"")
-    try:
-        subscription = decode_subscription(member.subscription)
-        unreadable = subscription.fault
-        decode_prior_assignment(value.protocol, subscription.user_data)  # fails if that cannot be read
-        if value.protocol == "sticky" and subscription.user_data:
-            layout = layout_of(subscription.user_data)
-    except RecordError as error:
-        unreadable = str(error) if value.protocol_type == CONSUMERS else None
-    try:
-        assigned = decode_assignment(member.assignment)
-    except RecordError as error:
-        unreadable = str(error)
-    claimed, _ = claims_of(value.protocol, read_subscriptions([member.subscription]))
+def _account(
+    value: GroupMetadataValue, member: MemberMetadata, decoded: DecodedMember, name: str
+) -> MemberAccount:
+    version, layout, unreadable = -1, None, None
+    if value.protocol_type == CONSUMERS:
+        try:
+            subscription = decode_subscription(member.subscription)
+            version, unreadable = subscription.version, subscription.fault
+            decode_prior_assignment(value.protocol, subscription.user_data)  # fails if that cannot be read
+            if value.protocol == "sticky" and subscription.user_data:
+                layout = layout_of(subscription.user_data)
+        except RecordError as error:
+            unreadable = str(error)
+        try:
+            decode_assignment(member.assignment)
+        except RecordError as error:
+            unreadable = str(error)
     return MemberAccount(
         name=name,
         member_id=member.member_id,
@@ -132,13 +134,13 @@ def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> Me
         host=member.client_host,
         instance_id=member.group_instance_id,
         leads=member.member_id == value.leader,
-        rack=None if subscription is None else subscription.rack_id or None,
-        topics=() if subscription is None else subscription.topics,
-        version=-1 if subscription is None else subscription.version,
+        rack=decoded.rack,
+        topics=tuple(sorted(decoded.topics)),
+        version=version,
         layout=layout,
-        claims=_flat(claimed.table.claims()[0]),
-        claimed_generation=int(claimed.generations[0]),
-        assignment=frozenset() if assigned is None else _flat(assigned.assigned_partitions),
+        claims=flat(decoded.claims),
+        claimed_generation=decoded.claimed_generation,
+        assignment=decoded.assignment,
         session_timeout_ms=member.session_timeout,
         rebalance_timeout_ms=member.rebalance_timeout,
         unreadable=unreadable,
@@ -166,7 +168,10 @@ def group_now(
 
 
 def _predictions(
-    value: GroupMetadataValue, accounts: Sequence[MemberAccount], topics: Mapping[str, Collection[int]]
+    value: GroupMetadataValue,
+    accounts: Sequence[MemberAccount],
+    topics: Mapping[str, Collection[int]],
+    before: Mapping[tuple[str, int], str],
 ) -> dict[Client, tuple[PlannedMove, ...] | None]:
     """What would move by each client that could lead; nothing of strategies in which they do not differ."""
     if value.protocol not in {"range", "roundrobin"}:
@@ -176,30 +181,8 @@ def _predictions(
         JoinedMember(member.member_id, member.group_instance_id, by_id[member.member_id].topics)
         for member in value.members
     ]
-    before = {one: account.member_id for account in accounts for one in account.assignment}
-    found: dict[Client, tuple[PlannedMove, ...] | None] = {}
-    for client in CLIENTS:
-        owners = predict(value.protocol, members, topics, client)
-        found[client] = None if owners is None else _moved(before, owners)
-    return found
-
-
-def _moves(group: Group, plan: Plan) -> tuple[PlannedMove, ...]:
-    before = {
-        (topic, partition): member.member_id
-        for member in group.members
-        for topic, ids in member.claims.items()
-        for partition in ids
-    }
-    return _moved(
-        before,
-        {
-            (topic, partition): member
-            for member, assigned in plan.assignments().items()
-            for topic, ids in assigned.items()
-            for partition in ids
-        },
-    )
+    owners = {client: predict(value.protocol, members, topics, client) for client in CLIENTS}
+    return {client: None if found is None else _moved(before, found) for client, found in owners.items()}
 
 
 def _moved(
@@ -210,7 +193,3 @@ def _moved(
         for one, member in sorted(owners.items())
         if before.get(one) != member
     )
-
-
-def _flat(partitions: Mapping[str, Collection[int]]) -> Partitions:
-    return frozenset((topic, partition) for topic, ids in partitions.items() for partition in ids)

@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import first_of
+from kafka_assignors._groups.account import MemberAccount
 from kafka_assignors._groups.explanation import member_names
 from kafka_assignors._groups.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kafka_assignors._cluster.groups import ClassicGroup
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
@@ -55,7 +56,8 @@ class OngoingRebalance:
     waited for until `until_ms` at the latest, None if no member's rebalance timeout is known. `patience_ms`
     is the longest of these timeouts, of the last generation's members that are there still. It is `unbroken`
     if surely no round was broken off since that generation. Otherwise nothing is known of who has joined
-    while members are waited for. `gone` are members of that generation that are no members any more.
+    while members are waited for. `new` are members that were in no generation, `gone` are members of that
+    generation that are no members any more.
     """
 
     state: Literal["PreparingRebalance", "CompletingRebalance"]
@@ -66,6 +68,7 @@ class OngoingRebalance:
     unbroken: bool
     joined: tuple[str, ...]
     unsure: tuple[str, ...]
+    new: tuple[MemberAccount, ...]
     gone: tuple[str, ...]
     leader: str | None
 
@@ -122,9 +125,32 @@ def find_joining(
         unbroken=unbroken,
         joined=tuple(sorted(names[member_id] for member_id in joined)),
         unsure=tuple(sorted(names[member_id] for member_id in there - joined)),
+        new=() if last is None else _new_members(now.group, last, names),
         gone=tuple(sorted(gone)),
         leader=None if last is None or last.leader is None else names.get(last.leader),
     )
+
+
+def _new_members(
+    group: ClassicGroup, last: GroupMetadataValue, names: Mapping[str, str]
+) -> tuple[MemberAccount, ...]:
+    ids = {member.member_id for member in last.members}
+    instances = {member.group_instance_id for member in last.members} - {None}
+    accounts = [
+        MemberAccount(
+            name=names[member.member_id],
+            member_id=member.member_id,
+            client_id=member.client_id,
+            host=member.host,
+            instance_id=member.instance_id,
+            rack=None,
+            topics=(),
+            assignment=frozenset(),
+        )
+        for member in group.members
+        if member.member_id not in ids and member.instance_id not in instances
+    ]
+    return tuple(sorted(accounts, key=lambda account: account.name))
 
 
 def joining_problem(found: OngoingRebalance) -> Problem:

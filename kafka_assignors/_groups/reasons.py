@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
 from kafka_assignors._groups.snapshots import KIP848
 
@@ -69,18 +69,6 @@ class Change:
     text: str
 
 
-class WrittenRecord(Protocol):
-    """When a generation's record was written, and what it says of when all had joined; see `Snapshot`."""
-
-    @property
-    def time_us(self) -> int:
-        """When it was written."""
-
-    @property
-    def state_time_us(self) -> int | None:
-        """When all had joined; None if it does not say."""
-
-
 def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     """What differs between two generations; "coordinator moved" or "unknown" if nothing does.
 
@@ -93,7 +81,7 @@ def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     return tuple(found) or (_nothing(before, after),)
 
 
-def began_us(last: WrittenRecord, snapshot: WrittenRecord) -> int:
+def began_us(last: Snapshot, snapshot: Snapshot) -> int:
     """When all had joined, in microseconds since 1970; if that is unknown, when the record was written.
 
     `last` was written earlier than all can have joined.

@@ -4,7 +4,7 @@ A generation is a rebalance of its own, unless it hands over what a cooperative 
 members give up. A static member that comes back meanwhile does not end that. A group of KIP-848 rebalances
 from the first change until every member has what it is to have.
 
-`SpanFinder` says which snapshots are one rebalance, `RebalanceFinder` what that rebalance was.
+`SpanFinder` says which snapshots are one rebalance, `rebalance_of` what that rebalance was.
 """
 
 from __future__ import annotations
@@ -117,9 +117,10 @@ def find_rebalances(
         topics: How many partitions each topic has, or had at what time. Of topics that are not in it only
             those partitions count that have an owner before or after.
     """
-    finder = RebalanceFinder(topics)
-    found = [one for snapshot in snapshots for one in finder.add(snapshot)]
-    return [one for one in (*found, *finder.finish()) if not one.quiet]
+    finder, seen = SpanFinder(), TopicsSeen.known(topics)
+    spans = [span for snapshot in snapshots for span in finder.add(snapshot)]
+    found = [rebalance_of(span, seen) for span in (*spans, *finder.finish())]
+    return [one for one in found if not one.quiet]
 
 
 @dataclass(slots=True)
@@ -304,34 +305,6 @@ class SpanFinder:
         if opened is not None:
             opened.end = end
             yield opened
-
-
-class RebalanceFinder:
-    """Finds rebalances as snapshots come; see `SpanFinder` and `find_rebalances`."""
-
-    def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
-        self._topics = TopicsSeen.known(topics)
-        self._spans = SpanFinder()
-
-    def learn(self, topics: Mapping[str, int] | TopicsSeen) -> None:
-        """Take other topics from now on."""
-        self._topics = TopicsSeen.known(topics)
-
-    def add(self, snapshot: Snapshot) -> Iterator[Rebalance]:
-        """Take the next snapshot; yields the rebalances that are over with it, quiet ones among them."""
-        return self._explained(self._spans.add(snapshot))
-
-    def finish(self) -> Iterator[Rebalance]:
-        """What is left of a rebalance that did not come to its end."""
-        return self._explained(self._spans.finish())
-
-    def give_up(self, now_us: int) -> Iterator[Rebalance]:
-        """What is left of one whose hand-over should have come by now."""
-        return self._explained(self._spans.give_up(now_us))
-
-    def _explained(self, spans: Iterator[Span]) -> Iterator[Rebalance]:
-        for span in spans:
-            yield rebalance_of(span, self._topics)
 
 
 def _begin(before: Snapshot, began: int, generation: int) -> Span:

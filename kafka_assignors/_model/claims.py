@@ -197,7 +197,7 @@ class Existing:
         partition = np.where((ids >= 0) & (ids < count), ids + first[topic].repeat(sizes), -1)
         has_gaps = self.ids[self.bounds[1:] - 1] != counts - 1
         if has_gaps.any():
-            odd = (has_gaps[topic] & (topic >= 0)).repeat(sizes)
+            odd = has_gaps[topic].repeat(sizes)  # of an unknown topic, too: it is not found
             keys = np.arange(counts.size).repeat(counts) << _ID_BITS | self.ids
             wanted = topic.repeat(sizes)[odd] << _ID_BITS | ids[odd]
             found = np.minimum(keys.searchsorted(wanted), keys.size - 1)

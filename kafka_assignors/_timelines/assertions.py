@@ -7,6 +7,7 @@ from typing import Final, Literal, Never, Self
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.best import Settled, Weights, best_plan, find_settled, unevenness
+from kafka_assignors._timelines.causes import in_ranges
 from kafka_assignors._timelines.chart import chart
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
@@ -21,7 +22,6 @@ from kafka_assignors._timelines.holdings import find_kept
 from kafka_assignors._timelines.lines import lines_of
 from kafka_assignors._timelines.losses import (
     find_backward,
-    in_ranges,
     named,
     what_counts,
     why_backward,
@@ -242,11 +242,11 @@ class TimelineAssertions(TimelineFacts):
     def assert_in_order(self) -> None:
         """Each member took the records of a partition by ascending offsets; what counts is as above.
 
-        A member that is given a partition, again or for the first time, may begin at any offset. Records that
-        one call of `Seat.processed` names are done at once.
+        A member that is given a partition, again or for the first time, may begin at any offset. When it is
+        taken away, it may not come behind its next owner. One call of `Seat.processed` names records at once.
 
         Raises:
-            AssertionError: One went back; the message names the offsets. Or there was no record.
+            AssertionError: One went back, or came too late; the message says why. Or there was no record.
         """
         if not self.handled:
             raise AssertionError(_NO_RECORD)
@@ -254,7 +254,9 @@ class TimelineAssertions(TimelineFacts):
         if wrong:
             word, counts = what_counts(self)
             headline = f"records of a partition were {word} out of order ({counts})"
-            faults = [named(partition, *why_backward(self, pairs)) for partition, pairs in wrong.items()]
+            faults = [
+                named(partition, *why_backward(self, partition, each)) for partition, each in wrong.items()
+            ]
             _fail(self, headline, faults, partitions=wrong)
 
     def assert_released_on_revoke(self, what: str | None = None) -> None:
@@ -276,10 +278,10 @@ class TimelineAssertions(TimelineFacts):
             return
         faults = []
         for (member, thing, partition), time, kind, until in kept:
-            later = "never released it" if until is None else f"released it at {until - self.begin:.3f} s"
+            later = "never released it" if until is None else f"released it {self.at(until)}"
             faults.append(
                 f"{name_of(partition)}: {member} held its {thing} when the partition was {kind}"
-                f" at {time - self.begin:.3f} s, and {later}"
+                f" {self.at(time)}, and {later}"
             )
         headline = "members held on to what they had for partitions that were taken from them"
         partitions = [one.held.partition for one in kept]
@@ -316,7 +318,7 @@ class TimelineAssertions(TimelineFacts):
         if raised:
             raised.sort(key=lambda one: one[0])
             faults = [
-                f"{member}, at {time - self.begin:.3f} s: its {what} raised {error}"
+                f"{member}, {self.at(time)}: its {what} raised {error}"
                 for time, member, what, error in raised
             ]
             since, until = raised[0][0], raised[-1][0]

@@ -15,6 +15,7 @@ _NOT_SHOWN: Final = frozenset(
     {
         *("time", "member", "generation", "member_id", "partitions", "records", "pid", "seconds", "silent"),
         "version",
+        "thread",
     }
 )
 
@@ -25,8 +26,12 @@ Claims = Mapping[str, Mapping[str, Any]]
 """What members said when they joined, by member id: the fields of `Joining`, as their leader decoded them."""
 
 
+KINDS: Final[dict[str, "type[Event]"]] = {}
+"""All that can happen to a member, by kind."""
+
+
 @dataclass(frozen=True, slots=True)
-class Happened:
+class Event:
     """One thing that happened to one member; what all kinds of events have.
 
     Attributes:
@@ -45,6 +50,10 @@ class Happened:
     generation: int = NO_GENERATION
     member_id: str = ""
 
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            KINDS[cls.kind] = cls
+
     def __str__(self) -> str:
         parts = [f"{self.member:<10} {self.kind}"]
         if self.generation != NO_GENERATION:
@@ -59,7 +68,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfPartitions(Happened):
+class OfPartitions(Event):
     """An event that is about partitions.
 
     Attributes:
@@ -78,7 +87,7 @@ class _ShownPartitions(OfPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Started(Happened):
+class Started(Event):
     """A member began.
 
     Attributes:
@@ -94,7 +103,7 @@ class Started(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Configured(Happened):
+class Configured(Event):
     """A member made its consumer.
 
     Attributes:
@@ -112,7 +121,7 @@ class Configured(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolledLate(Happened):
+class PolledLate(Event):
     """A member polled again after it had not polled for long: its application was busy between two polls.
 
     Attributes:
@@ -127,7 +136,7 @@ class PolledLate(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerReturned(Happened):
+class ListenerReturned(Event):
     """An application's listener returned after long, or raised. Of Java's client, applications have none.
 
     Attributes:
@@ -148,7 +157,7 @@ class ListenerReturned(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joining(Happened):
+class Joining(Event):
     """A member asked to join. Only members of kafka-python and simulated ones report it.
 
     Generation and member id are those that it had then.
@@ -174,7 +183,7 @@ class Joining(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Led(Happened):
+class Led(Event):
     """A member's assignor was asked for an assignment, as the leader's.
 
     Attributes:
@@ -232,14 +241,16 @@ class Rejected(OfPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfRecords(Happened):
+class OfRecords(Event):
     """An event that is about records.
 
     Attributes:
         records: (partition, first offset, last offset), ranges without holes.
+        thread: The thread in which that was, or the task on an event loop; empty if it was not reported.
     """
 
     records: tuple[tuple[TopicPartition, int, int], ...] = ()
+    thread: str = ""
 
     def _details(self) -> Iterator[str]:
         for partition, first, last in self.records:
@@ -261,18 +272,35 @@ class Processed(OfRecords):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfPositions(Happened):
-    """An event that is about a commit.
+class OfPositions(Event):
+    """An event that is about positions.
 
     Attributes:
-        positions: Partition -> the offset to continue at, the last record's plus one. Only what differs from
-            the member's last commit.
+        positions: Partition -> the offset to continue at, the last record's plus one. Of a commit only what
+            differs from the member's last one.
     """
 
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def _details(self) -> Iterator[str]:
         return each_position(self.positions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought(OfPositions):
+    """An application had its consumer go on elsewhere: `positions`, where -1 is the end, -2 the beginning.
+
+    Attributes:
+        callback: The method of its listener that did so, as the client calls it; else empty.
+    """
+
+    kind = "sought"
+    callback: str = ""
+
+    def _details(self) -> Iterator[str]:
+        yield from each_position(self.positions)
+        if self.callback:
+            yield f"in {self.callback}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +330,7 @@ class CommitFailed(OfPositions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noted(Happened):
+class Noted(Event):
     """A fact of an application's own: `Seat.note`.
 
     Attributes:
@@ -340,7 +368,7 @@ class Released(_ShownPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Obeyed(Happened):
+class Obeyed(Event):
     """A member did what it was asked to, where no other event says so.
 
     Attributes:
@@ -352,23 +380,41 @@ class Obeyed(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(Happened):
+class Failed(Event):
     """A poll or a command raised.
 
     Attributes:
         command: The command; None of a poll.
         type: The exception's class.
         text: Its text.
+        records: The record at which a deserializer raised it, as in `OfRecords`.
     """
 
     kind = "error"
     command: str | None = None
     type: str = ""
     text: str = ""
+    records: tuple[tuple[TopicPartition, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribed(Happened):
+class Raised(Event):
+    """An application raised an exception, and dealt with it by itself.
+
+    Attributes:
+        where: "handler", if a function of `Seat.handler` raised it, or "log", if the application logged it.
+        text: The exception's class, and the first line of its text.
+        records: The record that the handler had, as in `OfRecords`.
+    """
+
+    kind = "raised"
+    where: str = ""
+    text: str = ""
+    records: tuple[tuple[TopicPartition, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribed(Event):
     """A member changed its subscription.
 
     Attributes:
@@ -382,21 +428,21 @@ class Subscribed(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unsubscribed(Happened):
+class Unsubscribed(Event):
     """A member gave up all topics."""
 
     kind = "unsubscribed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paused(Happened):
+class Paused(Event):
     """A member stopped polling."""
 
     kind = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resumed(Happened):
+class Resumed(Event):
     """A member polls again."""
 
     kind = "resumed"
@@ -425,7 +471,7 @@ class StateReported(OfPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closed(Happened):
+class Closed(Event):
     """A member closed its consumer.
 
     Attributes:
@@ -437,42 +483,42 @@ class Closed(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crashed(Happened):
+class Crashed(Event):
     """A member was killed."""
 
     kind = "crashed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frozen(Happened):
+class Frozen(Event):
     """A member was frozen."""
 
     kind = "frozen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thawed(Happened):
+class Thawed(Event):
     """A frozen member continues."""
 
     kind = "thawed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CutOff(Happened):
+class CutOff(Event):
     """Nothing passes any more between a member and the coordinator: a fault of a `Network`, or simulated."""
 
     kind = "cut off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reconnected(Happened):
+class Reconnected(Event):
     """Everything passes again."""
 
     kind = "reconnected"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exited(Happened):
+class Exited(Event):
     """A member's process or thread ended.
 
     Attributes:
@@ -483,57 +529,19 @@ class Exited(Happened):
     status: int | None = None
 
 
-Event = (
-    Started
-    | Configured
-    | PolledLate
-    | ListenerReturned
-    | Joining
-    | Led
-    | AssignmentReceived
-    | Assigned
-    | Revoked
-    | Lost
-    | Rejected
-    | Consumed
-    | Processed
-    | Committed
-    | CommitFailed
-    | Noted
-    | Holding
-    | Released
-    | Obeyed
-    | Failed
-    | Subscribed
-    | Unsubscribed
-    | Paused
-    | Resumed
-    | StateReported
-    | Closed
-    | Crashed
-    | Frozen
-    | Thawed
-    | CutOff
-    | Reconnected
-    | Exited
-)
-"""All that can happen to a member."""
-
 End = Unsubscribed | Closed | Crashed | Exited
 """After these events a member owns nothing."""
-
-_KINDS: Final[Mapping[str, type[Event]]] = {one.kind: one for one in Event.__args__}
 
 
 def read_event(member: str, report: Mapping[str, Any]) -> Event:
     """Decode an event as a member's process writes it; raises ValueError of an unknown kind or field."""
     rest = dict(report)
     kind = rest.pop("event")
-    if kind not in _KINDS:
-        raise ValueError(f"{member} reported an event {kind!r}: known are {', '.join(sorted(_KINDS))}")
+    if kind not in KINDS:
+        raise ValueError(f"{member} reported an event {kind!r}: known are {', '.join(sorted(KINDS))}")
     decoded = dict(_decoded(name, value) for name, value in rest.items())
     try:
-        return _KINDS[kind](member=member, **decoded)
+        return KINDS[kind](member=member, **decoded)
     except TypeError as error:
         raise ValueError(f"{member} reported {kind!r} with other fields: {error}") from error
 

@@ -1,6 +1,7 @@
 """What follows from the events of a group: who owned what when, its generations and its records."""
 
-from collections import deque
+import itertools
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cached_property
@@ -8,7 +9,17 @@ from typing import Self, TypeVar
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import NO_GENERATION, Consumed, Event, Happened, identities
+from kafka_assignors._timelines.events import (
+    NO_GENERATION,
+    Assigned,
+    Consumed,
+    Event,
+    Lost,
+    Processed,
+    Revoked,
+    Started,
+    identities,
+)
 from kafka_assignors._timelines.lines import line, lines_of
 from kafka_assignors._timelines.marks import Mark, find_marks
 from kafka_assignors._timelines.ownership import (
@@ -16,32 +27,22 @@ from kafka_assignors._timelines.ownership import (
     Overlap,
     Ownership,
     Reading,
-    find_gaps,
-    find_overlaps,
+    by_partition,
     owned_by_callback,
     owned_by_generation,
 )
-from kafka_assignors._timelines.rebalances import (
-    PartitionMove,
-    SeenRebalance,
-    find_double_assigned,
-    find_moves,
-    find_rebalances,
-)
+from kafka_assignors._timelines.rebalances import PartitionMove, SeenRebalance, find_rebalances
 from kafka_assignors._timelines.records import (
     Deliveries,
-    count_duplicates,
     find_deliveries,
     find_longest_silence,
-    find_missing,
-    find_processing,
     handled_by,
     runs_of,
 )
 
 __tracebackhide__ = True
 
-Kind = TypeVar("Kind", bound=Happened)
+Kind = TypeVar("Kind", bound=Event)
 
 
 class TimelineFacts:
@@ -75,6 +76,16 @@ class TimelineFacts:
     # Ownership
 
     @cached_property
+    def callbacks(self) -> Mapping[tuple[str, TopicPartition], list[Assigned | Revoked | Lost]]:
+        """By member and partition, how an application got and gave up the partition, by time."""
+        found: dict[tuple[str, TopicPartition], list[Assigned | Revoked | Lost]] = defaultdict(list)
+        for event in self.events:
+            if isinstance(event, Assigned | Revoked | Lost):
+                for partition in event.partitions:
+                    found[event.member, partition].append(event)
+        return found
+
+    @cached_property
     def rebalances(self) -> tuple[SeenRebalance, ...]:
         """The generations in ascending order. Those that no member lived to see assigned are left out."""
         return find_rebalances(self.events, self.identity)
@@ -93,11 +104,26 @@ class TimelineFacts:
 
     def overlaps(self, reading: Reading = "callback") -> tuple[Overlap, ...]:
         """The times at which two members had one partition, by start time."""
-        return find_overlaps(self.ownership(reading), self.end)
+        found = []
+        for partition, ones in by_partition(self.ownership(reading)).items():
+            for first, second in itertools.combinations(ones, 2):
+                start = max(first.start, second.start)
+                seconds = min(first.ended(self.end), second.ended(self.end)) - start
+                if seconds > 0:
+                    members = first.member, second.member
+                    found.append(Overlap(partition=partition, members=members, start=start, seconds=seconds))
+        return tuple(sorted(found, key=lambda overlap: (overlap.start, overlap.partition)))
 
     def gaps(self, reading: Reading = "callback") -> tuple[Gap, ...]:
         """The times without an owner, after a partition's first owner, by start time."""
-        return find_gaps(self.ownership(reading), self.end)
+        found = []
+        for partition, ones in by_partition(self.ownership(reading)).items():
+            covered = ones[0].start
+            for start, end in (*((one.start, one.ended(self.end)) for one in ones), (self.end, self.end)):
+                if start > covered:
+                    found.append(Gap(partition=partition, start=covered, seconds=start - covered))
+                covered = max(covered, end)
+        return tuple(sorted(found, key=lambda gap: (gap.start, gap.partition)))
 
     def double_assigned(self) -> Mapping[int, frozenset[TopicPartition]]:
         """The partitions that a generation gave to two members; generations without any are left out.
@@ -105,7 +131,15 @@ class TimelineFacts:
         With an exclusive assignor this is always empty. It does not depend on times: also an assignment that
         lasted for an instant counts.
         """
-        return find_double_assigned(self.rebalances, self.identity)
+        found: dict[int, frozenset[TopicPartition]] = {}
+        for rebalance in self.rebalances:
+            twice: frozenset[TopicPartition] = frozenset()
+            for (first, mine), (second, others) in itertools.combinations(rebalance.assignments.items(), 2):
+                if self.identity[first] != self.identity[second]:
+                    twice |= mine & others
+            if twice:
+                found[rebalance.generation] = twice
+        return found
 
     def moves(self, *, after: int = NO_GENERATION) -> tuple[PartitionMove, ...]:
         """The partitions that changed hands, generation by generation. For exclusive assignments.
@@ -117,8 +151,17 @@ class TimelineFacts:
             after: Only moves in generations above this one; a group that gathers member by member moves
                 much at first.
         """
-        moves = find_moves(self.rebalances, self.identity)
-        return tuple(move for move in moves if move.generation > after)
+        found = []
+        last: dict[TopicPartition, str] = {}
+        for rebalance in self.rebalances:
+            for target, partitions in rebalance.assignments.items():
+                for one in sorted(partitions):
+                    source, number = last.get(one, target), rebalance.generation
+                    if self.identity[source] != self.identity[target] and number > after:
+                        move = PartitionMove(partition=one, generation=number, source=source, target=target)
+                        found.append(move)
+                    last[one] = target
+        return tuple(found)
 
     # Records
 
@@ -130,7 +173,11 @@ class TimelineFacts:
     @cached_property
     def processing(self) -> frozenset[str]:
         """The members whose applications say what they have processed: `Seat.processed`."""
-        return find_processing(self.events)
+        clients = {event.member: event.client for event in self.of(Started)}
+        reporting = {event.member for event in self.of(Processed)}
+        # One that crashes before its first word is no less of a client that says so.
+        speaking = {clients[member] for member in reporting if clients.get(member)}
+        return frozenset(reporting | {member for member, client in clients.items() if client in speaking})
 
     @cached_property
     def handled(self) -> Deliveries:
@@ -147,11 +194,27 @@ class TimelineFacts:
         Args:
             produced: Partition -> the number of its records, whose offsets are 0 to that number less one.
         """
-        return find_missing(runs_of(self.handled), produced)
+        runs = runs_of(self.handled)
+        found = {}
+        for partition, count in produced.items():
+            holes: list[int] = []
+            expected = 0
+            for first, last in (*runs.get(partition, ()), (count, count)):
+                holes += range(expected, min(first, count))
+                expected = max(expected, last + 1)
+            if holes:
+                found[partition] = tuple(holes)
+        return found
 
     def duplicates(self) -> Mapping[TopicPartition, int]:
         """How many deliveries came on top of each record's first; partitions without any are left out."""
-        return count_duplicates(self.handled)
+        runs, found = runs_of(self.handled), {}
+        for partition, reports in self.handled.items():
+            reported = sum(len(one.offsets) for one in reports)
+            distinct = sum(last - first + 1 for first, last in runs[partition])
+            if reported > distinct:
+                found[partition] = reported - distinct
+        return found
 
     def longest_silence(
         self, *, since: float | None = None, until: float | None = None
@@ -185,6 +248,10 @@ class TimelineFacts:
         """
         lines = map(self.line, self.events) if each else lines_of(self.events, self.begin)
         return "\n".join(lines if last is None else deque(lines, last))
+
+    def at(self, time: float) -> str:
+        """A moment as messages have it: "at 1.234 s"."""
+        return f"at {time - self.begin:.3f} s"
 
     def line(self, event: Event) -> str:
         """One event as `describe` shows it."""

@@ -1,14 +1,26 @@
 """Why records were left out or came twice: by what members polled, processed and committed."""
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka import TopicPartition
 
+from kafka_assignors._timelines.causes import (
+    assigned_at,
+    failed_polls,
+    how_it_came_to,
+    in_ranges,
+    in_several_threads,
+    poll_committed_whole,
+    processed_late,
+    raised_at,
+    taken_from,
+    these,
+)
 from kafka_assignors._timelines.events import (
-    Assigned,
     AssignmentReceived,
     Closed,
     CommitFailed,
@@ -17,17 +29,17 @@ from kafka_assignors._timelines.events import (
     Consumed,
     Crashed,
     Exited,
+    Failed,
     Processed,
     name_of,
 )
-from kafka_assignors._timelines.records import Delivery, find_deliveries, merged
+from kafka_assignors._timelines.records import Delivery, find_deliveries
 
 if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
 
 __tracebackhide__ = True
 
-_RANGES_SHOWN: Final = 10
 _COMMITS_SHOWN: Final = 3
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
 
@@ -45,7 +57,7 @@ def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: S
     """What became of records that nobody processed, or nobody polled: a sentence for each who had them."""
     left, by = {*offsets}, dict[int, str]()
     for report in timeline.deliveries.get(partition, ()):
-        by |= dict.fromkeys(left.intersection(range(report.first, report.last + 1)), report.member)
+        by |= dict.fromkeys(left.intersection(report.offsets), report.member)
     polled: dict[str | None, list[int]] = defaultdict(list)
     for offset in offsets:
         polled[by.get(offset)].append(offset)
@@ -60,7 +72,7 @@ def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: S
 def _polled_only(
     timeline: "TimelineFacts", partition: TopicPartition, member: str, offsets: Sequence[int]
 ) -> str:
-    text, them = f"{member} polled {_these(offsets)}", "them" if len(offsets) > 1 else "it"
+    text, them = f"{member} polled {these(offsets)}", "them" if len(offsets) > 1 else "it"
     committed = [one for one in _commits(timeline, partition) if one.member == member]
     past = _committed_past([one.positions[partition] for one in committed], offsets)
     if past:
@@ -70,7 +82,10 @@ def _polled_only(
     later = [
         one for one in timeline.deliveries[partition] if one.first > offsets[-1] and one.member != member
     ]
-    return f"{text}; {later[0].member} went on at {later[0].first}" if later else text
+    text += f"; {later[0].member} went on at {later[0].first}" if later else ""
+    about = timeline, partition, member, offsets
+    whole = poll_committed_whole(*about) if past else []
+    return "; ".join([text, *whole, *raised_at(*about), *in_several_threads(timeline, partition, member)])
 
 
 def _committed_past(positions: Sequence[int], offsets: Sequence[int]) -> str:
@@ -86,24 +101,23 @@ def _committed_past(positions: Sequence[int], offsets: Sequence[int]) -> str:
 
 
 def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> str:
-    text = f"no member polled {_these(offsets)}"
+    text = "; ".join([f"no member polled {these(offsets)}", *failed_polls(timeline, partition, offsets)])
     later = [one for one in timeline.deliveries.get(partition, ()) if one.first > offsets[0]]
-    commits = _commits(timeline, partition)
+    until, how = math.inf, ""
     if later:
-        next_one = min(later, key=lambda one: one.first)
-        text += f"; {next_one.member} went on at {next_one.first}"
+        first, _, time, member, _ = min(later, key=lambda one: one.first)
+        text += f"; {member} went on at {first}"
+        if sought := how_it_came_to(timeline, partition, member, first, time=time):
+            return "; ".join([text, *sought])
         # What it committed itself since it got the partition follows from where it began.
-        began = _assigned_at(timeline, next_one.member, partition, next_one.time)
-        commits = [one for one in commits if one.time <= began]
-    if not commits and later:
-        settings = timeline.of(Configured, member=next_one.member)
+        until = _began(timeline, member, partition, time)
+        settings = timeline.of(Configured, member=member)
         reset = settings[-1].auto_offset_reset if settings else ""
-        how = f"and auto_offset_reset={reset}" if reset else "see auto_offset_reset"
-        return f"{text}; nothing of it was committed, {how}"
-    if not commits:
-        return f"{text}; nothing of it was committed"
-    last = commits[-1]
-    return f"{text}; the last commit before was {last.positions[partition]}, by {last.member}"
+        how = f", and auto_offset_reset={reset}" if reset else ", see auto_offset_reset"
+    _, last = _last_commit(timeline, partition, until)
+    return (
+        f"{text}; the last commit before was {last}" if last else f"{text}; nothing of it was committed{how}"
+    )
 
 
 def are_committed_past(timeline: "TimelineFacts", missing: Mapping[TopicPartition, Iterable[int]]) -> bool:
@@ -121,7 +135,7 @@ def longest_processing(timeline: "TimelineFacts") -> float:
         polled = {
             (one.member, offset): one.time
             for one in timeline.deliveries.get(partition, ())
-            for offset in range(one.first, one.last + 1)
+            for offset in one.offsets
         }
         for done in reports:
             longest = max(longest, done.time - polled.get((done.member, done.first), done.time))
@@ -132,19 +146,27 @@ def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartitio
     """What a member had polled and had not processed at its end: partition -> the first such offset.
 
     Empty for one whose application does not say what it has processed. After the end of a member that raised
-    at a record, the first of them is most often that record.
+    at a record, the first of them is most often that record. If its last poll raised at a record, it is that.
     """
+    if last := failed_at_last(timeline, member):
+        return {partition: first for partition, first, _ in last.records}
     if member not in timeline.processing:
         return {}
     done = find_deliveries(timeline.of(Processed, member=member))
     polled = find_deliveries(timeline.of(Consumed, member=member))
     found = {}
     for partition, reports in polled.items():
-        processed = {offset for one in done.get(partition, ()) for offset in range(one.first, one.last + 1)}
-        left = (at for one in reports for at in range(one.first, one.last + 1) if at not in processed)
+        processed = {offset for one in done.get(partition, ()) for offset in one.offsets}
+        left = (offset for one in reports for offset in one.offsets if offset not in processed)
         if (first := next(left, None)) is not None:
             found[partition] = first
     return found
+
+
+def failed_at_last(timeline: "TimelineFacts", member: str) -> Failed | None:
+    """The failure of a member's last poll, if a deserializer raised in it."""
+    polls = timeline.of(Failed, Consumed, member=member)
+    return polls[-1] if polls and isinstance(polls[-1], Failed) and polls[-1].records else None
 
 
 Record = tuple[TopicPartition, int]
@@ -168,39 +190,46 @@ def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
     suspects = {record for member in ended for record in left_undone(timeline, member).items()}
     done = timeline.handled
     return any(
-        not any(one.first <= offset <= one.last for one in done.get(partition, ()))
-        for partition, offset in suspects
+        not any(offset in one.offsets for one in done.get(partition, ())) for partition, offset in suspects
     )
 
 
 def find_backward(timeline: "TimelineFacts") -> dict[TopicPartition, list[tuple[Delivery, Delivery]]]:
-    """Reports of records at or before which the same member was already, each behind the report before it."""
-    given: dict[tuple[TopicPartition, str], list[float]] = defaultdict(list)
-    for event in timeline.of(Assigned):
-        for partition in event.partitions:
-            given[partition, event.member].append(event.time)
+    """Reports of records that come too late, each behind the report before it.
+
+    The same member was there already, or beyond. Or the partition was taken from the member, and another was.
+    """
     found: dict[TopicPartition, list[tuple[Delivery, Delivery]]] = defaultdict(list)
     for partition, reports in sorted(timeline.handled.items()):
         latest: dict[str, Delivery] = {}
         for now in reports:
             before = latest.get(now.member)
-            again = before and any(before.time < time <= now.time for time in given[partition, now.member])
-            if before and now.first <= before.last and not again:
+            given = assigned_at(timeline, now.member, partition, now.time)
+            if before and now.first <= before.last and given <= before.time:
                 found[partition].append((before, now))
+            elif taken := taken_from(timeline, now.member, partition, now.time):
+                ahead = [one for one in latest.values() if one.time > taken.time and one.last >= now.first]
+                if others := [one for one in ahead if one.member != now.member]:
+                    found[partition].append((others[0], now))
             latest[now.member] = now
     return found
 
 
 def why_backward(
-    timeline: "TimelineFacts", pairs: Sequence[tuple[Delivery, Delivery]]
+    timeline: "TimelineFacts", partition: TopicPartition, pairs: Sequence[tuple[Delivery, Delivery]]
 ) -> tuple[str, list[str]]:
-    """How often a member went back in a partition, and the first time in words."""
+    """How often a partition's records came too late, and the first time in words, with its cause."""
     before, now = pairs[0]
-    words = ", and ".join(
-        f"{_these(range(one.first, one.last + 1))} at {one.time - timeline.begin:.3f} s"
-        for one in (before, now)
-    )
-    return f"{len(pairs)} times", [f"{now.member} came to {words}"]
+    same = before.member == now.member
+    words = [f"{these(one.offsets)} {timeline.at(one.time)}" for one in pairs[0]]
+    came = f"{before.member} came to {words[0]}, and {'' if same else f'{now.member} to '}{words[1]}"
+    about = timeline, partition, now.member
+    why = [
+        *processed_late(*about, now.offsets),
+        *how_it_came_to(*about, now.first, time=now.time, since=before.time),
+        *(in_several_threads(*about) if same else []),
+    ]
+    return f"{len(pairs)} times" if len(pairs) > 1 else "once", ["; ".join([came, *why])]
 
 
 class _Again(NamedTuple):
@@ -217,7 +246,7 @@ def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]
     had: dict[int, str] = {}
     found: dict[tuple[str, str], _Again] = {}
     for report in timeline.handled.get(partition, ()):
-        for offset in range(report.first, report.last + 1):
+        for offset in report.offsets:
             if offset in had:
                 pair = had[offset], report.member
                 found.setdefault(pair, _Again(*pair, report.time, [])).offsets.append(offset)
@@ -227,32 +256,61 @@ def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]
 
 def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
     before, now, time, offsets = again
-    done = "processed" if before in timeline.processing else "consumed"
-    at = f"{time - timeline.begin:.3f} s"
-    if before == now:
-        return f"{now} {done} {_these(offsets)} twice, again at {at}"
+    had = [
+        one.time for one in timeline.handled[partition] if one.member == before and offsets[0] in one.offsets
+    ]
     polled = [
         one.time
         for one in timeline.deliveries.get(partition, ())
-        if one.member == now and one.first <= offsets[0] <= one.last and one.time <= time
+        if one.member == now and offsets[0] in one.offsets and one.time <= time
     ]
-    had = [one for one in timeline.handled[partition] if one.member == before]
-    if polled and any(one.first <= offsets[0] <= one.last and one.time > polled[-1] for one in had):
-        return (
-            f"{now}, which had polled {_these(offsets)} at {polled[-1] - timeline.begin:.3f} s, processed"
-            f" them at {at}, when {before} had {done} them"
+    came = polled[-1] if polled else time
+    if before == now:
+        text = _twice_by_itself(timeline, partition, again, since=had[0], polls=len(polled))
+    elif polled and had[-1] > came:
+        text = (
+            f"{now}, which had polled {these(offsets)} {timeline.at(came)}, processed them"
+            f" {timeline.at(time)}, when {before} had {_done(timeline, before)} them"
         )
-    commits = [one for one in _commits(timeline, partition) if one.time <= time]
-    last = commits[-1].positions[partition] if commits else None
-    if last is None:
-        what = "and had committed nothing"
-    elif last > min(offsets):
-        what = f"and {last} was committed"
     else:
-        what = f"and had not committed them (the last commit was {last}, by {commits[-1].member})"
-    text = f"{before} had {done} {_these(offsets)} {what} when {now} got them at {at}"
+        text = _got_again(timeline, partition, again)
+    about = timeline, partition
+    late = (processed_late(*about, member, sorted(offsets)) for member in dict.fromkeys((before, now)))
+    sought = how_it_came_to(*about, now, offsets[0], time=came, since=had[0])
+    threads = in_several_threads(*about, now) if before == now else []
+    return "; ".join([text, *itertools.chain(*late), *sought, *threads])
+
+
+def _twice_by_itself(
+    timeline: "TimelineFacts", partition: TopicPartition, again: _Again, *, since: float, polls: int
+) -> str:
+    _, member, time, offsets = again
+    text = f"{member} {_done(timeline, member)} {these(offsets)} twice, again {timeline.at(time)}"
+    given = assigned_at(timeline, member, partition, time)
+    if given > since:
+        _, last = _last_commit(timeline, partition, given)
+        commit = f"the last commit was {last}" if last else "nothing was committed"
+        return f"{text}; it got the partition again {timeline.at(given)}, when {commit}"
+    return f"{text}, of one poll" if polls == 1 and member in timeline.processing else text
+
+
+def _got_again(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
+    before, now, time, offsets = again
+    position, last = _last_commit(timeline, partition, _began(timeline, now, partition, time))
+    if not last:
+        what = "and had committed nothing"
+    elif position > min(offsets):
+        what = f"and the last commit was {last},"
+    else:
+        what = f"and had not committed them (the last commit was {last})"
+    done = _done(timeline, before)
+    text = f"{before} had {done} {these(offsets)} {what} when {now} got them {timeline.at(time)}"
     failed = _failed_commit(timeline, partition, before, time)
     return f"{text}; {failed}" if failed else text
+
+
+def _done(timeline: "TimelineFacts", member: str) -> str:
+    return "processed" if member in timeline.processing else "consumed"
 
 
 def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member: str, time: float) -> str:
@@ -268,7 +326,7 @@ def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member:
     if not failed:
         return ""
     one = next((one for one in reversed(failed) if one.time <= time), failed[0])
-    text = f"its commit at {one.time - timeline.begin:.3f} s"
+    text = f"its commit {timeline.at(one.time)}"
     received = [had for had in timeline.of(AssignmentReceived, member=member) if had.time <= one.time]
     if not received:
         return f"{text} failed: {one.text}"
@@ -282,32 +340,27 @@ def _commits(timeline: "TimelineFacts", partition: TopicPartition) -> list[Commi
     return [one for one in timeline.of(Committed) if partition in one.positions]
 
 
-def _assigned_at(timeline: "TimelineFacts", member: str, partition: TopicPartition, until: float) -> float:
-    """When a member got a partition for the last time before `until`; `until`, where nothing says so."""
-    found = (one.time for one in timeline.of(Assigned, member=member) if partition in one.partitions)
-    return max((at for at in found if at <= until), default=until)
+def _last_commit(timeline: "TimelineFacts", partition: TopicPartition, until: float) -> tuple[int, str]:
+    """The last committed position until then, and in words whose it is; empty if there is none."""
+    commits = [one for one in _commits(timeline, partition) if one.time <= until]
+    if not commits:
+        return -1, ""
+    position = commits[-1].positions[partition]
+    return position, f"{position}, by {commits[-1].member} {timeline.at(commits[-1].time)}"
+
+
+def _began(timeline: "TimelineFacts", member: str, partition: TopicPartition, time: float) -> float:
+    """When a member got a partition that it had at a time; that time, where nothing says so."""
+    began = assigned_at(timeline, member, partition, time)
+    return time if began == -math.inf else began
 
 
 def _end_of(timeline: "TimelineFacts", member: str) -> str:
     """How a member ended and when, or nothing. That it was killed may be reported after its end."""
     for kind in (Crashed, Closed, Exited):
         for event in timeline.of(kind, member=member):
-            return f"it {_ENDS[event.kind]} at {event.time - timeline.begin:.3f} s"
+            return f"it {_ENDS[event.kind]} {timeline.at(event.time)}"
     return ""
-
-
-def _these(offsets: Sequence[int]) -> str:
-    return f"offset{'s' if len(offsets) > 1 else ''} {in_ranges(offsets)}"
-
-
-def in_ranges(offsets: Iterable[int]) -> str:
-    """Offsets in short: "3..5, 9"."""
-    runs = merged((one, one) for one in offsets)
-    shown = [
-        f"{first}..{last}" if last > first else str(first)
-        for first, last in itertools.islice(runs, _RANGES_SHOWN)
-    ]
-    return ", ".join([*shown, "…"] if next(runs, None) else shown)
 
 
 def named(partition: TopicPartition, count: str, reasons: Sequence[str]) -> str:

@@ -41,6 +41,10 @@ class Ownership:
     end: float | None
     generation: int
 
+    def ended(self, until: float) -> float:
+        """When it ends, at the end of the record at the latest."""
+        return until if self.end is None else self.end
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
@@ -105,33 +109,6 @@ def owned_by_generation(events: Iterable[Event], identity: Mapping[str, str]) ->
     return _in_order((*done, *itertools.chain.from_iterable(held.values())))
 
 
-def find_overlaps(owned: Iterable[Ownership], until: float) -> tuple[Overlap, ...]:
-    """The times at which two members had one partition, by start time."""
-    found = []
-    for partition, ones in by_partition(owned).items():
-        for first, second in itertools.combinations(ones, 2):
-            start = max(first.start, second.start)
-            end = min(_end(first, until), _end(second, until))
-            if start < end:
-                members = first.member, second.member
-                found.append(Overlap(partition=partition, members=members, start=start, seconds=end - start))
-    return tuple(sorted(found, key=lambda overlap: (overlap.start, overlap.partition)))
-
-
-def find_gaps(owned: Iterable[Ownership], until: float) -> tuple[Gap, ...]:
-    """The times without an owner, after a partition's first owner, by start time."""
-    found = []
-    for partition, ones in by_partition(owned).items():
-        covered = ones[0].start
-        for one in ones:
-            if one.start > covered:
-                found.append(Gap(partition=partition, start=covered, seconds=one.start - covered))
-            covered = max(covered, _end(one, until))
-        if covered < until:
-            found.append(Gap(partition=partition, start=covered, seconds=until - covered))
-    return tuple(sorted(found, key=lambda gap: (gap.start, gap.partition)))
-
-
 def by_partition(owned: Iterable[Ownership]) -> Mapping[TopicPartition, list[Ownership]]:
     """The same by partition, in the same order."""
     found: dict[TopicPartition, list[Ownership]] = defaultdict(list)
@@ -153,7 +130,3 @@ def _begun(event: Event, partitions: Iterable[TopicPartition]) -> Iterator[Owner
 
 def _in_order(owned: Iterable[Ownership]) -> tuple[Ownership, ...]:
     return tuple(sorted(owned, key=lambda one: (one.start, one.partition, one.member)))
-
-
-def _end(one: Ownership, until: float) -> float:
-    return until if one.end is None else one.end

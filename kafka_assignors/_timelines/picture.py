@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import matplotlib as mpl
 from kafka import TopicPartition
@@ -21,6 +21,7 @@ from matplotlib.transforms import blended_transform_factory
 from kafka_assignors._timelines.events import Committed, name_of
 from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups
 from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership
+from kafka_assignors._timelines.rebalances import SeenRebalance
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -63,6 +64,10 @@ _INK: Final = "#1a1a1a"
 _HATCH: Final = (1.0, 1.0, 1.0, 0.55)
 _BAND: Final = "#000000"
 _BAND_ALPHA: Final = 0.13
+
+
+_Style = dict[str, Any]
+"""How something is drawn, as matplotlib's arguments."""
 
 
 class _Label(NamedTuple):
@@ -123,12 +128,12 @@ def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: st
         )
         _prepare(axes, scale)
         styles = _styles(groups)
-        _draw_owned(axes, scale, owned, styles, timeline.identity)
+        _draw_owned(axes, scale, owned, styles)
         commits = timeline.of(Committed)
         _draw_commits(axes, scale, commits)
         _draw_gaps(axes, scale, timeline.gaps(reading))
-        _draw_overlaps(axes, scale, timeline.overlaps(reading), styles, timeline.identity)
-        _draw_rebalances(axes, scale, [(one.start, one.end, one.generation) for one in timeline.rebalances])
+        _draw_overlaps(axes, scale, timeline.overlaps(reading), styles)
+        _draw_rebalances(axes, scale, timeline.rebalances)
         _draw_labels(axes, scale, labels)
         _draw_legend(axes, groups, styles, room=scale.height + head - _MARGIN, commits=bool(commits))
         if title:
@@ -136,19 +141,15 @@ def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: st
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
-    colour: str
-    hatch: str
-
-    def patch(self, label: str) -> Patch:
-        return Patch(facecolor=self.colour, hatch=self.hatch, hatchcolor=_HATCH, linewidth=0, label=label)
-
-
-def _styles(groups: Iterable[str]) -> dict[str, _Style]:
+def _styles(groups: Mapping[str, Sequence[str]]) -> dict[str, _Style]:
+    """How each member is drawn; members that are one to the group are drawn alike."""
     # Beyond all colours under all hatches they come once more: better than no picture.
     pairs = itertools.cycle(itertools.product(HATCHES, COLOURS))
-    return {group: _Style(colour, hatch) for group, (hatch, colour) in zip(groups, pairs, strict=False)}
+    return {
+        member: {"facecolor": colour, "hatch": hatch, "hatchcolor": _HATCH}
+        for members, (hatch, colour) in zip(groups.values(), pairs, strict=False)
+        for member in members
+    }
 
 
 def _prepare(axes: Axes, scale: _Scale) -> None:
@@ -181,45 +182,20 @@ def _row_names(scale: _Scale) -> dict[str, tuple[float, int]]:
     return found
 
 
-def _draw_owned(
-    axes: Axes,
-    scale: _Scale,
-    owned: Iterable[Ownership],
-    styles: Mapping[str, _Style],
-    identity: Mapping[str, str],
-) -> None:
+def _draw_owned(axes: Axes, scale: _Scale, owned: Iterable[Ownership], styles: Mapping[str, _Style]) -> None:
     thickness, named = _thickness(scale), scale.row >= _ROW_WITH_MEMBERS
+    framed: _Style = {"facecolor": _INK, "alpha": 0.55, "pad": 1, "linewidth": 0}
+    written: _Style = {"va": "center_baseline", "fontsize": _SMALL, "color": "white", "zorder": 5}
     boxes: dict[str, list[Rectangle]] = {}
     for one in owned:
-        end = scale.end if one.end is None else one.end
-        box = Rectangle(
-            (scale.at(one.start), scale.rows[one.partition] - thickness / 2), end - one.start, thickness
-        )
-        boxes.setdefault(identity[one.member], []).append(box)
-        if end - one.start > (_text_width(one.member, _SMALL) + 0.15) * scale.seconds and named:
-            axes.text(
-                scale.at(one.start) + 0.05 * scale.seconds,
-                scale.rows[one.partition],
-                one.member,
-                va="center_baseline",
-                fontsize=_SMALL,
-                color="white",
-                zorder=5,
-                bbox={"facecolor": _INK, "alpha": 0.55, "pad": 1, "linewidth": 0},
-            )
-    for group, rectangles in boxes.items():
-        style = styles[group]
-        axes.add_collection(
-            PatchCollection(
-                rectangles,
-                facecolor=style.colour,
-                hatch=style.hatch,
-                hatchcolor=_HATCH,
-                edgecolor="white",
-                linewidth=0.5 if scale.row >= _ROW_WITH_NAME else 0.2,
-                zorder=1,
-            )
-        )
+        start, row, seconds = scale.at(one.start), scale.rows[one.partition], one.ended(scale.end) - one.start
+        box = Rectangle((start, row - thickness / 2), seconds, thickness)
+        boxes.setdefault(one.member, []).append(box)
+        if named and seconds > (_text_width(one.member, _SMALL) + 0.15) * scale.seconds:
+            axes.text(start + 0.05 * scale.seconds, row, one.member, bbox=framed, **written)
+    lines: _Style = {"edgecolor": "white", "linewidth": 0.5 if scale.row >= _ROW_WITH_NAME else 0.2}
+    for member, rectangles in boxes.items():
+        axes.add_collection(PatchCollection(rectangles, zorder=1, **lines, **styles[member]))
 
 
 def _draw_commits(axes: Axes, scale: _Scale, commits: Iterable[Committed]) -> None:
@@ -244,11 +220,7 @@ def _draw_gaps(axes: Axes, scale: _Scale, gaps: Iterable[Gap]) -> None:
 
 
 def _draw_overlaps(
-    axes: Axes,
-    scale: _Scale,
-    overlaps: Iterable[Overlap],
-    styles: Mapping[str, _Style],
-    identity: Mapping[str, str],
+    axes: Axes, scale: _Scale, overlaps: Iterable[Overlap], styles: Mapping[str, _Style]
 ) -> None:
     """Half a row for each owner, in a frame that is seen however short it lasts."""
     thickness = _thickness(scale)
@@ -256,79 +228,38 @@ def _draw_overlaps(
         seconds = max(overlap.seconds, 0.02 * scale.seconds)
         left, top = scale.at(overlap.start), scale.rows[overlap.partition] - thickness / 2
         for half, member in enumerate(overlap.members):
-            style = styles[identity[member]]
-            axes.add_patch(
-                Rectangle(
-                    (left, top + half * thickness / 2),
-                    seconds,
-                    thickness / 2,
-                    facecolor=style.colour,
-                    hatch=style.hatch,
-                    hatchcolor=_HATCH,
-                    linewidth=0,
-                    zorder=6,
-                )
-            )
-        frame = Rectangle(
-            (left, top), seconds, thickness, fill=False, edgecolor=_INK, linewidth=1.2, zorder=7
-        )
-        axes.add_patch(frame)
+            at = left, top + half * thickness / 2
+            axes.add_patch(Rectangle(at, seconds, thickness / 2, linewidth=0, zorder=6, **styles[member]))
+        line: _Style = {"fill": False, "edgecolor": _INK, "linewidth": 1.2, "zorder": 7}
+        axes.add_patch(Rectangle((left, top), seconds, thickness, **line))
 
 
-def _draw_rebalances(axes: Axes, scale: _Scale, rebalances: Iterable[tuple[float, float, int]]) -> None:
+def _draw_rebalances(axes: Axes, scale: _Scale, rebalances: Iterable[SeenRebalance]) -> None:
     """Bands, and above them the generations that there is room for."""
     free = 0.0
     above = blended_transform_factory(axes.transData, axes.transAxes)
-    for start, end, generation in rebalances:
-        axes.axvspan(scale.at(start), scale.at(end), color=_BAND, alpha=_BAND_ALPHA, linewidth=0, zorder=3)
-        axes.axvline(scale.at(end), color=_BAND, alpha=0.45, linewidth=0.6, zorder=3)
-        half = _text_width(str(generation), _SMALL) / 2 * scale.seconds
-        if scale.at(end) - half >= free:
-            axes.text(
-                scale.at(end),
-                1 + 0.05 / scale.height,
-                str(generation),
-                transform=above,
-                ha="center",
-                fontsize=_SMALL,
-                color="#555555",
-            )
-            free = scale.at(end) + half + 0.05 * scale.seconds
-    axes.text(
-        -0.05 / _WIDTH,
-        1 + 0.05 / scale.height,
-        "generation",
-        transform=axes.transAxes,
-        ha="right",
-        fontsize=_SMALL,
-        color="#555555",
-    )
+    foot = 1 + 0.05 / scale.height
+    written: _Style = {"fontsize": _SMALL, "color": "#555555"}
+    for one in rebalances:
+        end, text = scale.at(one.end), str(one.generation)
+        axes.axvspan(scale.at(one.start), end, color=_BAND, alpha=_BAND_ALPHA, linewidth=0, zorder=3)
+        axes.axvline(end, color=_BAND, alpha=0.45, linewidth=0.6, zorder=3)
+        half = _text_width(text, _SMALL) / 2 * scale.seconds
+        if end - half >= free:
+            axes.text(end, foot, text, transform=above, ha="center", **written)
+            free = end + half + 0.05 * scale.seconds
+    axes.text(-0.05 / _WIDTH, foot, "generation", transform=axes.transAxes, ha="right", **written)
 
 
 def _draw_labels(axes: Axes, scale: _Scale, labels: Iterable[_Label]) -> None:
     above = blended_transform_factory(axes.transData, axes.transAxes)
+    written: _Style = {"transform": above, "fontsize": _SMALL, "color": _INK}
+    dashed: _Style = {"color": _INK, "linewidth": 0.6, "alpha": 0.6, "linestyle": (0, (2, 2)), "zorder": 8}
     for label in labels:
-        height = 1 + _LANE * (label.lane + 1) / scale.height
-        axes.text(
-            scale.at(label.time) + 0.04 * scale.seconds,
-            height + 0.04 / scale.height,
-            label.text,
-            transform=above,
-            fontsize=_SMALL,
-            color=_INK,
-        )
-        axes.vlines(
-            [scale.at(time) for time in label.times],
-            0,
-            [height + 0.12 / scale.height, *[1 + 0.04 / scale.height] * (len(label.times) - 1)],
-            transform=above,
-            color=_INK,
-            linewidth=0.6,
-            alpha=0.6,
-            linestyle=(0, (2, 2)),
-            clip_on=False,
-            zorder=8,
-        )
+        height, low = 1 + _LANE * (label.lane + 1) / scale.height, 0.04 / scale.height
+        axes.text(scale.at(label.time) + 0.04 * scale.seconds, height + low, label.text, **written)
+        heights = [height + 3 * low, *[1 + low] * (len(label.times) - 1)]
+        axes.vlines([*map(scale.at, label.times)], 0, heights, transform=above, clip_on=False, **dashed)
 
 
 def _placed(marks: Sequence[Mark], scale: _Scale) -> list[_Label]:
@@ -393,7 +324,9 @@ def _draw_legend(
     names = list(groups)
     if len(names) > most:
         names = names[: most - 1]
-    entries: list[Artist] = [styles[name].patch(_shortened(", ".join(groups[name]))) for name in names]
+    entries: list[Artist] = [
+        Patch(linewidth=0, label=_shortened(", ".join(groups[name])), **styles[name]) for name in names
+    ]
     if len(names) < len(groups):
         entries.append(Patch(alpha=0, label=f"… and {len(groups) - len(names)} more"))
     axes.legend(

@@ -1,6 +1,5 @@
 """The generations of a group as its members came to them: who had and wanted what, and what moved."""
 
-import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -115,39 +114,3 @@ def _among(known: frozenset[str], event: _Topics | None) -> frozenset[str]:
         matches = re.compile(event.pattern).match
         return frozenset(topic for topic in known if not topic.startswith("__") and matches(topic))
     return known.intersection(event.topics or ())
-
-
-def find_moves(rebalances: Iterable[SeenRebalance], identity: Mapping[str, str]) -> tuple[PartitionMove, ...]:
-    """The partitions that changed hands, generation by generation."""
-    found = []
-    last: dict[TopicPartition, str] = {}
-    for rebalance in rebalances:
-        for member, partitions in rebalance.assignments.items():
-            for partition in sorted(partitions):
-                source = last.get(partition, member)
-                if identity[source] != identity[member]:
-                    found.append(
-                        PartitionMove(
-                            partition=partition,
-                            generation=rebalance.generation,
-                            source=source,
-                            target=member,
-                        )
-                    )
-                last[partition] = member
-    return tuple(found)
-
-
-def find_double_assigned(
-    rebalances: Iterable[SeenRebalance], identity: Mapping[str, str]
-) -> dict[int, frozenset[TopicPartition]]:
-    """The partitions that a generation gave to two members; generations without any are left out."""
-    found: dict[int, frozenset[TopicPartition]] = {}
-    for rebalance in rebalances:
-        twice: frozenset[TopicPartition] = frozenset()
-        for first, second in itertools.combinations(rebalance.assignments, 2):
-            if identity[first] != identity[second]:
-                twice |= rebalance.assignments[first] & rebalance.assignments[second]
-        if twice:
-            found[rebalance.generation] = twice
-    return found

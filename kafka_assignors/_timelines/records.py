@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Consumed, Event, OfRecords, Processed, Started
+from kafka_assignors._timelines.events import Consumed, Event, OfRecords, Processed
 
 __tracebackhide__ = True
 
@@ -19,6 +19,11 @@ class Delivery(NamedTuple):
     last: int
     time: float
     member: str
+    thread: str = ""
+
+    @property
+    def offsets(self) -> range:
+        return range(self.first, self.last + 1)
 
 
 Deliveries = Mapping[TopicPartition, list[Delivery]]
@@ -33,19 +38,8 @@ def find_deliveries(events: Iterable[OfRecords]) -> Deliveries:
     found: dict[TopicPartition, list[Delivery]] = defaultdict(list)
     for event in events:
         for partition, first, last in event.records:
-            found[partition].append(Delivery(first, last, event.time, event.member))
+            found[partition].append(Delivery(first, last, event.time, event.member, event.thread))
     return found
-
-
-def find_processing(events: Iterable[Event]) -> frozenset[str]:
-    """The members whose applications say what they have processed: all of a client of which one did.
-
-    One that crashes before its first word is no less an application that says so.
-    """
-    clients = {event.member: event.client for event in events if isinstance(event, Started)}
-    reporting = {event.member for event in events if isinstance(event, Processed)}
-    speaking = {clients[member] for member in reporting if clients.get(member)}
-    return frozenset(reporting | {member for member, client in clients.items() if client in speaking})
 
 
 def handled_by(events: Iterable[Event], processing: Collection[str]) -> Iterator[OfRecords]:
@@ -61,32 +55,6 @@ def runs_of(deliveries: Deliveries) -> Runs:
         partition: tuple(merged((one.first, one.last) for one in reports))
         for partition, reports in deliveries.items()
     }
-
-
-def find_missing(runs: Runs, produced: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, ...]]:
-    """The offsets below the number produced that are in no run; partitions without any are left out."""
-    found = {}
-    for partition, count in produced.items():
-        holes: list[int] = []
-        expected = 0
-        for first, last in (*runs.get(partition, ()), (count, count)):
-            holes += range(expected, min(first, count))
-            expected = max(expected, last + 1)
-        if holes:
-            found[partition] = tuple(holes)
-    return found
-
-
-def count_duplicates(deliveries: Deliveries) -> dict[TopicPartition, int]:
-    """How many deliveries came on top of each record's first; partitions without any are left out."""
-    runs = runs_of(deliveries)
-    found = {}
-    for partition, reports in deliveries.items():
-        reported = sum(one.last - one.first + 1 for one in reports)
-        distinct = sum(last - first + 1 for first, last in runs[partition])
-        if reported > distinct:
-            found[partition] = reported - distinct
-    return found
 
 
 class Silence(NamedTuple):

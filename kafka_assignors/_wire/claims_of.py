@@ -93,7 +93,7 @@ def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataE
     if longer:
         prior = decode_all([data[number] for number in longer])
         faults = {longer[index]: fault for index, fault in prior.faults.items()}
-        claims: list[TableClaims | dict[str, list[int]]] = [*table.claims()] or [{}] * len(data)
+        claims: list[TableClaims | dict[str, list[int]]] = [*table.claims()]
         for number, wish, generation, weight in zip(
             longer, prior.table.claims(), prior.generations, prior.weights, strict=True
         ):

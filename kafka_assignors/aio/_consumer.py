@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -100,15 +101,43 @@ class CooperativeConsumer(AIOKafkaConsumer):
                 ):
                     ((record,),) = batch.values()
                     return record
-                with self._subscription.changes() as changed:
-                    fetched = self._fetcher._create_fetch_waiter()  # noqa: SLF001 - as its own getone does
-                    try:
-                        await asyncio.wait([fetched, *changed], return_when=asyncio.FIRST_COMPLETED)
-                        if fetched.done():
-                            fetched.result()
-                    finally:
-                        fetched.cancel()
+                await self._news(None)
         raise ConsumerStoppedError
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
+    ) -> Any:
+        """As AIOKafkaConsumer's, which waits for an assignment however long that takes.
+
+        Raises:
+            ConsumerStoppedError: The consumer was stopped before.
+        """
+        if self._closed:
+            raise ConsumerStoppedError
+        end = time.monotonic() + timeout_ms / 1000
+        batch: Any = {}
+        with self._subscription.fetch_context():
+            while not self._closed:
+                if self._subscription.reassignment_in_progress:
+                    self._coordinator.check_errors()
+                else:  # this gives what is there, without a wait
+                    batch = await super().getmany(*partitions, max_records=max_records)
+                left = end - time.monotonic()
+                if batch or left <= 0:
+                    break
+                await self._news(left)
+        return batch
+
+    async def _news(self, seconds: float | None) -> None:
+        """Wait until records may have come, or partitions come or go; or for so long."""
+        with self._subscription.changes() as changed:
+            fetched = self._fetcher._create_fetch_waiter()  # noqa: SLF001 - as its own getone does
+            try:
+                await asyncio.wait([fetched, *changed], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                if fetched.done():
+                    fetched.result()
+            finally:
+                fetched.cancel()
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> Any:
         """As AIOKafkaConsumer's, which asserts that there are partitions.

@@ -22,21 +22,15 @@ from aiokafka.protocol.group import (
 from aiokafka.structs import TopicPartition
 
 from kafka_assignors._assignors._membership.certainty import Certainty, sooner_than
-from kafka_assignors._assignors._membership.phases import (
-    ILLEGAL_GENERATION,
-    REBALANCE_IN_PROGRESS,
-    Phase,
-    Sender,
-    Verdict,
-    verdict,
-)
+from kafka_assignors._assignors._membership.offsets import Offsets, names_of, revoked_text
+from kafka_assignors._assignors._membership.phases import REBALANCE_IN_PROGRESS
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.aio._partitions import LastingAssignment
 from kafka_assignors.aio._strategies import lead, look_when_syncing
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
 
     from aiokafka.structs import OffsetAndMetadata
 
@@ -90,7 +84,7 @@ class UnknownPartitionsError(KafkaAssignorsError, errors.CommitFailedError):
     def __str__(self) -> str:
         return (
             f"{type(self).__name__}: the broker does not know these, so not committed:"
-            f" {_named(self.partitions)}; create the topic, or leave it out of the subscription"
+            f" {names_of(self.partitions)}; create the topic, or leave it out of the subscription"
         )
 
 
@@ -98,8 +92,7 @@ class EagerCoordinator(GroupCoordinator):
     """aiokafka's, eager, which joins once for all of its strategies.
 
     A cooperative one's members keep their partitions through a rebalance. While it is `joining`, a JoinGroup
-    or SyncGroup is on its way; while `asking`, a JoinGroup is. While it is `syncing`, the group has a new
-    generation, and waits for its plan.
+    or SyncGroup is on its way. While it is `syncing`, the group has a new generation, and waits for its plan.
     """
 
     cooperative = False
@@ -111,7 +104,6 @@ class EagerCoordinator(GroupCoordinator):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.joining = False
-        self.asking = False
         self.syncing = False
         self._fenced = False
         self._came_back = False
@@ -153,9 +145,8 @@ class EagerCoordinator(GroupCoordinator):
         try:
             await asyncio.wait([task, self._closing], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait([task])
+            task.cancel()
+            await asyncio.wait([task])
         return None if task.cancelled() else task.result()
 
     async def _maybe_leave_group(self) -> None:
@@ -178,14 +169,11 @@ class EagerCoordinator(GroupCoordinator):
                 connection = self._client._conns[node, JOINING]  # noqa: SLF001
                 longest = self._rebalance_timeout_ms / 1000 + GRACE
                 connection._request_timeout = max(connection._request_timeout, longest)  # noqa: SLF001
-            self.asking = isinstance(request, JoinGroupRequest)
             return await self._client.send(node, request, group=JOINING)
         except errors.KafkaError as error:
             log.warning("%s was not answered: %s", type(request).__name__, error)
             self.coordinator_dead()
             raise
-        finally:
-            self.asking = False
 
     async def _do_rejoin_group(self, subscription: Any) -> Any:
         self.joining = True
@@ -311,22 +299,14 @@ class EagerCoordinator(GroupCoordinator):
             super().request_rejoin()
 
     def _was_overtaken(self) -> bool:
-        """Whether the failure of what is sent says no more than that a rebalance came in between."""
+        """Whether the failure of what is sent says no more than that a rebalance came in between.
+
+        What was sent in this generation, while no join was on its way then or is now, says more.
+        """
         sent_in = _SENT_IN.get()
         if sent_in is None:
             return False
-        sender = Sender.CURRENT if sent_in == (self.generation, False) else Sender.OLDER
-        return verdict(ILLEGAL_GENERATION, sender, self._phase) is not Verdict.COUNTS
-
-    @property
-    def _phase(self) -> Phase:
-        if self.generation < 0:
-            return Phase.ENTERING if self.joining else Phase.OUT
-        if self.syncing:
-            return Phase.SYNCING
-        if self.joining:
-            return Phase.JOINING if self.asking else Phase.RETRYING
-        return Phase.STABLE
+        return self.generation < 0 or self.joining or sent_in != (self.generation, False)
 
     async def commit_offsets(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -335,10 +315,10 @@ class EagerCoordinator(GroupCoordinator):
 
         Raises UnknownPartitionsError if the broker does not know partitions, and went on so for a while.
         """
-        await self._commit(assignment, offsets, NEWS)
+        await self._commit(assignment, dict(offsets), NEWS)
 
     async def _commit(
-        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], patience: float = 0.0
+        self, assignment: Any, offsets: dict[TopicPartition, OffsetAndMetadata], patience: float = 0.0
     ) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + patience
@@ -348,7 +328,8 @@ class EagerCoordinator(GroupCoordinator):
             except UnknownPartitionsError as error:
                 if loop.time() >= end:
                     raise
-                offsets = _only(offsets, error.partitions)  # newer ones of the others may be stored by now
+                for stored in offsets.keys() - error.partitions:  # newer ones of these may be by now
+                    del offsets[stored]
             else:
                 return
             await asyncio.sleep(self._retry_backoff_ms / 1000)
@@ -400,6 +381,18 @@ def _hear(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
+@contextlib.asynccontextmanager
+async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Has coroutines run meanwhile, and cancels them in the end."""
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
 async def _stop(task: asyncio.Task[None] | None) -> None:
     """Cancel a task, and wait for its end.
 
@@ -413,8 +406,8 @@ async def _stop(task: asyncio.Task[None] | None) -> None:
         raise error
 
 
-class CooperativeCoordinator(EagerCoordinator):
-    """One whose consumer keeps its partitions through a rebalance."""
+class RevokingCoordinator(EagerCoordinator):
+    """What a cooperative consumer commits, revokes and loses of the partitions that it keeps."""
 
     cooperative = True
 
@@ -424,24 +417,220 @@ class CooperativeCoordinator(EagerCoordinator):
         self._not_joining.set()
         self._committing: set[asyncio.Future[None]] = set()
         self._listening: asyncio.Task[None] | None = None
+        self._leaving: asyncio.Task[None] | None = None
+        self._giving_up = asyncio.Lock()  # a listener may unsubscribe
         super().__init__(client, subscription, **settings)
         self._certainty = Certainty(self._session_timeout_ms / 1000, self._rebalance_timeout_ms / 1000)
 
     @property
     def _lasting(self) -> LastingAssignment | None:
-        lasting: LastingAssignment | None = self._subscription.lasting
+        unsubscribed = self._subscription.unsubscribed
+        lasting: LastingAssignment | None = unsubscribed[0] if unsubscribed else self._subscription.lasting
         return lasting
 
     @property
     def _owned(self) -> frozenset[TopicPartition]:
-        return frozenset() if self._lasting is None else frozenset(self._lasting.tps)
+        return frozenset(self._lasting.tps if self._lasting else ())
+
+    def _subscribed(self, partitions: Collection[TopicPartition]) -> frozenset[TopicPartition]:
+        topics = self._subscription.topics
+        return frozenset(one for one in partitions if one.topic in topics)
+
+    # Revoking --------------------------------------------------------------------------------------------
+
+    async def _revoke(self, partitions: Collection[TopicPartition]) -> None:
+        """Stop delivery, commit, call the listener, and give partitions up."""
+        async with self._giving_up:
+            lasting, partitions = self._lasting, self._owned.intersection(partitions)
+            if not partitions or lasting is None:
+                return
+            lasting.withhold(partitions)  # their positions stay readable
+            if self._committing:  # commits that the join overtook are made good first
+                await asyncio.wait({*self._committing}, timeout=self._session_timeout_ms / 3000)
+            if self._enable_auto_commit:
+                consumed = lasting.all_consumed_offsets()
+                try:
+                    await self._commit(lasting, {one: consumed[one] for one in partitions if one in consumed})
+                except errors.KafkaError as error:
+                    log.warning("Committing before partitions are revoked failed: %s", error)
+            await self._tell("on_partitions_revoked", partitions)
+            self._keep(self._owned.difference(partitions))
+
+    def _keep(self, partitions: Collection[TopicPartition]) -> None:
+        if (lasting := self._lasting) is None:
+            return
+        for one in lasting.tps.difference(partitions):
+            self._fetcher._records.pop(one, None)  # noqa: SLF001 - or it would not fetch them if they return
+        lasting.change(partitions)
+        if lasting is self._subscription.lasting:  # else aiokafka's fetcher would look for another
+            self._subscription._notify_assignment_waiters()  # noqa: SLF001 - for who waits for records of those
+
+    async def _tell(self, method: str, partitions: Collection[TopicPartition]) -> None:
+        """Call the listener; what it raises is logged, as aiokafka does."""
+        unsubscribed = self._subscription.unsubscribed
+        listener = unsubscribed[1] if unsubscribed else self._subscription.listener
+        if listener is None:
+            return
+        call = getattr(listener, method, None) or listener.on_partitions_revoked
+        try:
+            called = call(set(partitions))
+            if asyncio.iscoroutine(called):
+                await called
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            # What the listener awaited was cancelled, not the coordination.
+            log.exception("The listener %r of group %s failed in %s", listener, self.group_id, method)
+        except Exception:
+            log.exception("The listener %r of group %s failed in %s", listener, self.group_id, method)
+
+    # Falling out -----------------------------------------------------------------------------------------
+
+    def reset_generation(self) -> None:
+        """As aiokafka's; partitions may be others' from now on, so nothing of them is delivered."""
+        if self._was_overtaken():
+            return
+        super().reset_generation()
+        self._lose()
+
+    def _lose(self) -> None:
+        if self._lasting is not None and self._owned:
+            self._lasting.lost = True
+            self._lasting.withhold(self._owned)
+
+    @property
+    def _is_lost(self) -> bool:
+        return self._lasting is not None and self._lasting.lost
+
+    def _is_out(self, generation: int) -> bool:
+        """Whether the consumer has fallen out of this generation, or is leaving."""
+        is_leaving = self._leaving is not None and not self._leaving.done()
+        return self.generation != generation or self._is_lost or is_leaving
+
+    async def _give_up_what_was_lost(self) -> None:
+        async with self._giving_up:
+            lasting, owned = self._lasting, self._owned
+            if lasting is None or not lasting.lost:
+                return
+            log.warning("Lost %s: fallen out of group %s", sorted(owned), self.group_id)
+            await self._tell("on_partitions_lost", owned)
+            self._keep(frozenset())
+            lasting.lost = False  # now only: a commit within the listener is refused, and says "lost" again
+
+    # Leaving ---------------------------------------------------------------------------------------------
+
+    def maybe_leave_group(self) -> asyncio.Task[None]:
+        """As aiokafka's, for `unsubscribe`, which does not wait; the next join does."""
+        self._leaving = asyncio.create_task(self._leave())
+        return self._leaving
+
+    async def _maybe_leave_group(self) -> None:
+        """As aiokafka's; others may have the partitions before LeaveGroup is answered."""
+        if self._closing.done():
+            if self._leaving is not None:
+                await asyncio.wait({self._leaving})
+            await self._leave()
+        else:  # its application does not poll, and hears of it when it does
+            self._lose()
+            await super()._maybe_leave_group()
+
+    async def _leave(self) -> None:
+        """Give up everything, and then leave the group."""
+        async with _beside(self._beat()):
+            await self._give_up_what_was_lost()
+            await self._revoke(self._owned)
+        self._subscription.unsubscribed = None
+        await super()._maybe_leave_group()
+
+    async def _beat(self) -> None:
+        """Send heartbeats while a join is on, so as to know whether the partitions are still its own."""
+        while True:
+            await asyncio.sleep(self._heartbeat_interval_ms / 1000)
+            if self.generation < 0 or self._heartbeat_task is not None:
+                continue
+            # What is wrong with the coordinator or the permissions, the join hears, too.
+            with contextlib.suppress(errors.KafkaError):
+                await self.ensure_coordinator_known()
+                await self._do_heartbeat()
+
+    # Commits ---------------------------------------------------------------------------------------------
+
+    def sends_again(self, error: Exception) -> bool:
+        """Whether a commit that failed with this will be sent once more, as a rebalance came in between."""
+        return isinstance(error, _OVERTAKEN) and self.generation >= 0 and not self._is_lost
+
+    async def _commit(
+        self, assignment: Any, offsets: dict[TopicPartition, OffsetAndMetadata], patience: float = 0.0
+    ) -> None:
+        """As above; a commit that a rebalance overtook is sent again when it is over.
+
+        Raises:
+            CommitFailedError: The consumer has fallen out of its group, or partitions were revoked
+                meanwhile; the others' offsets are committed nevertheless.
+        """
+        if not isinstance(assignment, LastingAssignment):  # assigned by hand
+            await super()._commit(assignment, offsets, patience)
+            return
+        # Of what is not assigned the state is always another one.
+        asked = Offsets(
+            offsets, lambda one: assignment.state_value(one) if one in assignment.tps else object()
+        )
+        with self._commit_under_way():
+            unknown = await self._commit_again(assignment, asked, patience)
+        if asked.revoked:
+            raise revoked_meanwhile(asked.revoked) from unknown
+        if unknown is not None:
+            raise unknown
+
+    async def _commit_again(
+        self, assignment: LastingAssignment, asked: Offsets, patience: float
+    ) -> UnknownPartitionsError | None:
+        while True:
+            if self.syncing:  # it would be refused
+                await self._not_joining.wait()
+            sent_in = self.generation, self.joining
+            try:
+                await super()._commit(assignment, asked, patience)
+            except UnknownPartitionsError as error:
+                return error
+            except errors.CommitFailedError:
+                fell_out = self.generation < 0 and not self.joining
+                if fell_out or not (self.joining or sent_in != (self.generation, False)):
+                    raise
+            else:
+                return None
+            await self._not_joining.wait()
+
+    async def _do_commit_offsets(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        if isinstance(offsets, Offsets):
+            offsets.leave_out_revoked()
+        # Without a member id a broker may take them: the group may be empty.
+        if offsets and isinstance(assignment, LastingAssignment) and (assignment.lost or self.generation < 0):
+            raise errors.UnknownMemberIdError(self.group_id)
+        with self._commit_under_way():  # whoever asked may be cancelled, and the request goes on
+            await super()._do_commit_offsets(assignment, offsets)
+
+    @contextlib.contextmanager
+    def _commit_under_way(self) -> Iterator[None]:
+        """Around a commit, which is waited for before partitions are revoked."""
+        done = asyncio.get_running_loop().create_future()
+        self._committing.add(done)
+        try:
+            yield
+        finally:
+            self._committing.discard(done)
+            done.set_result(None)
+
+
+class CooperativeCoordinator(RevokingCoordinator):
+    """One whose consumer keeps its partitions through a rebalance: when it joins, and what it is given."""
 
     async def close(self) -> None:
         self._stop_listening()
         await super().close()
         self._stop_listening()  # a rebalance may have ended meanwhile
-
-    # A rebalance -----------------------------------------------------------------------------------------
 
     async def _on_join_prepare(self, previous_assignment: Any) -> None:
         """Commit. Nothing stops."""
@@ -455,37 +644,24 @@ class CooperativeCoordinator(EagerCoordinator):
                 log.warning("Committing before the join failed: %s", error)
 
     async def _do_rejoin_group(self, subscription: Any) -> Any:
+        if self._leaving is not None:
+            await asyncio.wait({self._leaving})
         self._stop_listening()  # its heartbeats would speak of the generation before
-        meanwhile = [asyncio.create_task(one) for one in (self._beat(), self._autocommit())]
-        try:
-            # For each attempt: aiokafka prepares once for many, and between two a member may fall out, or
-            # subscribe to other topics.
-            await self._give_up_what_was_lost()
-            await self._revoke(self._owned - self._subscribed(self._owned))
-            await self._give_up_what_was_lost()  # within the listener
-            if not subscription.active:
-                return False
-            self._not_joining.clear()
-            return await super()._do_rejoin_group(subscription)
-        except FencedInstanceIdError:
-            self.reset_generation()
-            await self._give_up_what_was_lost()  # now: who hears the error may not poll again
-            raise
-        finally:
-            for task in meanwhile:
-                task.cancel()
-            await asyncio.wait(meanwhile)
-
-    async def _beat(self) -> None:
-        """Send heartbeats while a join is on, so as to know whether the partitions are still its own."""
-        while True:
-            await asyncio.sleep(self._heartbeat_interval_ms / 1000)
-            if self.generation < 0 or self._heartbeat_task is not None:
-                continue
-            # What is wrong with the coordinator or the permissions, the join hears, too.
-            with contextlib.suppress(errors.KafkaError):
-                await self.ensure_coordinator_known()
-                await self._do_heartbeat()
+        async with _beside(self._beat(), self._autocommit()):
+            try:
+                # For each attempt: aiokafka prepares once for many, and between two a member may fall out,
+                # or subscribe to other topics.
+                await self._give_up_what_was_lost()
+                await self._revoke(self._owned - self._subscribed(self._owned))
+                await self._give_up_what_was_lost()  # within the listener
+                if not subscription.active:
+                    return False
+                self._not_joining.clear()
+                return await super()._do_rejoin_group(subscription)
+            except FencedInstanceIdError:
+                self.reset_generation()
+                await self._give_up_what_was_lost()  # now: who hears the error may not poll again
+                raise
 
     async def _autocommit(self) -> None:
         """Commit what is consumed while a join is on, which takes aiokafka's coordination task."""
@@ -534,10 +710,6 @@ class CooperativeCoordinator(EagerCoordinator):
         if not self._is_out(generation):
             lasting.release(added)
 
-    def _subscribed(self, partitions: Collection[TopicPartition]) -> frozenset[TopicPartition]:
-        topics = self._subscription.topics
-        return frozenset(one for one in partitions if one.topic in topics)
-
     async def _listen(self, generation: int) -> None:
         """Send heartbeats sooner than due, so as to hear of a second round; see `sooner_than`."""
         for delay in sooner_than(self._heartbeat_interval_ms / 1000):
@@ -551,83 +723,6 @@ class CooperativeCoordinator(EagerCoordinator):
         if self._listening is not None:
             self._listening.cancel()
             self._listening = None
-
-    async def _revoke(self, partitions: Collection[TopicPartition]) -> None:
-        """Stop delivery, commit, tell the listener, and give partitions up."""
-        lasting = self._lasting
-        if not partitions or lasting is None:
-            return
-        lasting.withhold(partitions)  # their positions stay readable
-        if self._committing:  # commits that the join overtook are made good first
-            await asyncio.wait({*self._committing}, timeout=self._session_timeout_ms / 3000)
-        if self._enable_auto_commit:
-            consumed = lasting.all_consumed_offsets()
-            try:
-                await self._commit(lasting, {one: consumed[one] for one in partitions if one in consumed})
-            except errors.KafkaError as error:
-                log.warning("Committing before partitions are revoked failed: %s", error)
-        await self._tell("on_partitions_revoked", partitions)
-        self._keep(self._owned.difference(partitions))
-
-    def _keep(self, partitions: Collection[TopicPartition]) -> None:
-        lasting = self._lasting
-        if lasting is None:
-            return
-        for one in lasting.tps.difference(partitions):
-            self._fetcher._records.pop(one, None)  # noqa: SLF001 - or it would not fetch them if they return
-        lasting.change(partitions)
-        self._subscription._notify_assignment_waiters()  # noqa: SLF001 - for who waits for records of those
-
-    async def _tell(self, method: str, partitions: Collection[TopicPartition]) -> None:
-        """Call the listener; what it raises is logged, as aiokafka does."""
-        listener = self._subscription.listener
-        if listener is None:
-            return
-        call = getattr(listener, method, None) or listener.on_partitions_revoked
-        try:
-            called = call(set(partitions))
-            if asyncio.iscoroutine(called):
-                await called
-        except asyncio.CancelledError:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
-            # What the listener awaited was cancelled, not the coordination.
-            log.exception("The listener %r of group %s failed in %s", listener, self.group_id, method)
-        except Exception:
-            log.exception("The listener %r of group %s failed in %s", listener, self.group_id, method)
-
-    # Falling out -----------------------------------------------------------------------------------------
-
-    def reset_generation(self) -> None:
-        """As aiokafka's; partitions may be others' from now on, so nothing of them is delivered."""
-        if self._was_overtaken():
-            return
-        super().reset_generation()
-        self._lose()
-
-    def _lose(self) -> None:
-        if self._lasting is not None and self._owned:
-            self._lasting.lost = True
-            self._lasting.withhold(self._owned)
-
-    async def _maybe_leave_group(self) -> None:
-        """As aiokafka's; others may have the partitions before LeaveGroup is answered."""
-        self._lose()
-        await super()._maybe_leave_group()
-
-    def _is_out(self, generation: int) -> bool:
-        """Whether the consumer has fallen out of this generation, or is leaving."""
-        return self.generation != generation or (self._lasting is not None and self._lasting.lost)
-
-    async def _give_up_what_was_lost(self) -> None:
-        lasting = self._lasting
-        if lasting is None or not lasting.lost:
-            return
-        owned = self._owned
-        log.warning("Lost %s: fallen out of group %s", sorted(owned), self.group_id)
-        await self._tell("on_partitions_lost", owned)
-        self._keep(frozenset())
-        lasting.lost = False  # now only: a commit within the listener is refused, and says "lost" once more
 
     async def _send_req(self, request: Any) -> Any:
         sent = time.monotonic()
@@ -644,112 +739,6 @@ class CooperativeCoordinator(EagerCoordinator):
         self._certainty.confirm(sent, awaited=awaited)
         if self._lasting is not None:
             self._lasting.confirm(self._certainty.until)
-
-    # Commits ---------------------------------------------------------------------------------------------
-
-    def sends_again(self, error: Exception) -> bool:
-        """Whether a commit that failed with this will be sent once more, as a rebalance came in between."""
-        return isinstance(error, _OVERTAKEN) and self.generation >= 0 and not self._is_out(self.generation)
-
-    async def _commit(
-        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], patience: float = 0.0
-    ) -> None:
-        """As above; a commit that a rebalance overtook is sent again when it is over.
-
-        Raises:
-            CommitFailedError: The consumer has fallen out of its group, or partitions were revoked
-                meanwhile; the others' offsets are committed nevertheless.
-        """
-        if not isinstance(assignment, LastingAssignment):  # assigned by hand
-            await super()._commit(assignment, offsets, patience)
-            return
-        asked = _Offsets(assignment, offsets)
-        with self._commit_under_way():
-            unknown = await self._commit_again(assignment, asked, patience)
-        if asked.revoked:
-            raise revoked_meanwhile(asked.revoked) from unknown
-        if unknown is not None:
-            raise unknown
-
-    async def _commit_again(
-        self, assignment: LastingAssignment, asked: _Offsets, patience: float
-    ) -> UnknownPartitionsError | None:
-        while True:
-            if self.syncing:  # it would be refused
-                await self._not_joining.wait()
-            sent_in = self.generation, self.joining
-            try:
-                await super()._commit(assignment, asked, patience)
-            except UnknownPartitionsError as error:
-                return error
-            except errors.CommitFailedError:
-                fell_out = self.generation < 0 and not self.joining
-                if fell_out or not (self.joining or sent_in != (self.generation, False)):
-                    raise
-            else:
-                return None
-            await self._not_joining.wait()
-
-    async def _do_commit_offsets(
-        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
-    ) -> None:
-        if isinstance(offsets, _Offsets):
-            offsets = offsets.still_mine()
-        # Without a member id a broker may take them: the group may be empty.
-        if offsets and isinstance(assignment, LastingAssignment) and (assignment.lost or self.generation < 0):
-            raise errors.UnknownMemberIdError(self.group_id)
-        with self._commit_under_way():  # whoever asked may be cancelled, and the request goes on
-            await super()._do_commit_offsets(assignment, offsets)
-
-    @contextlib.contextmanager
-    def _commit_under_way(self) -> Iterator[None]:
-        """Around a commit, which is waited for before partitions are revoked."""
-        done = asyncio.get_running_loop().create_future()
-        self._committing.add(done)
-        try:
-            yield
-        finally:
-            self._committing.discard(done)
-            done.set_result(None)
-
-
-class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
-    """Offsets of a commit, which may be tried again when some of the partitions have gone.
-
-    A partition that has gone and come back may have been committed by another consumer in between. `sent` are
-    those of the last try. `revoked` were left out of a try, as they are gone.
-    """
-
-    def __init__(
-        self, assignment: LastingAssignment, offsets: Mapping[TopicPartition, OffsetAndMetadata]
-    ) -> None:
-        super().__init__(offsets)
-        self._assignment = assignment
-        self._states = {one: assignment.state_value(one) for one in offsets}
-        self.sent: Collection[TopicPartition] = ()
-        self.revoked: frozenset[TopicPartition] = frozenset()
-
-    def still_mine(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Those of partitions that have been the consumer's all the time."""
-        mine = {
-            one: offset
-            for one, offset in self.items()
-            if one in self._assignment.tps and self._assignment.state_value(one) is self._states[one]
-        }
-        self.sent = mine.keys()
-        self.revoked |= self.keys() - mine.keys()
-        return mine
-
-
-def _only(
-    offsets: Mapping[TopicPartition, OffsetAndMetadata], partitions: Collection[TopicPartition]
-) -> Mapping[TopicPartition, OffsetAndMetadata]:
-    """What is left of a commit: these partitions."""
-    if not isinstance(offsets, _Offsets):
-        return {one: offsets[one] for one in partitions}
-    for one in offsets.keys() - partitions:
-        del offsets[one]
-    return offsets
 
 
 def _without_unknown(answer: Any) -> Any:
@@ -777,8 +766,4 @@ def _without_unknown(answer: Any) -> Any:
 
 def revoked_meanwhile(partitions: Collection[TopicPartition]) -> errors.CommitFailedError:
     """The error of a commit for partitions that were this consumer's, and are not any more."""
-    return errors.CommitFailedError(f"revoked meanwhile, so not committed: {_named(partitions)}")
-
-
-def _named(partitions: Collection[TopicPartition]) -> str:
-    return ", ".join(f"{one.topic}-{one.partition}" for one in sorted(partitions))
+    return errors.CommitFailedError(revoked_text(partitions))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from aiokafka.consumer.group_coordinator import CoordinatorGroupRebalance, GroupCoordinator
@@ -79,18 +79,10 @@ class Topics:
     def partitions_for_topic(self, topic: str) -> Collection[int] | None:
         return self._partitions.get(topic) or None
 
-    def brokers(self) -> list[RackedBroker]:
-        return [RackedBroker(node, rack) for node, rack in self._racks]
+    def brokers(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(node_id=node, rack=rack) for node, rack in self._racks]
 
     def is_replica_node(self, partition: TopicPartition, node: int) -> bool:
         """Whether a broker has a replica of a partition."""
         known = self._partitions.get(partition.topic, {}).get(partition.partition)
         return known is not None and node in cast("Any", known).replicas
-
-
-@dataclass(frozen=True, slots=True)
-class RackedBroker:
-    """A broker and its rack."""
-
-    node_id: int
-    rack: str | None

@@ -221,7 +221,18 @@ class ConsumerSubscriptionState(SubscriptionState):
 
 
 class LastingState(ConsumerSubscriptionState):
-    """aiokafka's SubscriptionState, with subscriptions whose assignment lasts."""
+    """aiokafka's SubscriptionState, with subscriptions whose assignment lasts.
+
+    `unsubscribed` is the assignment that an `unsubscribe` ended, and its listener, until they are given up.
+    """
+
+    unsubscribed: tuple[LastingAssignment, Any] | None = None
+
+    def unsubscribe(self) -> None:
+        """As aiokafka's; what it had stays known."""
+        if (lasting := self.lasting) is not None:
+            self.unsubscribed = lasting, self.listener
+        super().unsubscribe()
 
     def _change_subscription(self, subscription: Subscription) -> None:
         if isinstance(subscription, ManualSubscription):

@@ -1,168 +1,56 @@
-"""All that is relied on of aiokafka's private parts, and the look whether this release has it.
+"""What is relied on of aiokafka's private parts, and the look whether this release has it.
 
 aiokafka has no public way to what a cooperative consumer needs. So it is subclassed where it is private, and
-nothing of it is changed for others. A test compares a hash of each function named here with those of the
-releases that were tried. Another test finds private names that are used and not named here. At run time a
-release is refused that was not tried, or lacks one.
+nothing of it is changed for others. At run time a release is refused that was not tried, or that would not
+call what is replaced here. Tests compare hashes of all functions that are relied on with those of the
+releases that were tried.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
-from operator import attrgetter
-from typing import Any, Final
+from importlib import import_module
+from typing import Final
 
 TRIED: Final = ("0.13", "0.14")
 """The releases of aiokafka that the whole suite runs with."""
 
 _INSTALL: Final = "pip install 'kafka-assignors[aiokafka]'"
 
-RELIED_ON: Final = {
-    "aiokafka.client": (
-        "AIOKafkaClient.ready",
-        "AIOKafkaClient.send",
-        "AIOKafkaClient._get_conn",
-        "AIOKafkaClient._maybe_wait_metadata",
+REPLACED: Final[dict[str, tuple[str, ...]]] = {
+    "group_coordinator.GroupCoordinator": (
+        "_do_commit_offsets",
+        "_do_heartbeat",
+        "_do_rejoin_group",
+        "_maybe_do_autocommit",
+        "_maybe_do_last_autocommit",
+        "_maybe_leave_group",
+        "_on_join_complete",
+        "_on_join_prepare",
+        "_perform_assignment",
+        "_push_error_to_user",
+        "_send_req",
+        "_start_heartbeat_task",
+        "_stop_commit_offsets_refresh_task",
+        "_stop_heartbeat_task",
+        "close",
+        "commit_offsets",
+        "coordinator_dead",
+        "maybe_leave_group",
+        "request_rejoin",
+        "reset_generation",
     ),
-    "aiokafka.conn": ("AIOKafkaConnection.__init__", "AIOKafkaConnection.send"),
-    "aiokafka.consumer.consumer": (
-        "AIOKafkaConsumer.__init__",
-        "AIOKafkaConsumer.start",
-        "AIOKafkaConsumer.stop",
-        "AIOKafkaConsumer.commit",
-        "AIOKafkaConsumer.position",
-        "AIOKafkaConsumer.getone",
-        "AIOKafkaConsumer.getmany",
-        "AIOKafkaConsumer.subscribe",
-        "AIOKafkaConsumer.unsubscribe",
+    "subscription_state.SubscriptionState": (
+        "_assigned_state",
+        "_change_subscription",
+        "fetch_context",
+        "paused_partitions",
+        "unsubscribe",
     ),
-    "aiokafka.consumer.fetcher": (
-        "Fetcher._create_fetch_waiter",
-        "Fetcher._fetch_requests_routine",
-        "Fetcher._get_actions_per_node",
-        "Fetcher._notify",
-        "Fetcher._proc_fetch_request",
-        "Fetcher._update_fetch_positions",
-        "Fetcher.next_record",
-        "Fetcher.fetched_records",
-        "FetchResult.check_assignment",
-        "FetchResult.getall",
-    ),
-    "aiokafka.consumer.group_coordinator": (
-        "GroupCoordinator.__init__",
-        "GroupCoordinator.close",
-        "GroupCoordinator._coordination_routine",
-        "GroupCoordinator._GroupCoordinator__coordination_routine",
-        "GroupCoordinator._send_req",
-        "GroupCoordinator._push_error_to_user",
-        "GroupCoordinator._on_join_prepare",
-        "GroupCoordinator._do_rejoin_group",
-        "GroupCoordinator._perform_assignment",
-        "GroupCoordinator._on_join_complete",
-        "GroupCoordinator._lookup_assignor",
-        "GroupCoordinator._maybe_leave_group",
-        "GroupCoordinator.reset_generation",
-        "GroupCoordinator.request_rejoin",
-        "GroupCoordinator.ensure_active_group",
-        "GroupCoordinator.ensure_coordinator_known",
-        "GroupCoordinator.coordinator_dead",
-        "GroupCoordinator.need_rejoin",
-        "GroupCoordinator._heartbeat_routine",
-        "GroupCoordinator._do_heartbeat",
-        "GroupCoordinator._start_heartbeat_task",
-        "GroupCoordinator._stop_heartbeat_task",
-        "GroupCoordinator._maybe_do_autocommit",
-        "GroupCoordinator._maybe_do_last_autocommit",
-        "GroupCoordinator.commit_offsets",
-        "GroupCoordinator._do_commit_offsets",
-        "GroupCoordinator.start_commit_offsets_refresh_task",
-        "GroupCoordinator._stop_commit_offsets_refresh_task",
-        "GroupCoordinator._commit_refresh_routine",
-        "GroupCoordinator._maybe_refresh_commit_offsets",
-        "BaseCoordinator._handle_metadata_update",
-        "BaseCoordinator._get_metadata_snapshot",
-        "CoordinatorGroupRebalance.perform_group_join",
-        "CoordinatorGroupRebalance._on_join_leader",
-        "CoordinatorGroupRebalance._on_join_follower",
-        "CoordinatorGroupRebalance._send_sync_group_request",
-    ),
-    "aiokafka.consumer.subscription_state": (
-        "SubscriptionState._change_subscription",
-        "SubscriptionState._assigned_state",
-        "SubscriptionState._notify_assignment_waiters",
-        "SubscriptionState.abort_waiters",
-        "SubscriptionState.assign_from_subscribed",
-        "SubscriptionState.fetch_context",
-        "SubscriptionState.paused_partitions",
-        "SubscriptionState.unsubscribe",
-        "SubscriptionState.wait_for_assignment",
-        "Subscription.__init__",
-        "Subscription._assign",
-        "Subscription._unsubscribe",
-        "Assignment.__init__",
-        "Assignment.all_consumed_offsets",
-        "Assignment.requesting_committed",
-        "Assignment.state_value",
-        "TopicPartitionState.__init__",
-        "TopicPartitionState.seek",
-        "TopicPartitionState.update_committed",
-        "TopicPartitionState.pause",
-        "TopicPartitionState.resume",
-    ),
+    "subscription_state.Subscription": ("_assign",),
+    "subscription_state.TopicPartitionState": ("paused", "resume_fut"),
 }
-"""The functions by module."""
-
-KEPT: Final[dict[str, dict[str, tuple[str, ...]]]] = {
-    "aiokafka.client": {"AIOKafkaClient": ("_conns",)},
-    "aiokafka.cluster": {"ClusterMetadata": ("_partitions",)},
-    "aiokafka.conn": {"AIOKafkaConnection": ("_request_timeout",)},
-    "aiokafka.consumer.consumer": {
-        "AIOKafkaConsumer": ("_closed", "_coordinator", "_fetcher", "_group_id", "_subscription"),
-    },
-    "aiokafka.consumer.fetcher": {"Fetcher": ("_records", "_wait_consume_future")},
-    "aiokafka.consumer.group_coordinator": {
-        "BaseCoordinator": ("_client", "_metadata_snapshot", "_subscription"),
-        "GroupCoordinator": (
-            "_assignors",
-            "_auto_commit_interval_ms",
-            "_closing",
-            "_commit_refresh_task",
-            "_enable_auto_commit",
-            "_group_instance_id",
-            "_group_subscription",
-            "_heartbeat_interval_ms",
-            "_heartbeat_task",
-            "_max_poll_interval",
-            "_next_autocommit_deadline",
-            "_rebalance_timeout_ms",
-            "_rejoin_needed_fut",
-            "_retry_backoff_ms",
-            "_session_timeout_ms",
-            "coordinator_id",
-            "generation",
-            "group_id",
-            "member_id",
-        ),
-        "CoordinatorGroupRebalance": ("_coordinator",),
-    },
-    "aiokafka.consumer.subscription_state": {
-        "SubscriptionState": (
-            "_assignment_waiters",
-            "_fetch_count",
-            "_last_fetch_ended",
-            "_loop",
-            "_subscription",
-        ),
-        "Subscription": ("_assignment", "_reassignment_in_progress", "unsubscribe_future"),
-        "Assignment": ("_topic_partitions", "_tp_state"),
-        "TopicPartitionState": ("_assignment", "_paused", "_resume_fut"),
-    },
-    "aiokafka.protocol.group": {"JoinGroupRequest": ("_group_protocols",)},
-}
-"""What objects keep, by module and class: attributes that are set when one is made."""
-
-_NAMED_IN_START: Final = "GroupCoordinator"
+"""The methods that subclasses here replace, by class of `aiokafka.consumer`: a renamed one is not called."""
 
 
 def release() -> str:
@@ -182,46 +70,21 @@ def check(installed: str) -> None:
         )
 
 
-def _kept_by(kind: Any) -> set[str]:
-    """The names that a class and its bases have themselves, and those in their `__init__`."""
-    found: set[str] = set()
-    for one in getattr(kind, "__mro__", ()):
-        made = vars(one).get("__init__")
-        found.update(vars(one), made.__code__.co_names if hasattr(made, "__code__") else ())
-    return found
-
-
-@cache
-def functions() -> dict[str, Any]:
-    """All functions that are relied on, by name.
-
-    Raises ImportError if one is missing, or what an object keeps is. So it does if the consumer does not
-    start with the coordinator that it names.
-    """
-    found: dict[str, Any] = {}
-    for module, names in RELIED_ON.items():
-        loaded = __import__(module, fromlist=["*"])
-        for name in names:
-            try:
-                found[name] = attrgetter(name)(loaded)
-            except AttributeError:
-                raise ImportError(
-                    f"kafka_assignors.aio needs {module}.{name}, which is not in {release()}: {_INSTALL}"
-                ) from None
-    for module, classes in KEPT.items():
-        loaded = __import__(module, fromlist=["*"])
-        for kind, attributes in classes.items():
-            if missing := sorted({*attributes}.difference(_kept_by(getattr(loaded, kind, None)))):
-                raise ImportError(
-                    f"kafka_assignors.aio needs {module}.{kind} with {', '.join(missing)}, not that of"
-                    f" {release()}: {_INSTALL}"
-                )
-    if _NAMED_IN_START not in found["AIOKafkaConsumer.start"].__code__.co_names:
+def check_parts() -> None:
+    """Make sure that what is replaced would be called; raises ImportError if it is not so."""
+    consumer = import_module("aiokafka.consumer.consumer").AIOKafkaConsumer
+    missing = (
+        [] if "GroupCoordinator" in consumer.start.__code__.co_names else ["start with GroupCoordinator"]
+    )
+    for kind, names in REPLACED.items():
+        module, _, name_of_kind = kind.rpartition(".")
+        theirs = getattr(import_module(f"aiokafka.consumer.{module}"), name_of_kind, None)
+        missing += [f"{kind}.{name}" for name in names if not hasattr(theirs, name)]
+    if missing:
         raise ImportError(
-            f"kafka_assignors.aio needs a start with {_NAMED_IN_START}, not that of {release()}: {_INSTALL}"
+            f"kafka_assignors.aio needs {', '.join(missing)}, which is not in {release()}: {_INSTALL}"
         )
-    return found
 
 
 check(release())
-functions()
+check_parts()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
@@ -96,26 +95,12 @@ def _calling() -> AiokafkaHost:
     return host
 
 
-@dataclass(slots=True)
-class _JoinedMember:
-    """A member of a JoinGroup response as kafka-python names its parts."""
-
-    member_id: str
-    group_instance_id: str | None
-    metadata: Any
-
-
 def lead_beside_the_loop(coordinator: Any) -> None:
-    """Let a coordinator plan in a thread, if the group has one of these strategies; once for each.
-
-    Raises RuntimeError if this release of aiokafka plans in another way.
-    """
+    """Let a coordinator plan in a thread, if the group has one of these strategies; once for each."""
     kind, own = type(coordinator), vars(coordinator)
     if _PERFORMS in own or getattr(kind, "leads_beside_the_loop", False):
         return
     stock: Callable[[Any], Awaitable[Any]] = getattr(coordinator, _PERFORMS)
-    if tuple(inspect.signature(stock).parameters) != ("response",):
-        raise RuntimeError(f"{kind.__name__}.{_PERFORMS} takes {inspect.signature(stock)}, not a response")
 
     async def perform(response: Any) -> Any:
         planned = await lead(coordinator, response, stock)
@@ -142,9 +127,11 @@ async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable
     strategy = coordinator._lookup_assignor(response.group_protocol)  # noqa: SLF001
     if not isinstance(strategy, Strategy):
         return await stock(response)
-    members = [
-        _JoinedMember(member[0], member[1] if len(member) > 2 else None, bytes(member[-1]))  # noqa: PLR2004
-        for member in response.members
+    members = [  # as kafka-python names their parts
+        SimpleNamespace(
+            member_id=member, group_instance_id=instance[0] if instance else None, metadata=bytes(sent)
+        )
+        for member, *instance, sent in response.members
     ]
     vars(coordinator)[LEADING_SINCE] = time.monotonic()
     coordinator._start_heartbeat_task()  # noqa: SLF001
@@ -162,7 +149,7 @@ async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable
 
 
 async def _planned(
-    coordinator: Any, strategy: Strategy, members: list[_JoinedMember], thread: Executor
+    coordinator: Any, strategy: Strategy, members: list[SimpleNamespace], thread: Executor
 ) -> dict[str, bytes]:
     loop = asyncio.get_running_loop()
     client, subscription = coordinator._client, coordinator._subscription  # noqa: SLF001

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from kafka_assignors._cluster.groups import find_extents
@@ -50,7 +50,8 @@ class ExplainedClassicGroup:
     Attributes:
         state: Its state by its coordinator's word: "Stable", "Empty", "PreparingRebalance", ...
         coordinator: Its coordinator.
-        account: Its members, what each has, and how good that is, by its newest record.
+        account: Its members, what each has, and how good that is, by its newest record. Nothing is predicted
+            during a rebalance.
         joining: The rebalance that is on; None if none is.
         rebalances: Why it rebalanced, as far as its records go back; the newest last.
         lag: How far it is behind.
@@ -77,11 +78,13 @@ class ExplainedClassicGroup:
             leader_client=leader_client,
         )
         lag = _lag(live, found.account, extents)
-        joining = live.joining
+        joining, account = live.joining, found.account
+        if joining is not None:
+            account = replace(account, would_move=(), predictions={})
         return cls(
             state=live.state,
             coordinator=live.coordinator,
-            account=found.account,
+            account=account,
             joining=joining,
             rebalances=read_rebalances(live),
             lag=lag,

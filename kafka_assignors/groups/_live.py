@@ -294,7 +294,7 @@ def _read_records(
     admin: Admin, group_id: str, partition: int, wanted: int, watch: Callable[[int, int], None] | None
 ) -> list[LiveRecord]:
     key = group_metadata_key(group_id)
-    consumer = open_log(admin.settings, partition)
+    consumer = open_log(admin, partition)
 
     def stretch(begin: int, until: int) -> list[LiveRecord]:
         messages = read_log(consumer, partition, begin, until)

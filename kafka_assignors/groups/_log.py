@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.snapshots import ArchivedRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
+
+    from kafka import KafkaConsumer
+
+    from kafka_assignors._cluster.admin import Admin
 
 _FIRST_STRETCH: Final = 2_000  # records, from the end of the log; then twice as many, and so on
 _POLL_MS: Final = 1_000
@@ -21,10 +25,11 @@ Found = TypeVar("Found")
 """What is looked for in the log."""
 
 
-def open_log(settings: Mapping[str, Any], partition: int) -> KafkaConsumer:
-    """A consumer of one partition, with the settings of `Admin`; close it after use."""
-    own = {"auto_offset_reset": "earliest", "exclude_internal_topics": False}
-    consumer = KafkaConsumer(**{**settings, **own}, group_id=None, enable_auto_commit=False)
+def open_log(admin: Admin, partition: int) -> KafkaConsumer:
+    """A consumer of one partition; close it after use."""
+    consumer = admin.consumer(
+        auto_offset_reset="earliest", exclude_internal_topics=False, group_id=None, enable_auto_commit=False
+    )
     consumer.assign([TopicPartition(GROUPS_TOPIC, partition)])
     return consumer
 

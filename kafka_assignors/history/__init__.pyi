@@ -7,7 +7,7 @@ from kafka_assignors.history._engine import Engine as Engine
 from kafka_assignors.history._info import info as info
 from kafka_assignors.history._maintenance import maintain as maintain, plan_maintenance as plan_maintenance
 from kafka_assignors.history._metrics import metrics as metrics
-from kafka_assignors.history._report import report_archive as report_archive
+from kafka_assignors.history._report.job import report_archive as report_archive
 from kafka_assignors.history._snapshots import read_snapshots as read_snapshots
 from kafka_assignors.history._spark import spark_session as spark_session
 from kafka_assignors.history._store.location import StoreError as StoreError

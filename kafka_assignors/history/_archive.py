@@ -38,13 +38,13 @@ from kafka_assignors.history._archive_format import (
     make_empty,
 )
 from kafka_assignors.history._arrow import rows_of
-from kafka_assignors.history._counts import Counts, counts_of, tally
-from kafka_assignors.history._records import Selection, group_of, meant
+from kafka_assignors.history._counts import TALLIES, Counts, counts_of, tally
+from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
 from kafka_assignors.history._store.reading import read_parts, source_of_files, through, whole
-from kafka_assignors.history._store.writing import TaskFiles, units
+from kafka_assignors.history._store.writing import Task, TaskFiles, units
 
 if TYPE_CHECKING:
     import os
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._log import LogTopic
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Split
-    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome
 
     Run = Callable[[Task, MakeFiles], Outcome]
 
@@ -209,8 +209,9 @@ class Archive:
         from kafka_assignors.history._spark import frame  # noqa: PLC0415 - archives are read without, too
 
         selection = Selection(since=since, until=until, groups=groups, every_record=True)
+        with_group = pa.schema([*ARCHIVE, pa.field("group", pa.string())])
         split = self.split(self.files_of(selection), ARCHIVE.names)
-        return frame(spark, through(split, partial(_selected, selection=selection)), ARCHIVE)
+        return frame(spark, through(split, selection.of), with_group).drop("group")
 
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""
@@ -258,7 +259,7 @@ class Archive:
         number = (self._records.transaction(_APPENDS) or 0) + 1
         added, tallies = write_batch(self._records, run, source)
         self._records.commit(add=added, transactions={**transactions, _APPENDS: number})
-        return counts_of(map(tuple, tallies))
+        return counts_of(tallies)
 
     @staticmethod
     def read_to(ends: Mapping[int, int]) -> dict[str, int]:
@@ -309,17 +310,6 @@ class Archive:
         return self._records, self._topics
 
 
-def _selected(batches: Iterator[Any], *, selection: Selection) -> Iterator[Any]:
-    chosen = selection.in_time(batches)
-    if not selection.groups:
-        return chosen
-    is_meant = meant(selection.groups)
-    return (
-        rows.filter(pa.array([is_meant(group_of(key)) for key in rows["key"].to_pylist()], pa.bool_()))
-        for rows in chosen
-    )
-
-
 def may_be_modern(file: DataFile) -> bool:
     """Whether a file may have records of KIP-848, by what its log says of it."""
     return any(file.may_have("type", kind) for kind in KIP848_TYPES)
@@ -341,7 +331,7 @@ def write_batch(
     By their names, batches come one after another as they were added.
     """
     files = partial(TaskFiles, log.where, prefix=f"{name}{log.version + 1:08d}-", compression="zstd")
-    done = run(partial(write_days, source=source), files)
+    done = run(Task(partial(write_days, source=source), TALLIES), files)
     added = [file for some in done.files.values() for file in some]
     with asking(f"look for files of {log.where}"):
         found = log.where.files().get_file_info([file.path for file in added])

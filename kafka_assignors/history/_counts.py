@@ -14,10 +14,11 @@ from kafka_assignors._wire.offsets_topic.record import RECORD_TYPES
 from kafka_assignors.history._arrow import as_numpy, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 NO_TYPE: Final = -1
 """The type of records whose key does not begin with one."""
+TALLIES: Final = pa.schema({"type": pa.int16(), "kept": pa.bool_(), "count": pa.int64()})
 _NO_TYPE: Final = number(NO_TYPE, pa.int16())
 
 
@@ -56,20 +57,20 @@ def is_kept(batch: Any) -> Any:
     return pc.or_(pc.is_valid(batch["key"]), pc.equal(batch["type"], _NO_TYPE))
 
 
-def tally(batch: Any) -> list[tuple[int, bool, int]]:
-    """The types of a batch's rows, whether they are kept, and how many records they stand for."""
+def tally(batch: Any) -> list[dict[str, Any]]:
+    """Rows of TALLIES: the types of a batch's rows, whether kept, and how many records they stand for."""
     # In numpy, as Arrow's own grouping imports pandas.
     codes = 2 * as_numpy(batch["type"]).astype(np.int64) + as_numpy(is_kept(batch))
     found, places = np.unique(codes, return_inverse=True)
     sums = np.zeros(len(found), dtype=np.int64)
     np.add.at(sums, places, as_numpy(batch["count"]))
     told = zip(found.tolist(), sums.tolist(), strict=True)
-    return [(code // 2, bool(code % 2), count) for code, count in told]
+    return [{"type": code // 2, "kept": bool(code % 2), "count": count} for code, count in told]
 
 
-def counts_of(tallies: Iterable[tuple[int, bool, int]]) -> Counts:
+def counts_of(tallies: Iterable[Mapping[str, Any]]) -> Counts:
     """Several tallies as one."""
     counts = Counts()
-    for kind, kept, count in tallies:
-        (counts.kept if kept else counts.counted)[name_of_type(kind)] += count
+    for one in tallies:
+        (counts.kept if one["kept"] else counts.counted)[name_of_type(one["type"])] += one["count"]
     return counts

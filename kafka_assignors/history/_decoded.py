@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 ROWS: Final = 256
 """How many records are decoded at once: of 20 members each, about 2 MB of Python's objects."""
 
-COLUMNS: Final = ("key", "value", "partition", "offset", "time_us", "leader_epoch")
+COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp", "leader_epoch")
 """The columns that are read of a batch."""
 
 _NO_TOPICS: Final = TopicSets.of([()])
@@ -61,7 +61,8 @@ def read_batch(
     With `owners_only`, members have what they own and nothing else; it takes half of the time.
     """
     key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
-    places: list[_Place] = list(zip(*(batch.column(name).to_pylist() for name in COLUMNS[2:]), strict=True))
+    of_records = (batch.column(name).cast(pa.int64()).to_pylist() for name in COLUMNS[2:])
+    places: list[_Place] = list(zip(*of_records, strict=True))
     if columns is None and is_compiled():
         columns = decode(key, value)
     with no_garbage_collection():

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors.history._records import COLUMNS, GROUPED, UNIT, EachGroup
+from kafka_assignors.history._records import COLUMNS, GROUPED, UNIT, each_group
 from kafka_assignors.history._store.reading import through
-from kafka_assignors.history._store.writing import TaskFiles, run_task
+from kafka_assignors.history._store.writing import Task, TaskFiles, run_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Source, Split
-    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome
 
 SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
@@ -90,6 +90,7 @@ class Engine:
         archive: Archive,
         selection: Selection,
         task: GroupTask,
+        schema: pa.Schema,
         *,
         where: Location | None = None,
     ) -> Outcome:
@@ -99,14 +100,16 @@ class Engine:
             archive: The archive.
             selection: Which of its records.
             task: The function; with Spark, it is sent to other processes.
-            where: The place of the tables that it writes; None if it writes none.
+            schema: The columns of the rows that it gives.
+            where: The location of the tables that it writes; None if it writes none.
 
         Raises:
             TooLargeError: Records take more memory than this process is to use.
             SparkError: Spark failed.
             JavaMissingError: Spark has no Java.
         """
-        return self.map_sorted(archive, selection, EachGroup(task, selection.since_us), where=where)
+        groups = Task(each_group(task, selection.since_us), schema)
+        return self.map_sorted(archive, selection, groups, where=where)
 
     def map_sorted(
         self,
@@ -119,9 +122,8 @@ class Engine:
         """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `GROUPED`."""
         files = archive.files_of(selection)
         split = through(archive.split(files, COLUMNS), selection.of)
-        return self.run_sorted(
-            split, task, None if where is None else partial(TaskFiles, where), GROUPED, size=size_of(files)
-        )
+        made = None if where is None else partial(TaskFiles, where)
+        return self.run(split, task, made, order=GROUPED, size=size_of(files))
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         """Call a function with batches of all of an archive's rows, in any order, with some columns."""
@@ -129,30 +131,27 @@ class Engine:
         return self.run(archive.split(files, columns), task, size=size_of(files))
 
     def run(
-        self, split: Split, task: Task, files: MakeFiles | None = None, *, size: float = math.inf
+        self,
+        split: Split,
+        task: Task,
+        files: MakeFiles | None = None,
+        *,
+        order: Order | None = None,
+        size: float = math.inf,
     ) -> Outcome:
-        """Call a function with batches of rows, whose files take so many bytes."""
-        if size <= self._most:
-            return run_task(split(1).batches(), task, files)
-        from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
-
-        with _spark.running_spark(self._master, self._doing) as spark:
-            return _spark.run(spark, split, task, files)
-
-    def run_sorted(
-        self, split: Split, task: Task, files: MakeFiles | None, order: Order, *, size: float = math.inf
-    ) -> Outcome:
-        """The same with rows in an order."""
+        """Call a function with batches of rows, in an order if one is given; files take `size` bytes."""
         if size <= self._most:
             try:
-                return run_task(in_order(_all_of(split(1), order.schema), order), task, files)
+                source = split(1)
+                rows = source.batches() if order is None else in_order(_all_of(source, order.schema), order)
+                return run_task(rows, task, files)
             except TooLargeError:
                 if self._most == math.inf:
                     raise
-        from kafka_assignors.history import _spark  # noqa: PLC0415 - as above
+        from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
 
         with _spark.running_spark(self._master, self._doing) as spark:
-            return _spark.run_sorted(spark, split, task, files, order)
+            return _spark.run(spark, split, task, files, order)
 
 
 def size_of(files: Iterable[DataFile]) -> int:

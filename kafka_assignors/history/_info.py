@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from kafka_assignors._common.times import moment
 from kafka_assignors.history._arrow import as_numpy
-from kafka_assignors.history._counts import counts_of, tally
+from kafka_assignors.history._counts import TALLIES, counts_of, tally
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._records import Selection, group_of, meant
+from kafka_assignors.history._records import Selection
+from kafka_assignors.history._schemas import TIME
+from kafka_assignors.history._store.writing import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -77,13 +81,13 @@ def info(
     count = partial(_count, selection=Selection(since=since, until=until, groups=groups, every_record=True))
     engine = engine or Engine.fitting(doing="counting")
     columns = ("source", "type", "count", "key", "timestamp")
-    tallies: Counter[tuple[Any, ...]] = Counter()
+    rows = engine.map_rows(archive, columns, Task(count, _ROWS)).rows
+    of_sources = [row for row in rows if row.get("source") is not None]
+    of_groups = [row for row in rows if row.get("source") is None]
     records: Counter[str] = Counter()
-    times: list[int] = []
-    for of_sources, of_groups, of_times in engine.map_rows(archive, columns, count).rows:
-        tallies.update({(source, kind, kept): number for source, kind, kept, number in of_sources})
-        records.update(of_groups)
-        times += of_times
+    for row in of_groups:
+        if row["group"] is not None:
+            records[row["group"]] += row["count"]
     files, known = archive.files(), archive.description
     return ArchiveInfo(
         archive=archive.where.uri,
@@ -95,33 +99,45 @@ def info(
         partitions=known.partitions,
         topics=len({topic.topic for topic in archive.topics()}),
         sources={
-            name: counts_of((*one[1:], number) for one, number in tallies.items() if one[0] == name)
-            for name in sorted({source for source, _, _ in tallies})
+            name: counts_of(row for row in of_sources if row["source"] == name)
+            for name in sorted({row["source"] for row in of_sources})
         },
-        since=moment(min(times)) if times else None,
-        until=moment(max(times)) if times else None,
+        since=min((row["first"] for row in of_groups), default=None),
+        until=max((row["last"] for row in of_groups), default=None),
         groups=dict(sorted(records.items(), key=lambda one: (-one[1], one[0]))),
     )
 
 
-def _count(batches: Iterator[Any], _: object, *, selection: Selection) -> Iterator[tuple[Any, ...]]:
-    """Of each source and type how many records there are; of each group how many; the first and last time."""
+_ROWS: Final = pa.schema(
+    [
+        pa.field("source", pa.string()),
+        *TALLIES,
+        pa.field("group", pa.string()),
+        pa.field("first", TIME),
+        pa.field("last", TIME),
+    ]
+)
+
+
+def _count(batches: Iterator[Any], _: object, *, selection: Selection) -> Iterator[dict[str, Any]]:
+    """Rows of each source and type, and without a source, of each group; both have how many records."""
     sources: Counter[tuple[Any, ...]] = Counter()
-    groups: Counter[str] = Counter()
-    times: list[int] = []
-    is_meant = meant(selection.groups)
+    groups: dict[str | None, tuple[int, int, int]] = {}  # how many records, the first time and the last
 
     def tallied() -> Iterator[Any]:
         for batch in batches:
             if batch.num_rows:
                 source = batch["source"][0].as_py()
-                sources.update({(source, kind, kept): count for kind, kept, count in tally(batch)})
+                for one in tally(batch):
+                    sources[source, one["type"], one["kept"]] += one["count"]
             yield batch
 
-    for rows in selection.in_time(tallied()):
-        timed = zip(rows["key"].to_pylist(), as_numpy(rows["timestamp"]).tolist(), strict=True)
-        chosen = [(group, time_us) for key, time_us in timed if is_meant(group := group_of(key))]
-        groups.update(group for group, _ in chosen if group is not None)
-        times += [time_us for _, time_us in chosen]
-        times = [min(times), max(times)] if times else []
-    yield [(*one, count) for one, count in sources.items()], groups, times
+    for rows in selection.of(tallied()):
+        times = as_numpy(rows["timestamp"]).tolist()
+        for group, time_us in zip(rows["group"].to_pylist(), times, strict=True):
+            count, first, last = groups.get(group, (0, time_us, time_us))
+            groups[group] = count + 1, min(first, time_us), max(last, time_us)
+    for (source, kind, kept), count in sources.items():
+        yield {"source": source, "type": kind, "kept": kept, "count": count}
+    for group, (count, first, last) in groups.items():
+        yield {"group": group, "count": count, "first": moment(first), "last": moment(last)}

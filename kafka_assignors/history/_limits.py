@@ -52,3 +52,18 @@ LARGE_FILE: Final = 128 * 2**20
 """Bytes of a file that is left as it is."""
 COMPACTED_AT_ONCE: Final = 2 * 2**30
 """Bytes of files that are made few in one commit."""
+
+# Reports: what is left out they say
+
+GROUPS_DRAWN: Final = 200
+"""How many groups have a part of their own, the most restless."""
+GROUPS_LISTED: Final = 2000
+"""How many groups the overview lists, the most restless."""
+COLUMNS: Final = 64
+"""How many states of a group a timeline distinguishes."""
+CONSUMERS: Final = 16
+"""How many consumers a timeline gives a row and a colour of their own, at most 20."""
+LANES: Final = 20
+"""Up to how many partitions each has a lane; of more, a timeline shows how many each consumer had."""
+REBALANCES_LISTED: Final = 30
+"""How many rebalances of a group are listed, half of them the latest, half those that cost most."""

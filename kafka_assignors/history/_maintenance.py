@@ -148,11 +148,11 @@ def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = Non
         kept = None
         if modern:
             rows = through(archive.split(modern, strict=True), modern_rows)
-            kept = partial(_newest, partial(engine.run_sorted, rows, order=_BY_KEY, size=size_of(modern)))
+            kept = partial(_newest, partial(engine.run, rows, order=_BY_KEY, size=size_of(modern)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
     for files in _chunks(compacted):
         rows = archive.split(files, strict=True)
-        run = partial(engine.run_sorted, rows, order=_BY_DAY, size=size_of(files))
+        run = partial(engine.run, rows, order=_BY_DAY, size=size_of(files))
         _replace(archive, files, run, is_new=False)
     for log in archive.logs:
         log.vacuum(_hours(plan.retention), dry_run=False)
@@ -167,11 +167,11 @@ def modern_rows(batches: Iterator[Any]) -> Iterator[Any]:
 
 def _newest(run: Run, task: Task, files: MakeFiles) -> Outcome:
     """Have a task write of each key the newest row alone, in the order of other files."""
-    return run(partial(_write_newest, task=task), files)
 
+    def write(batches: Iterator[Any], opened: TaskFiles | None) -> Iterable[Any]:
+        return task.do(in_order(pa.Table.from_batches(newest_rows(batches), ARCHIVED), _BY_DAY), opened)
 
-def _write_newest(batches: Iterator[Any], files: TaskFiles | None, *, task: Task) -> Iterable[Any]:
-    return task(in_order(pa.Table.from_batches(newest_rows(batches), ARCHIVED), _BY_DAY), files)
+    return run(task._replace(do=write), files)
 
 
 def newest_rows(batches: Iterator[Any]) -> Iterator[Any]:

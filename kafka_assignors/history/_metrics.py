@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
@@ -17,7 +18,6 @@ from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._tables.replaced import replacing
-from kafka_assignors.history.report._model import GroupSummary
 
 if TYPE_CHECKING:
     import os
@@ -37,6 +37,31 @@ _REBALANCES: Final = 500
 """How many rebalances are held until they are written."""
 _MOVES: Final = 50_000
 """The same of their moves: 400 bytes each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary:
+    """A row of `schemas.GROUPS`, whose comments say what the fields are; times are in UTC."""
+
+    group: str
+    since: datetime
+    until: datetime
+    rebalances: int
+    per_day: float
+    moved: int
+    least_moved: int
+    needless: int
+    unowned_seconds: float
+    longest_seconds: float
+    members: int
+    seen_members: int
+    flapping: Sequence[str] = ()
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """The row as an object; its reasons are pairs, as a map is to pyarrow."""
+        return cls(**{**row, "reasons": dict(row["reasons"])})
 
 
 def metrics(
@@ -77,10 +102,10 @@ def metrics(
         topics, names = seen_and_names(archive.topics())
         task = partial(measure_group, topics=topics, topic_names=names)
         engine = engine or Engine.fitting(doing="measuring")
-        done = engine.map_groups(archive, selection, task, where=where)
+        done = engine.map_groups(archive, selection, task, GROUPS, where=where)
         if new is not None:
-            new.files.update(done.files)
-    return sorted(done.rows, key=lambda one: (-one.rebalances, one.group))
+            new.update(done.files)
+    return sorted(map(GroupSummary.of, done.rows), key=lambda one: (-one.rebalances, one.group))
 
 
 def measure_group(
@@ -90,7 +115,7 @@ def measure_group(
     *,
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
-) -> Iterator[GroupSummary]:
+) -> Iterator[dict[str, Any]]:
     """Measure one group, if it has a snapshot; its rebalances go into files."""
     follower = GroupFollower(topics)
     held: list[Rebalance] = []
@@ -109,7 +134,7 @@ def measure_group(
         row = follower.activity.row(group)
         if files is not None:
             files.write("groups", GROUPS, pa.RecordBatch.from_pylist([row], schema=GROUPS))
-        yield GroupSummary.from_row(row)
+        yield row
 
 
 def rebalances_of(

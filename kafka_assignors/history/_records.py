@@ -46,14 +46,8 @@ _HEAD: Final = 4
 _LONGEST_NAME: Final = 0x7FFF
 
 COLUMNS: Final = ("type", "key", "value", "partition", "offset", "timestamp", "leader_epoch")
-SELECTED: Final = pa.schema(
-    [
-        *(ARCHIVE.field(name).remove_metadata() for name in COLUMNS if name != "timestamp"),
-        pa.field("time_us", pa.int64(), nullable=False),
-        pa.field("group", pa.string()),
-    ]
-)
-"""Records for tasks, in no order: their times are in microseconds since 1970."""
+SELECTED: Final = pa.schema([*map(ARCHIVE.field, COLUMNS), pa.field("group", pa.string())])
+"""Records for tasks, in no order."""
 KIP848: Final = integers(sorted(KIP848_TYPES)).cast(pa.int16())
 
 
@@ -111,21 +105,19 @@ class Selection:
         return None if self.since is None or self.every_record else micros(self.since)
 
     def of(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Of rows of ARCHIVE the records that are meant, in schema SELECTED."""
-        is_meant = meant(self.groups)
-        for rows in self.in_time(batches):
+        """Of rows of ARCHIVE, or some of its columns, the records that are meant; with their group."""
+        is_meant = _meant(self.groups)
+        for rows in self._in_time(batches):
             keys = rows["key"].dictionary_encode(null_encoding="encode")
             named = map(group_of, keys.dictionary.to_pylist())
             names = strings([name if name is not None and is_meant(name) else None for name in named])
-            columns = {name: rows[name] for name in rows.schema.names}
-            columns |= {"time_us": rows["timestamp"].cast(pa.int64()), "group": names.take(keys.indices)}
-            selected = pa.RecordBatch.from_arrays([columns[name] for name in SELECTED.names], schema=SELECTED)
+            selected = rows.append_column("group", names.take(keys.indices))
             if self.groups or not self.every_record:
                 selected = selected.filter(pc.is_valid(selected["group"]))
             yield selected
 
-    def in_time(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Of rows of ARCHIVE, or some of its columns, those that are kept and of this time."""
+    def _in_time(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Those that are kept and of this time."""
         for unit in units(batches, UNIT):
             kept = is_kept(unit)
             if self.since is not None:
@@ -138,12 +130,12 @@ class Selection:
             yield unit.filter(kept)
 
 
-def meant(patterns: Sequence[str]) -> Callable[[str | None], bool]:
-    """Says of the group that a key names, if any, whether it is meant."""
+def _meant(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Says of a group whether it is meant."""
     if not patterns:
         return lambda _: True
     matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
-    return lambda group: group is not None and matches(group) is not None
+    return lambda group: matches(group) is not None
 
 
 def group_of(key: bytes | None) -> str | None:
@@ -187,27 +179,19 @@ def begin(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
             older[record.key] = record
 
 
-@dataclass(frozen=True, slots=True)
-class EachGroup:
-    """A task that calls a function with the records of each group.
+def each_group(task: GroupTask, since_us: int | None) -> Callable[..., Iterator[Any]]:
+    """Calls a function with the records of each group, which begin as `begin` says; gives its rows."""
 
-    Attributes:
-        task: The function.
-        since_us: See `begin`.
-    """
-
-    task: GroupTask
-    since_us: int | None
-
-    def __call__(self, batches: Iterator[Any], files: TaskFiles | None) -> Iterator[Any]:
-        """The rows of all groups."""
+    def rows_of_all(batches: Iterator[Any], files: TaskFiles | None) -> Iterator[Any]:
         named = chain.from_iterable(
             zip(part["group"].to_pylist(), records, strict=True) for part, records in read_batches(batches)
         )
         for group, rows in groupby(named, itemgetter(0)):
-            records = begin((record for _, record in rows), self.since_us)
+            records = begin((record for _, record in rows), since_us)
             first = next(records, None)
             if first is not None:
                 with no_garbage_collection():
-                    found = [*self.task(group, chain([first], records), files)]
+                    found = [*task(group, chain([first], records), files)]
                 yield from found
+
+    return rows_of_all

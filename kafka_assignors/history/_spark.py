@@ -6,8 +6,8 @@ All that an engine has Spark do is here. A task reads its share of the rows itse
 from __future__ import annotations
 
 import atexit
+import json
 import os
-import pickle
 import re
 import shutil
 import sys
@@ -26,9 +26,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import kafka_assignors
 from kafka_assignors._common.progress import progress_bar
+from kafka_assignors.history._arrow import batch_of
 from kafka_assignors.history._java import find_java, make_java_home
 from kafka_assignors.history._records import SparkError
-from kafka_assignors.history._store.writing import Outcome, run_task
+from kafka_assignors.history._store.log import DataFile, moment_text
+from kafka_assignors.history._store.writing import Outcome, run_task, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,6 +46,17 @@ if TYPE_CHECKING:
     Read = Callable[[Iterator[Any]], Iterator[Any]]
 
 _LOOK_SECONDS: Final = 0.3
+
+_WRITTEN: Final = pa.schema(
+    {
+        "table": pa.string(),
+        "path": pa.string(),
+        "size": pa.int64(),
+        "rows": pa.int64(),
+        "bounds": pa.string(),
+    }
+)
+"""Files that tasks wrote; `bounds` are the least and greatest values by column, in JSON."""
 
 LOCAL: Final = "local[*]"
 """All cores of this machine, in one process."""
@@ -167,16 +180,13 @@ def running_spark(master: str | None, doing: str | None) -> Iterator[SparkSessio
         raise SparkError(reason(str(error))) from error
 
 
-def run(spark: SparkSession, split: Split, task: Task, files: MakeFiles | None) -> Outcome:
-    """See `Engine.run`."""
-    numbers, source = _shares(spark, split)
-    return _outcome(numbers, partial(_read_shares, source=source), task, files)
-
-
-def run_sorted(
-    spark: SparkSession, split: Split, task: Task, files: MakeFiles | None, order: Order
+def run(
+    spark: SparkSession, split: Split, task: Task, files: MakeFiles | None, order: Order | None
 ) -> Outcome:
-    """See `Engine.run_sorted`."""
+    """See `Engine.run`."""
+    if order is None:
+        numbers, source = _shares(spark, split)
+        return _outcome(numbers, partial(_read_shares, source=source), task, files)
     tasks: list[Any] = [] if order.together else [1]
     if order.a_core:
         tasks = [order.a_core * spark.sparkContext.defaultParallelism]
@@ -222,16 +232,27 @@ def _in_schema(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
 
 def _outcome(rows: DataFrame, read: Read, task: Task, files: MakeFiles | None) -> Outcome:
     """Have Spark do tasks, each with files of its own, if any are to be written."""
+
+    def do(batches: Iterator[Any]) -> Iterator[Any]:
+        done = run_task(read(batches), task, files)
+        written = [
+            (table, one.path, one.size, one.rows, json.dumps([one.least, one.greatest], default=moment_text))
+            for table, some in done.files.items()
+            for one in some
+        ]
+        rows = pa.RecordBatch.from_pylist(done.rows, schema=task.schema)
+        both = {"rows": rows, "files": batch_of(written, _WRITTEN)}
+        yield pa.RecordBatch.from_pydict({name: [one.serialize().to_pybytes()] for name, one in both.items()})
+
     found = Outcome(rows=[])
-    do = partial(_do, read=read, task=task, files=files)
-    for (pickled,) in rows.mapInArrow(do, "outcome binary").collect():
-        found.add(pickle.loads(pickled))  # noqa: S301 - `_do` made it
+    # As Arrow's own bytes: Spark would give times in the zone of its session.
+    for found_rows, written in rows.mapInArrow(do, "rows binary, files binary").collect():
+        found.rows.extend(pa.ipc.read_record_batch(pa.py_buffer(found_rows), task.schema).to_pylist())
+        for one in pa.ipc.read_record_batch(pa.py_buffer(written), _WRITTEN).to_pylist():
+            path, bounds = one["path"], json.loads(one["bounds"])
+            file = DataFile(path, one["size"], one["rows"], values_of(path), *bounds)
+            found.files.setdefault(one["table"], []).append(file)
     return found
-
-
-def _do(batches: Iterator[Any], *, read: Read, task: Task, files: MakeFiles | None) -> Iterator[Any]:
-    done = run_task(read(batches), task, files)
-    yield pa.RecordBatch.from_pydict({"outcome": [pickle.dumps(done)]})
 
 
 def reason(text: str) -> str:

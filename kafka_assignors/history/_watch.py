@@ -13,7 +13,8 @@ from kafka import TopicPartition
 
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._groups.finding import GROUPS_TOPIC
-from kafka_assignors._groups.rebalances import RebalanceFinder
+from kafka_assignors._groups.rebalances import SpanFinder, rebalance_of
+from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import record_type
 from kafka_assignors._wire.reader import encode_string
 from kafka_assignors.groups._coordinator import coordinator_of
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.snapshots import ArchivedRecord
-
-    Names = Callable[[], Mapping[str, str]]
 
 _POLL_MS: Final = 500
 _CLASSIC: Final = 2
@@ -63,7 +62,7 @@ def watch_group(
 
 def _watch(admin: Admin, group_id: str, ready: Callable[[], object]) -> Iterator[Rebalance]:
     partition = coordinator_of(admin, group_id).partition
-    consumer = open_log(admin.settings, partition)
+    consumer = open_log(admin, partition)
     log = TopicPartition(GROUPS_TOPIC, partition)
     try:
         first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
@@ -97,7 +96,7 @@ def watch_records(
     polls: Iterable[Sequence[ArchivedRecord]],
     *,
     before: Iterable[ArchivedRecord] = (),
-    names: Names = dict,
+    names: Callable[[], Mapping[str, str]] = dict,
     partitions: Callable[[], Mapping[str, int]] = dict,
     now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
 ) -> Iterator[Rebalance]:
@@ -106,23 +105,24 @@ def watch_records(
     Of those `before` nothing is shown. The names of topics by their ids are asked for whenever the epoch of a
     KIP-848 group rises, how many partitions topics have whenever the group has new records.
     """
-    reader, finder = SnapshotReader(), RebalanceFinder()
+    reader, finder, topics = SnapshotReader(), SpanFinder(), TopicsSeen.always({})
 
     def follow(records: Sequence[ArchivedRecord]) -> Iterator[Rebalance]:
         """The rebalances that are over with these records; without any, as nothing came for a while."""
+        nonlocal topics
         if any(kind_of(record.key) == _EPOCH for record in records):
             reader.learn(names())
         if records:
-            finder.learn(partitions())
+            topics = TopicsSeen.always(partitions())
         found = chain.from_iterable(map(reader.add, records)) if records else reader.flush()
-        return chain.from_iterable(map(finder.add, found))
+        return (rebalance_of(span, topics) for one in found for span in finder.add(one))
 
     for _ in chain(follow([*before]), follow(())):
         pass
     for records in polls:
         yield from follow(records)
         if not records:
-            yield from finder.give_up(now_us())
+            yield from (rebalance_of(span, topics) for span in finder.give_up(now_us()))
 
 
 def kind_of(key: bytes) -> int:

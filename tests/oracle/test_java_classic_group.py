@@ -184,8 +184,8 @@ class Life:
                     "rebalance_timeout_ms": member.rebalance_timeout_ms,
                     "protocols": [[name, data.hex()] for name, data in member.protocols.items()],
                     "assignment": member.assignment.hex(),
-                    "awaits_join": member.member_id in group._held.joins,
-                    "awaits_sync": member.member_id in group._held.syncs,
+                    "awaits_join": member.member_id in group._joins,
+                    "awaits_sync": member.member_id in group._syncs,
                 }
                 for member in group._members.in_order()
             ],
@@ -365,7 +365,8 @@ class Life:
             self.group.move(milliseconds)
             self.clock.run(self.clock.now + milliseconds)
 
-        waited = [client for client in self.members if client.member_id in self.group._held]
+        held = {*self.group._joins, *self.group._syncs}
+        waited = [client for client in self.members if client.member_id in held]
         self.do("move", milliseconds, ours)
         for client in self.shuffled(waited):
             self.join(client)

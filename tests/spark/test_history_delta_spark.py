@@ -29,6 +29,7 @@ from tests.support.small_archives import DAY, add, generation, kip848_dump, rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+HASHES = Path(__file__).parents[1] / "support" / "delta-4.4.0.sha256"
 DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 pytestmark = [
@@ -58,7 +59,7 @@ open(out, "wb").write(pickle.dumps(rows))
 def jars_beside_spark() -> list[str]:
     """Delta's jars, without those that Spark has in a version of its own."""
     of_spark = {artifact(path) for path in (Path(pyspark.__path__[0]) / "jars").glob("*.jar")}
-    return [str(path) for path in fetch_jars([DELTA]) if artifact(path) not in of_spark]
+    return [str(path) for path in fetch_jars([DELTA], HASHES) if artifact(path) not in of_spark]
 
 
 def artifact(jar: Path) -> str:

@@ -14,7 +14,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._metrics import SCHEMAS, metrics
-from kafka_assignors.history._report import report_archive
+from kafka_assignors.history._report.job import report_archive
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.reading import DamagedFileError
 from kafka_assignors.history._tables.job import make_tables

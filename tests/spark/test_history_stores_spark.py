@@ -34,8 +34,8 @@ from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._store.location import StoreError, WrongPlaceError, locate
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
-from kafka_assignors.history._tables.replaced import read_set, replacing
+from kafka_assignors.history._tables.job import make_tables, read_table
+from kafka_assignors.history._tables.replaced import read_versions, replacing
 from tests.support.archives import BEGAN, counted
 from tests.support.kinds import ROOT
 from tests.support.object_store import Fault, busy, denied, expired, full
@@ -105,14 +105,13 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["files_since"] = sorted(file.values["day"] for file in archive.files(since=since))
 
     told["made"] = make_tables(archive, f"{again}/tables", options=options)
-    told["read_counts"] = read_counts(f"{home}/tables", options)
     told["tables"] = {
         name: sorted(read_table(f"{home}/tables", name, options).read_all().to_pylist(), key=repr)
         for name in ("records", "generations", "moves", "assignments")
     }
     metrics(archive, f"{home}/metrics", options=options)
     where = locate(f"{again}/metrics", options)
-    versions, _ = read_set(where, MANIFEST)
+    versions = read_versions(where, MANIFEST)
     told["metrics"] = {
         name: plain(table_of(spark, log, SCHEMAS[name]))
         for name in SCHEMAS
@@ -161,7 +160,6 @@ def test_in_a_folder_there_is_what_was_put_there(of_folder: Any) -> None:
     assert of_folder["dumps"] == [first.source]
     assert of_folder["topics"] == [("t", "id", 6)]
     assert of_folder["counts"]["topic"].counted == {"OffsetCommit": 500}
-    assert of_folder["made"] == of_folder["read_counts"]
     assert (of_folder["made"].read, of_folder["made"].rejected) == (17, 0)
     assert [one["generation"] for one in of_folder["tables"]["generations"] if one["group"] == "orders"] == [
         *range(1, 6)
@@ -606,7 +604,6 @@ def test_tables_whose_making_fails_leave_those_before(
         pytest.raises(StoreError, match=r"cannot commit to .*tables/moves: 503 Service Unavailable"),
     ):
         make_tables(archive, out, options=options)
-    assert read_counts(out, options) == made
     for name in TABLES:
         newest = Log(locate(f"{out}/{name}", options))
         assert table_of(spark, newest, TABLES[name]).count() >= made.rows[name]

@@ -11,6 +11,7 @@ from kafka.protocol.metadata import MetadataResponse
 from kafka.structs import TopicPartition
 
 from kafka_assignors._assignors._membership.host import Cancel, Host
+from kafka_assignors._model.members import NO_GENERATION
 
 Assigned = dict[str, dict[str, list[int]]]
 """Partition ids by member and topic."""
@@ -131,6 +132,7 @@ class HandHost(Host):
     leading_since: float | None = None
     closed = False
     generation = 0
+    refused = NO_GENERATION
     strategy: str | None = None
 
     def __init__(self) -> None:

@@ -146,8 +146,9 @@ class Cluster:
     def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return work(*arguments)
 
-    def send(self, request: Any, *_: object) -> Any:
+    def send(self, request: Any, node: object, timeout_ms: int | None) -> Any:
         """Answer DescribeConfigs, or Metadata of topics."""
+        del node, timeout_ms
         if isinstance(request, MetadataRequest):
             described = self.describe_topics([one.name for one in request.topics])
             return SimpleNamespace(

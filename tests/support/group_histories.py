@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors._assignors._messages import make_subscription
+from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kafka_assignors._assignors import Assignor
+    from kafka_assignors._groups.activity import Activity
+    from kafka_assignors._groups.topics import TopicsSeen
 
 QUICK = MemberSettings(
     session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000, poll_ms=50
@@ -70,6 +73,16 @@ def snapshot(
         members=tuple(sorted(members, key=lambda one: (one.identity, one.member_id))),
         **{**settings, **fields},
     )
+
+
+def activity_of(snapshots: Iterable[Snapshot], topics: TopicsSeen | None = None) -> Activity:
+    """How restless one group was."""
+    follower = GroupFollower(topics)
+    for one in snapshots:
+        follower.add(one)
+    follower.finish()
+    assert follower.activity is not None
+    return follower.activity
 
 
 def recorded(snapshot: Snapshot) -> ArchivedRecord:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change
 from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
-from kafka_assignors.history.report import (
-    GroupHistory,
-    GroupSummary,
-    ReportData,
-    WhatIf,
-)
+from kafka_assignors.history._metrics import GroupSummary
+from kafka_assignors.history._report.drawing import draw
+from kafka_assignors.history._report.model import ReportedGroup
+from kafka_assignors.history._report.page import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,24 +120,37 @@ def snapshot(
     )
 
 
+class History(NamedTuple):
+    """What is drawn of a group."""
+
+    group: str
+    rebalances: Sequence[Rebalance] = ()
+    snapshots: Sequence[Snapshot] = ()
+
+
 def report(
-    groups: Sequence[GroupSummary], histories: Iterable[GroupHistory], rows: Sequence[WhatIf] = ()
-) -> ReportData:
-    return ReportData(
-        source="cluster mercury",
-        made=MIDNIGHT + timedelta(days=1, minutes=5),
-        since=MIDNIGHT,
-        until=MIDNIGHT + timedelta(days=1),
-        groups=groups,
-        histories=histories,
-        what_if=rows,
-    )
+    groups: Iterable[GroupSummary], histories: Iterable[History] = (), rows: Iterable[WhatIf] = ()
+) -> list[ReportedGroup]:
+    drawings = {one.group: draw(one.rebalances, one.snapshots) for one in histories}
+    return [
+        ReportedGroup(
+            summary=one,
+            what_if=[row for row in rows if row.group == one.group],
+            drawing=drawings.get(one.group),
+        )
+        for one in groups
+    ]
 
 
-def small_report(*groups: str) -> ReportData:
+def html_of(groups: Sequence[ReportedGroup], source: str = "cluster mercury") -> str:
+    """The page on groups."""
+    return render(groups, source=source, made=MIDNIGHT + timedelta(days=1, minutes=5))
+
+
+def small_report(*groups: str) -> list[ReportedGroup]:
     """Each group with a course of its own: a consumer that joins, and one that is gone."""
     histories = [
-        GroupHistory(
+        History(
             group=group,
             rebalances=[rebalance(60, joined("b/2")), rebalance(120, gone("a/1"))],
             snapshots=[
@@ -160,7 +172,7 @@ def small_report(*groups: str) -> ReportData:
     return report([summary(group) for group in groups], histories, rows)
 
 
-def hostile_report(name: str = HOSTILE) -> ReportData:
+def hostile_report(name: str = HOSTILE) -> list[ReportedGroup]:
     """Every text that comes from strangers is markup, or this name."""
     member: dict[str, Any] = {
         "client_id": name,
@@ -168,7 +180,7 @@ def hostile_report(name: str = HOSTILE) -> ReportData:
         "assignment": frozenset({(name, 0), (name, 1)}),
     }
     kind: Any = name
-    history = GroupHistory(
+    history = History(
         group=name,
         rebalances=[
             rebalance(
@@ -185,5 +197,4 @@ def hostile_report(name: str = HOSTILE) -> ReportData:
         what_if("actual", group=name),
         what_if(name, name, group=name, rebalances=1, unowned_seconds=1.0),
     ]
-    data = report([summary(name, **changes)], [history], rows)
-    return ReportData(**{**vars(data), "source": name})
+    return report([summary(name, **changes)], [history], rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -26,7 +26,6 @@ class Log:
     def __init__(self) -> None:
         self.records: list[ArchivedRecord] = []
         self.seconds = 0.0
-        self._epoch = 0
 
     def at(self, seconds: float) -> None:
         """What follows is written then."""
@@ -67,6 +66,12 @@ class Log:
         body = _int32(epoch) + _int32(epoch - 1) + bytes([state])
         self._write(8, [member], body + _topics(partitions) + _topics(gives) + b"\0")
 
+    def enters(self, member: str, epoch: int, partitions: str, **how: Any) -> None:
+        """A member joins, which makes an epoch; it has these partitions in it, or waits for some."""
+        self.joined(member, **how)
+        self.reached(epoch)
+        self.has(member, epoch, partitions, state=0 if partitions else 2)
+
     def matches(self, regex: str, topics: str) -> None:
         """Type 16."""
         self._write(16, [regex], _texts(topics) + 2 * (bytes(7) + b"\1") + b"\0")
@@ -97,9 +102,7 @@ class Log:
 
 def two_come(log: Log) -> None:
     """A member has four partitions; at 10 s a second one comes, to get two of them. The rest is to follow."""
-    log.joined("a")
-    log.reached(1)
-    log.has("a", 1, "t0 t1 t2 t3")
+    log.enters("a", 1, "t0 t1 t2 t3")
     log.at(10)
     log.joined("b")
     log.reached(2)
@@ -110,9 +113,7 @@ def two_come(log: Log) -> None:
 def a_third_passes(log: Log) -> None:
     """After `two_come`, a third member is there only while the group is on its way, which ends at 13 s."""
     log.at(11)
-    log.joined("c")
-    log.reached(3)
-    log.has("c", 3, "", state=2)
+    log.enters("c", 3, "")
     log.at(12)
     log.gone("c")
     log.reached(4)

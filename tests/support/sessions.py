@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,5 +78,5 @@ def kafka_3_9() -> Iterator[JavaOracle]:
     from kafka_assignors.testing._brokers.jars import fetch_jars  # noqa: PLC0415 - see above
     from tests.support.java.oracle import JavaOracle  # noqa: PLC0415
 
-    with JavaOracle(fetch_jars(KAFKA_3_9)) as oracle:
+    with JavaOracle(fetch_jars(KAFKA_3_9, Path(__file__).with_name("kafka-3.9.1.sha256"))) as oracle:
         yield oracle

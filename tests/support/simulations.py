@@ -10,7 +10,8 @@ from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettin
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from random import Random
 
     from kafka_assignors._assignors import Assignor
     from kafka_assignors.coordinator._simulator import target_assignment
@@ -45,3 +46,44 @@ def loads(assignments: Mapping[str, frozenset[Any]]) -> dict[str, int]:
 
 def triggers(simulation: Simulation | ConsumerGroupSimulation) -> list[str]:
     return [cause.trigger for cause in simulation.group.causes]
+
+
+def random_life(group: Any, rng: Random) -> Iterator[int]:
+    """Let all sorts of things happen to a group; yields after each how many partitions there are."""
+    partitions = TOPICS["orders"]
+    group.join()
+    acts = ["join", "join", "leave", "crash", "freeze", "thaw", "restart", "grow", "pause"]
+    acts += ["move"] if isinstance(group, Simulation) else []
+    for _ in range(rng.randint(3, 15)):
+        awake = [member for member in group.members.values() if member.running and not member.frozen]
+        act = rng.choice(acts)
+        if act == "join" or len(awake) < 2:
+            group.join(instance_id=f"i{len(group.members)}" if rng.random() < 0.3 else None)
+        elif act in {"leave", "crash", "freeze"}:
+            getattr(rng.choice(awake), act)()
+        elif act == "thaw":
+            thaw_all(group)
+        elif act == "restart":
+            group.restart(rng.choice(awake).name, crash=rng.random() < 0.4)
+        elif act == "pause":
+            member = rng.choice(awake)
+            member.pause_polling()
+            group.run(rng.choice([1, 10, 25]))
+            if member.running:
+                member.resume_polling()
+        elif act == "move":
+            group.move_coordinator(away=rng.choice([0.1, 2]))
+        else:
+            partitions += 1
+            group.grow("orders", partitions)
+        group.run(rng.choice([0, 0.05, 1, 8]))
+        yield partitions
+    thaw_all(group)
+    group.join()
+    yield partitions
+
+
+def thaw_all(group: Any) -> None:
+    for member in group.members.values():
+        if member.frozen:
+            member.thaw()

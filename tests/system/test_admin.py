@@ -52,7 +52,7 @@ def test_who_does_not_answer_is_given_up_within_five_seconds() -> None:
             Admin([server])
         seconds = time.monotonic() - began
     assert str(caught.value) == (
-        f"no broker answers at {server}: it does not answer within 4 s (a wrong port, or a broker that hangs)"
+        f"no broker answers at {server}: it does not answer within 3 s (a wrong port, or a broker that hangs)"
     )
     assert seconds < 5
 

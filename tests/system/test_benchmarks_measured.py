@@ -111,3 +111,9 @@ def test_a_whole_run_says_of_each_kind_when_it_ran(
     today = whole.last(tmp_path / "whole.md")["slow"].split(" | ")
     when = f"{today[1]} at {today[2]}"
     assert said == ["never", f"{when} (1 failed)", f"{when} (1 failed)", when, when]
+
+
+def test_a_run_that_was_broken_off_is_not_whole(tmp_path: Path) -> None:
+    (tmp_path / "tests.xml").write_text('<testsuite><testcase time="1"/></testsuite>')
+    with pytest.raises(SystemExit, match=r"tests\.xml: pytest was broken off"):
+        whole.rows(tmp_path / "tests.xml", "2026-11-25 | abc1234")

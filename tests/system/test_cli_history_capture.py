@@ -32,7 +32,7 @@ def test_a_capture_of_a_cluster_that_does_not_answer_ends_before_it_makes_an_arc
         seconds = time.monotonic() - began
     assert done.returncode == 1
     assert done.stderr == (
-        f"kafka-assignors history capture: no broker answers at {server}: it does not answer within 4 s"
+        f"kafka-assignors history capture: no broker answers at {server}: it does not answer within 3 s"
         " (a wrong port, or a broker that hangs)\n"
     )
     assert done.stdout == "\n"  # neither Spark nor what archives are made with was imported

@@ -48,33 +48,29 @@ def imported(*arguments: str) -> Imported:
     return Imported({*ours.split()}, {*slow.split()}, {*planners.split()})
 
 
-BASE = {"arguments", "command_line", "errors", "main", "options", "output", "signals"}
+COMMANDS = {"demo", "group", "history", "placement", "plan"}
+BASE = {"arguments", "command_line", "errors", "main", "options", "output"}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "more"),
+    "arguments",
     [
-        (["--help"], {"demo", "group", "history", "placement", "plan"}),
-        (["--version"], set()),
-        (["plan", "--help"], {"plan"}),
-        (["group", "explain", "--help"], {"group"}),
-        (["placement", "--help"], {"placement"}),
-        (["history", "capture", "--help"], {"history"}),
-        (["demo", "--help"], {"demo"}),
+        ["--help"],
+        ["--version"],
+        *([command, "--help"] for command in sorted(COMMANDS)),
+        ["group", "explain", "--help"],
+        ["history", "capture", "--help"],
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ids=" ".join,
 )
-def test_help_imports_the_commands_that_it_shows_and_nothing_slow(
-    arguments: list[str], more: set[str]
-) -> None:
-    assert imported(*arguments) == (BASE | more, set(), set())
+def test_help_imports_the_commands_and_nothing_slow(arguments: list[str]) -> None:
+    assert imported(*arguments) == (BASE | COMMANDS, set(), set())
 
 
-def test_a_command_imports_what_it_needs_and_no_other_command(tmp_path: Path) -> None:
+def test_a_command_imports_what_it_needs_and_nothing_of_another(tmp_path: Path) -> None:
     (tmp_path / "group.yaml").write_text(GROUP_AS_YAML, encoding="utf-8")
     ours, slow, planners = imported("plan", str(tmp_path / "group.yaml"))
-    assert {"plan", "plan_text"} <= ours
-    assert not {name for name in ours if name.startswith(("demo", "group", "history", "placement"))}
+    assert ours == BASE | COMMANDS | {"plan_text"}
     assert slow == {"numpy", "yaml"}
     assert planners == {"_cooperative", "_exact"}
 
@@ -99,63 +95,59 @@ def test_without_click_it_says_what_to_install() -> None:
     assert done.stderr == "kafka-assignors needs click: pip install 'kafka-assignors[cli]'\n"
 
 
-def run_in_shell(shell: str, arguments: list[str], script: str, folder: Path) -> list[str]:
-    """The lines that a shell prints, in which the command is found; skips where the shell is missing."""
-    path = shutil.which(shell)
-    if path is None:
-        pytest.skip(f"{shell} is not installed")
-    command = folder / "kafka-assignors"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m kafka_assignors "$@"\n', encoding="utf-8")
-    command.chmod(0o755)
-    done = subprocess.run(
-        [path, *arguments, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
-    )
-    assert done.stderr == ""
-    return done.stdout.splitlines()
-
-
 PAGE = "docs/how-to/complete-commands.md"
-
-
-def test_bash_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
-    script = f"""{listing(PAGE, "eval", "bash")}
-complete -p kafka-assignors
+SHELLS = {
+    "bash": (
+        ("--norc",),
+        f"""{listing(PAGE, "eval", "bash")}
 COMP_WORDS=(kafka-assignors plan --assignor r)
 COMP_CWORD=3
+complete -p kafka-assignors
 _kafka_assignors_completion kafka-assignors
 printf '%s\\n' "${{COMPREPLY[@]}}"
-"""
-    assert run_in_shell("bash", ["--norc"], script, tmp_path) == [
-        "complete -o nosort -F _kafka_assignors_completion kafka-assignors",
-        "range",
-        "roundrobin",
-    ]
-
-
-def test_fish_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
-    script = f"""{listing(PAGE, "fish_source", "fish")}
+""",
+        ("complete -o nosort -F _kafka_assignors_completion kafka-assignors",),
+    ),
+    "fish": (
+        ("--no-config",),
+        f"""{listing(PAGE, "fish_source", "fish")}
 complete -C "kafka-assignors plan --assignor r"
-"""
-    assert run_in_shell("fish", ["--no-config"], script, tmp_path) == ["range", "roundrobin"]
-
-
-def test_zsh_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
+""",
+        (),
+    ),
     # `compadd` works on a terminal only; its last argument is the name of the array to offer.
-    script = f"""autoload -U compinit && compinit -u -D
+    "zsh": (
+        ("-f",),
+        f"""autoload -U compinit && compinit -u -D
 {listing(PAGE, "zsh_source", "zsh")}
 print -r -- "${{_comps[kafka-assignors]}}"
 compadd() {{ print -rl -- "${{(@P)@[-1]}}" }}
 words=(kafka-assignors plan --assignor r)
 CURRENT=4
 _kafka_assignors_completion
-"""
-    assert run_in_shell("zsh", ["-f"], script, tmp_path) == [
-        "_kafka_assignors_completion",
-        "range",
-        "roundrobin",
-    ]
+""",
+        ("_kafka_assignors_completion",),
+    ),
+}
+"""Of each shell its options, a script that completes, and what that prints before what it completes to."""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes_by_the_line_of_the_page(shell: str, tmp_path: Path) -> None:
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not installed")
+    command = tmp_path / "kafka-assignors"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m kafka_assignors "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    options, script, before = SHELLS[shell]
+    done = subprocess.run(
+        [path, *options, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [*before, "range", "roundrobin"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import http.server
 import io
-import json
+import re
 import sys
 import threading
 import zipfile
@@ -35,17 +36,31 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def publish_hashes(path: Path, contents: Mapping[str, bytes]) -> Path:
+    """The list of what jars are to be."""
+    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}" for name, content in contents.items()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The list of two jars, in place of Kafka's."""
+    path = publish_hashes(tmp_path / "list.sha256", {"b.jar": b"bb", "a.jar": b"a"})
+    monkeypatch.setattr(jars, "_HASHES", path)
+    return path
+
+
 class Fetches:
     """Stands for the download: writes two jars, and remembers what it was asked for."""
 
     def __init__(self) -> None:
         self.coordinates: list[Sequence[str]] = []
 
-    def __call__(self, coordinates: Sequence[str], folder: Path, _display: object) -> Mapping[str, int]:
+    def __call__(self, coordinates: Sequence[str], folder: Path, _display: object) -> None:
         self.coordinates.append(coordinates)
         (folder / "b.jar").write_text("bb")
         (folder / "a.jar").write_text("a")
-        return {"b.jar": 2, "a.jar": 1}
 
 
 @pytest.fixture
@@ -72,21 +87,11 @@ def test_kafka_clients_is_asked_for_by_name(fetches: Fetches) -> None:
     assert "org.apache.kafka:kafka-clients:4.3.1" in fetches.coordinates[0]
 
 
-def test_extra_coordinates_have_an_entry_of_their_own_whatever_their_order(
-    fetches: Fetches, cache: Path
+def test_other_coordinates_stand_alone_in_an_entry_of_their_own(
+    fetches: Fetches, cache: Path, hashes: Path
 ) -> None:
-    plain = kafka_jars()
-    extra = kafka_jars(extra=("org.example:y:1", "org.example:x:1"))
-    assert kafka_jars(extra=("org.example:x:1", "org.example:y:1")) == extra
-    assert plain[0].parent != extra[0].parent
-    assert fetches.coordinates[1] == sorted([*jars.COORDINATES, "org.example:x:1", "org.example:y:1"])
-    assert len(fetches.coordinates) == 2
-    assert len(entries(cache)) == 2
-
-
-def test_other_coordinates_stand_alone_in_an_entry_of_their_own(fetches: Fetches, cache: Path) -> None:
-    old = fetch_jars(["org.example:y:1", "org.example:x:1"])
-    assert fetch_jars(["org.example:x:1", "org.example:y:1"]) == old
+    old = fetch_jars(["org.example:y:1", "org.example:x:1"], hashes)
+    assert fetch_jars(["org.example:x:1", "org.example:y:1"], hashes) == old
     assert kafka_jars()[0].parent != old[0].parent
     assert fetches.coordinates[0] == ["org.example:x:1", "org.example:y:1"]
     assert len(fetches.coordinates) == 2
@@ -97,7 +102,7 @@ def test_other_coordinates_stand_alone_in_an_entry_of_their_own(fetches: Fetches
 def test_a_fetch_that_breaks_off_leaves_nothing(
     error: BaseException, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def break_off(_coordinates: Sequence[str], folder: Path, _display: object) -> Mapping[str, int]:
+    def break_off(_coordinates: Sequence[str], folder: Path, _display: object) -> None:
         (folder / "a.jar").write_text("half of i")
         raise error
 
@@ -119,23 +124,58 @@ def test_what_a_killed_fetch_left_is_neither_used_nor_kept(fetches: Fetches, cac
     assert entries(cache) == [entry.name]
 
 
-@pytest.mark.parametrize("damage", ["truncated", "missing", "no manifest", "bad manifest"])
-def test_a_damaged_entry_is_fetched_anew(damage: str, fetches: Fetches, cache: Path) -> None:
+@pytest.mark.parametrize("damage", ["truncated", "missing", "changed"])
+def test_a_damaged_entry_is_fetched_anew(
+    damage: str, fetches: Fetches, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     jar = kafka_jars()[0]
-    manifest = jar.parent / "manifest.json"
     match damage:
         case "truncated":
             jar.write_text("")
         case "missing":
             jar.unlink()
-        case "no manifest":
-            manifest.unlink()
         case _:
-            manifest.write_text("[1, 2")
+            jar.write_text("x")  # as long as it was
     assert [path.read_text() for path in kafka_jars()] == ["a", "bb"]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{jar.parent} is replaced: not as published: a.jar"
+    ]
     assert len(fetches.coordinates) == 2
-    assert sorted(path.name for path in jar.parent.iterdir()) == ["a.jar", "b.jar", "manifest.json"]
+    assert sorted(path.name for path in jar.parent.iterdir()) == ["a.jar", "b.jar"]
     assert entries(cache) == [jar.parent.name]
+
+
+@pytest.mark.parametrize(
+    ("published", "wrong"),
+    [
+        ({"a.jar": b"another", "b.jar": b"bb"}, "a.jar"),
+        ({"b.jar": b"bb"}, "a.jar"),
+        ({"a.jar": b"another"}, "a.jar, b.jar"),
+        ({"a.jar": b"a", "b.jar": b"bb", "c.jar": b"c"}, "c.jar"),
+    ],
+    ids=["another", "unknown", "both", "missing"],
+)
+@pytest.mark.usefixtures("fetches")
+def test_jars_that_are_not_as_published_are_refused(
+    published: Mapping[str, bytes], wrong: str, cache: Path, hashes: Path
+) -> None:
+    publish_hashes(hashes, published)
+    with pytest.raises(JarsUnavailableError) as caught:
+        kafka_jars()
+    assert str(caught.value) == (
+        f"not as published, by SHA-256: {wrong}, fetched for {', '.join(sorted(jars.COORDINATES))}."
+        " Name Maven Central or a true mirror of it in jgo's settings; or name a running cluster"
+        " (KAFKA_BOOTSTRAP)."
+    )
+    assert entries(cache) == []
+
+
+def test_the_hash_of_each_jar_is_in_the_package() -> None:
+    text = Path(jars.__file__).with_name(f"kafka-{jars.KAFKA_VERSION}.sha256").read_text(encoding="utf-8")
+    known = dict(line.split("  ")[::-1] for line in text.splitlines())
+    named = [coordinate.split(":") for coordinate in jars.COORDINATES]
+    assert {f"{artifact}-{version}.jar" for _, artifact, version in named} < known.keys()
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in known.values())
 
 
 def test_of_many_at_once_one_fetches_and_all_use_it(fetches: Fetches) -> None:
@@ -235,31 +275,33 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 
 def test_jgo_fetches_what_is_named_and_what_that_needs(
-    repository: Path, cache: Path, capfd: pytest.CaptureFixture[str]
+    repository: Path, cache: Path, hashes: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     publish(repository, "a", jar("A"), depends_on="b")
     publish(repository, "b", jar("B"))
+    publish_hashes(hashes, {"a-1.jar": jar("A"), "b-1.jar": jar("B")})
     assert [(path.name, path.read_bytes()) for path in kafka_jars()] == [
         ("a-1.jar", jar("A")),
         ("b-1.jar", jar("B")),
     ]
     entry = kafka_jars()[0].parent
-    assert sorted(path.name for path in entry.iterdir()) == ["a-1.jar", "b-1.jar", "manifest.json"]
-    assert json.loads((entry / "manifest.json").read_text())["coordinates"] == ["org.example:a:1"]
+    assert sorted(path.name for path in entry.iterdir()) == ["a-1.jar", "b-1.jar"]
     assert capfd.readouterr() == ("", f"Fetching Apache Kafka 4.3.1 (45 MB, once) into {cache}\n")
 
 
 def test_a_fetch_of_other_coordinates_says_which(
-    repository: Path, cache: Path, capfd: pytest.CaptureFixture[str]
+    repository: Path, cache: Path, hashes: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     publish(repository, "old", jar("O"))
-    assert [path.name for path in fetch_jars(["org.example:old:1"])] == ["old-1.jar"]
+    publish_hashes(hashes, {"old-1.jar": jar("O")})
+    assert [path.name for path in fetch_jars(["org.example:old:1"], hashes)] == ["old-1.jar"]
     assert capfd.readouterr() == ("", f"Fetching org.example:old:1 (once) into {cache}\n")
 
 
-def test_a_jar_that_arrives_damaged_is_refused(repository: Path, cache: Path) -> None:
+def test_a_jar_that_arrives_damaged_is_refused(repository: Path, cache: Path, hashes: Path) -> None:
+    publish_hashes(hashes, {"a-1.jar": jar("A")})
     publish(repository, "a", jar("A").replace(b"A", b"X"))
-    with pytest.raises(JarsUnavailableError, match=r"a-1\.jar arrived damaged"):
+    with pytest.raises(JarsUnavailableError, match=r"not as published, by SHA-256: a-1\.jar"):
         kafka_jars(progress=False)
     assert entries(cache) == []
 
@@ -281,7 +323,11 @@ def test_a_fetch_without_network_fails_with_the_ways_out(
     assert entries(cache) == []
 
 
-def test_on_a_terminal_a_bar_counts_the_jars(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_a_bar_counts_the_jars(
+    repository: Path, hashes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_hashes(hashes, {"a-1.jar": jar("A")})
+
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True

@@ -21,7 +21,7 @@ from kafka_assignors._cli.errors import ended
 from kafka_assignors._cli.group_tables import listed_lines
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.history_text import metrics_lines
-from kafka_assignors._cli.history_watch_text import watched_lines
+from kafka_assignors._cli.history_watch import watched_lines
 from kafka_assignors._cli.output import show_result
 from kafka_assignors._cli.placement import _warn
 from kafka_assignors._cli.placement_text import described_lines
@@ -30,11 +30,10 @@ from kafka_assignors.coordinator import Simulation
 from kafka_assignors.groups._explain import ExplainedClassicGroup, ExplainedConsumerGroup
 from kafka_assignors.groups._live import LiveRecord
 from kafka_assignors.groups._metrics import _Groups
-from kafka_assignors.history.report._page import render
 from kafka_assignors.placement import draw
 from kafka_assignors.placement._quality import measure
 from kafka_assignors.placement._topics import Description
-from tests.support.history_reports import hostile_report, joined, rebalance, summary
+from tests.support.history_reports import hostile_report, html_of, joined, rebalance, summary
 from website import examples
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ DOORS: dict[str, Callable[..., str]] = {
     "export": exported,
     "watch": shown(lambda: watched_lines(rebalance(1, joined(NAME), group=NAME, strategy=NAME))),
     "metrics": shown(lambda: metrics_lines([summary(NAME)])),
-    "report": lambda _: render(hostile_report(NAME)),
+    "report": lambda _: html_of(hostile_report(NAME), source=NAME),
     "placement": shown(lambda: described_lines(placements(), in_full=True)),
 }
 

@@ -12,11 +12,9 @@ import pytest
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.files import OutputError, write_whole
 from kafka_assignors.groups import ClusterError, _metrics
-from kafka_assignors.history.report import write_report
 from kafka_assignors.placement import draw, format_reassignment
 from kafka_assignors.placement._quality import measure
 from kafka_assignors.placement._reassignment_file import write_rollback
-from tests.support.history_reports import small_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +36,6 @@ def export(path: Path) -> None:
 
 
 WRITERS: dict[str, Callable[[Path], object]] = {
-    "report": lambda path: write_report(small_report("orders"), path),
     "picture": lambda path: draw(measure(PLACED, {1: None, 2: None}), path),
     "rollback": lambda path: write_rollback(path, PLACED),
     "plan": reassign,

@@ -18,7 +18,6 @@ PROMISED = [
     "kafka_assignors.coordinator",
     "kafka_assignors.groups",
     "kafka_assignors.history",
-    "kafka_assignors.history.report",
     "kafka_assignors.offsets_topic",
     "kafka_assignors.placement",
     "kafka_assignors.planners",

@@ -21,7 +21,7 @@ What a leader believes of members' claims:
    Partitions of topics to which the claimant does not subscribe cannot be given to it: others get them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -30,6 +30,7 @@ import numpy as np
 from kafka_assignors._assignors._membership.host import Cancel, Host
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
+from kafka_assignors._model.claims import Existing
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.plan import Plan
@@ -43,17 +44,15 @@ PATIENCE: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Given:
-    """What a plan gave to whom, without the group that it was made for; arrays are as in `Group`.
+    """What a plan gave to whom, without the group that it was made for.
 
-    `owner` (N,) is the member that each partition was given to, `NOBODY` if it was held back. `waits` is
-    whether something was. `unheard` has, by member id, what generation each said that may have taken another
-    leader's plan.
+    `owner` (N,) is the number in `members` of who was given each partition, `NOBODY` if it was held back.
+    `waits` is whether something was. `unheard` has, by member id, what generation each said that may have
+    taken another leader's plan.
     """
 
-    members: tuple[str, ...]
-    topics: tuple[str, ...]
-    partition_ids: IntArray
-    topic_bounds: IntArray
+    members: Sequence[str]
+    existing: Existing
     owner: IntArray
     waits: bool
     unheard: Mapping[str, int]
@@ -61,43 +60,25 @@ class _Given:
     @classmethod
     def by(cls, plan: Plan, *, waits: bool, unheard: Mapping[str, int]) -> Self:
         group = plan.group
+        topics = {topic: number for number, topic in enumerate(group.topics)}
+        existing = Existing(topics=topics, ids=group.partition_ids, bounds=group.topic_bounds)
         return cls(
-            members=tuple(group.members.ids),
-            topics=group.topics,
-            partition_ids=group.partition_ids,
-            topic_bounds=group.topic_bounds,
-            owner=plan.owner,
-            waits=waits,
-            unheard=unheard,
+            members=group.members.ids, existing=existing, owner=plan.owner, waits=waits, unheard=unheard
         )
 
     def assigned(self, group: Group) -> IntArray:
         """(N,) the member of a later group that each of its partitions was given to, or `NOBODY`."""
         numbers = {member: number for number, member in enumerate(group.members.ids)}
         now = np.array([*(numbers.get(member, NOBODY) for member in self.members), NOBODY], dtype=np.int64)
-        if self.topics == group.topics and np.array_equal(self.partition_ids, group.partition_ids):
-            return now[self.owner]
-        assigned = np.full(group.size, NOBODY, dtype=np.int64)
-        places = {topic: number for number, topic in enumerate(self.topics)}
-        for number, topic in enumerate(group.topics):
-            if topic in places:
-                here = slice(*group.topic_bounds[number : number + 2])
-                there = slice(*self.topic_bounds[places[topic] : places[topic] + 2])
-                _, mine, theirs = np.intersect1d(
-                    group.partition_ids[here],
-                    self.partition_ids[there],
-                    assume_unique=True,
-                    return_indices=True,
-                )
-                assigned[here.start + mine] = now[self.owner[there][theirs]]
-        return assigned
+        topics = np.array([self.existing.topics.get(topic, -1) for topic in group.topics], dtype=np.int64)
+        before = self.existing.find(topics, np.diff(group.topic_bounds), group.partition_ids)
+        owner: IntArray = now[np.append(self.owner, NOBODY)[before]]
+        return owner
 
 
 def _static_behind(group: Group, generation: int) -> BoolArray:
     """(M,) whether each member is static and says an older generation, or none."""
     instances = group.members.instance_ids
-    if instances.count(None) == len(instances):
-        return np.zeros(len(instances), dtype=np.bool_)
     is_static = np.array([instance is not None for instance in instances], dtype=np.bool_)
     return is_static & (group.members.generations < generation)
 
@@ -130,13 +111,11 @@ class HandOver:
             self._cancel()
             self._cancel = None
 
-    def settle(self, group: Group, host: Host | None) -> Group:
+    def settle(self, group: Group, host: Host) -> Group:
         """The group with the claims that count as what they say, by rules 2 and 3."""
         self._unheard = self._may_hold_more(group, host)
         claims, assigned = group.claims, None
-        generation = claims.generation
-        if host is not None and host.generation >= 0:
-            generation = np.where(generation < host.generation, generation, NO_GENERATION)
+        generation = np.where(claims.generation < host.generation, claims.generation, NO_GENERATION)
         if self._given is not None:
             assigned = self._given.assigned(group)
             elsewhere = assigned[claims.partition] != claims.member
@@ -147,16 +126,12 @@ class HandOver:
             group = group.with_claims(replace(claims, generation=generation))
         return group if assigned is None else self._with_silent(group, assigned)
 
-    def _may_hold_more(self, group: Group, host: Host | None) -> Mapping[str, int]:
+    def _may_hold_more(self, group: Group, host: Host) -> Mapping[str, int]:
         """By member id, what generation the members say that rule 4 is about."""
-        stated = group.members.generations
-        if host is None or host.generation < 0:
-            newest = int(stated.max(initial=NO_GENERATION))
-        else:
-            newest = host.generation - 1
-        behind = np.flatnonzero(_static_behind(group, newest) & (stated >= 0))
+        stated, last = group.members.generations, host.generation - 1
+        behind = np.flatnonzero(_static_behind(group, last) & (stated >= 0))
         found = {group.members.ids[number]: int(stated[number]) for number in behind.tolist()}
-        if self._given is None or self._generation < newest:
+        if self._given is None or self._generation < last:
             return found
         return {member: one for member, one in found.items() if self._given.unheard.get(member) == one}
 
@@ -195,16 +170,14 @@ class HandOver:
             )
         )
 
-    def apply(self, plan: Plan, host: Host | None) -> tuple[Plan, IntArray]:
+    def apply(self, plan: Plan, host: Host) -> tuple[Plan, IntArray]:
         """The plan for this round, and the partitions that nobody gets in it."""
         group = plan.group
         self._count(group, host)
         awaited = awaited_holders(plan)
         owner, held_back = plan.owner, awaited[:0, 0]
         if self._rounds < PATIENCE:
-            held_back = awaited[:, 0]
-            if self._unheard:
-                held_back = np.concatenate((held_back, self._unclaimed(plan)))
+            held_back = np.concatenate((awaited[:, 0], self._unclaimed(plan)))
         if held_back.size:
             owner = plan.owner.copy()
             owner[held_back] = NOBODY
@@ -215,29 +188,24 @@ class HandOver:
         self._making = _Given.by(sent, waits=bool(held_back.size), unheard=self._unheard)
         return sent, held_back
 
-    def _count(self, group: Group, host: Host | None) -> None:
+    def _count(self, group: Group, host: Host) -> None:
         """Count this round if it is one that nobody but this leader wanted."""
-        generation = None if host is None else host.generation
-        if generation is not None and generation == self._counted:
+        if host.generation == self._counted:
             return  # asked again in one generation
-        wanted = self._is_own or host is None  # driven by hand there are no others
-        in_a_row = generation is None or generation == self._generation + 1
-        self._rounds = self._rounds + 1 if wanted and in_a_row and self.goes_on_with(group) else 0
-        self._counted = NO_GENERATION if generation is None else generation
+        in_a_row = host.generation == self._generation + 1
+        self._rounds = self._rounds + 1 if self._is_own and in_a_row and self.goes_on_with(group) else 0
+        self._counted = host.generation
         self._is_own = False
 
     @staticmethod
     def _leave(group: Group, awaited: IntArray, owner: IntArray) -> None:
         """Leave what is not let go of with those that claim it; of several with the newest claim."""
-        partition, member = awaited.T
-        possible = group.subscribes(member, group.topic_of[partition])
-        partition, member = partition[possible], member[possible]
-        claims, size = group.claims, len(group.members)
-        claimed = claims.partition * size + claims.member
-        by_pair = np.argsort(claimed)
-        found = by_pair[np.searchsorted(claimed, partition * size + member, sorter=by_pair)]
-        order = np.lexsort((-member, claims.generation[found]))
-        owner[partition[order]] = member[order]  # the last one written stays
+        claims = group.claims
+        possible = claims.held & claims.subscribed & np.isin(claims.partition, awaited[:, 0])
+        left = np.flatnonzero(possible)
+        left = left[np.argsort(claims.generation[left], kind="stable")]
+        partition = claims.partition[left]
+        owner[partition] = claims.member[left]  # of several the last one written stays
         names = sorted({group.members.ids[number] for number in awaited[:, 1].tolist()})
         log.error(
             "Leaving %d partitions with members that claim them: asked %d times to revoke some, they claim "
@@ -247,23 +215,21 @@ class HandOver:
             ", ".join(names),
         )
 
-    def delivered(self, host: Host | None, generation: int) -> None:
+    def delivered(self, host: Host, generation: int) -> None:
         """The plan of the present rebalance, if it was this member's, has reached the group."""
         self._given, self._generation = self._making, generation
-        if self._given is None:
-            self._rounds = 0
-        elif self._given.waits and host is not None:
+        if self._given is not None and self._given.waits:
             # A holder that lets go joins again by itself: this member hears of it with its next heartbeat.
             delay = 2 * host.heartbeat_interval * 2**self._rounds
             self._cancel = host.call_later(delay, lambda host: self._begin_round(host, generation))
 
-    def follow(self, host: Host | None, generation: int) -> None:
+    def follow(self, host: Host, generation: int) -> None:
         """The assignment says that a round is to follow: begin it if nobody else does.
 
         A static leader that restarts between two rounds gets its assignment back without a rebalance. It does
         not know any more that it waits for members. So all static members know.
         """
-        if self._cancel is None and host is not None:
+        if self._cancel is None:
             delay = 2 * host.heartbeat_interval * 2**PATIENCE
             self._cancel = host.call_later(delay, lambda host: self._begin_round(host, generation))
 

@@ -4,14 +4,13 @@ import contextlib
 import sys
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from kafka.structs import TopicPartition
 
-from kafka_assignors._assignors._sent import Sent
 from kafka_assignors._model.members import NO_GENERATION
 
 Cancel = Callable[[], None]
@@ -105,7 +104,7 @@ class Host(ABC):
         """Have something done after so many seconds, unless the consumer is gone by then."""
 
     def complete_joins(self, *, reads_on: bool) -> None:
-        """Let the consumer take an assignment that came between two polls, if by itself it does not."""
+        """Let the consumer do what by itself it does not: take an assignment that came between two polls."""
         del reads_on  # most consumers do all of it
 
     def plans_with(self, cluster: Any) -> None:
@@ -114,14 +113,6 @@ class Host(ABC):
         Most consumers remember that by themselves.
         """
         del cluster
-
-    def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
-        """Let a function see and change the group's members before this consumer decodes what they sent.
-
-        Once for each consumer, whichever of its strategies the group chooses. Members' `metadata` is bytes
-        then. If `look` gives what they sent, the consumer may decode something smaller; see `AllMembers`.
-        """
-        del look
 
 
 LEADING_SINCE: Final = "_kafka_assignors_leading_since"

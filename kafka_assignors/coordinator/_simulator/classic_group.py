@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.election import elect_strategy
-from kafka_assignors.coordinator._simulator.held_answers import HeldAnswers
 from kafka_assignors.coordinator._simulator.known_members import KnownMember, KnownMembers
-from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced
+from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced, reply_to
 from kafka_assignors.coordinator._simulator.rounds import NEW_MEMBER_MS, Rounds, State
 
 if TYPE_CHECKING:
@@ -37,15 +36,19 @@ class HostedClassicGroup(Rounds):
         whose joins or syncs are cut off ask again, and that begins a new one. A stable group continues. Moves
         that overlap are over with the one that ends last.
         """
-        self._cut_off |= {*self._held.joins, *self._held.syncs, *self._not_synced}
+        self._cut_off |= {*self._joins, *self._syncs, *self._not_synced}
         for timer in (self._round, self._sync_timer, *self._pending.values()):
             if timer is not None:
                 timer.cancel()
-        for member in self._members:
+        for member in self._members.values():
             self._sessions.end(member)
-        held, self._held = self._held, HeldAnswers()
+        joins, syncs = self._joins, self._syncs
+        self._joins, self._syncs = {}, {}
         self._moves += 1
-        held.refuse_all(Error.NOT_COORDINATOR)
+        for join in joins.values():
+            join(Joined(error=Error.NOT_COORDINATOR))
+        for sync in syncs.values():
+            sync(Synced(error=Error.NOT_COORDINATOR))
         self._load()
         self._clock.after(away_ms, self._come_back)
 
@@ -80,7 +83,7 @@ class HostedClassicGroup(Rounds):
         self._moves -= 1
         if self._moves:
             return
-        for member in self._members:
+        for member in self._members.values():
             self._sessions.renew(member)
         # Static members that were passed over may be too many.
         if len(self._members) > self._settings.max_size:
@@ -127,17 +130,17 @@ class HostedClassicGroup(Rounds):
         if self.state == State.PREPARING:
             reply(Synced(error=Error.REBALANCE_IN_PROGRESS))
         elif self.state == State.COMPLETING:
-            self._held.syncs[member.member_id] = reply
+            self._syncs[member.member_id] = reply
             self._not_synced.discard(member.member_id)
             if member.member_id == self.leader:
-                for other in self._members:
+                for other in self._members.values():
                     other.assignment = request.assignments.get(other.member_id, b"")
                 self.state = State.STABLE
                 self._written = self.record()
                 self._stable_since = self._clock.now
-                for waiting in list(self._held.syncs):
+                for waiting in list(self._syncs):
                     self._sessions.renew(self._members[waiting])
-                    self._held.answer_sync(waiting, Synced(assignment=self._members[waiting].assignment))
+                    reply_to(self._syncs, waiting, Synced(assignment=self._members[waiting].assignment))
             self._end_sync_timer()
         else:
             self._not_synced.discard(member.member_id)
@@ -191,7 +194,7 @@ class HostedClassicGroup(Rounds):
         if self.state == State.EMPTY:
             return True
         if self.state == State.PREPARING:
-            return member_id in self._held.joins or len(self._held.joins) < self._settings.max_size
+            return member_id in self._joins or len(self._joins) < self._settings.max_size
         return member_id in self._members or len(self._members) < self._settings.max_size
 
     def _drop(self, member_id: str) -> None:
@@ -237,8 +240,8 @@ class HostedClassicGroup(Rounds):
             self._add(member_id, request, reply)
             return
         old = self._members[old_id]
-        self._held.answer_join(old_id, Joined(error=Error.FENCED_INSTANCE_ID, member_id=old_id))
-        self._held.answer_sync(old_id, Synced(error=Error.FENCED_INSTANCE_ID))
+        reply_to(self._joins, old_id, Joined(error=Error.FENCED_INSTANCE_ID, member_id=old_id))
+        reply_to(self._syncs, old_id, Synced(error=Error.FENCED_INSTANCE_ID))
         self._sessions.end(old)
         was_leader = self.leader == old_id
         member = KnownMember.of(member_id, request)
@@ -261,7 +264,7 @@ class HostedClassicGroup(Rounds):
             trigger: Trigger = "static member came back with another strategy"
         else:
             trigger = "static member came back in a rebalance"
-        self._held.joins[member_id] = reply
+        self._joins[member_id] = reply
         self._rebalance_or_complete(trigger, member_id)
 
     def _add(self, member_id: str, request: Join, reply: JoinReply) -> None:
@@ -270,15 +273,15 @@ class HostedClassicGroup(Rounds):
         member = KnownMember.of(member_id, request)
         member.is_new = True
         self._members.add(member)
-        self._held.joins[member_id] = reply
+        self._joins[member_id] = reply
         if self.leader is None:
             self.leader = member_id
         self._sessions.renew(member, NEW_MEMBER_MS)
         self._rebalance_or_complete("member joined", member_id)
 
     def _update(self, member: KnownMember, request: Join, reply: JoinReply) -> None:
-        self._members.update(member, request)
-        self._held.joins[member.member_id] = reply
+        self._members.rejoin(member, request)
+        self._joins[member.member_id] = reply
 
     def _check(self, member_id: str, instance_id: str | None, generation: int | None = None) -> Error:
         if instance_id is not None:

@@ -9,13 +9,11 @@ from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import (
     Closed,
     Crashed,
-    CutOff,
     Event,
     Exited,
     Frozen,
     Lost,
     Paused,
-    Reconnected,
     Resumed,
     Revoked,
     Started,
@@ -36,8 +34,10 @@ class SimulatedConsumer(ABC):
     """A consumer in virtual time, static if it has an instance id. `report` gets its events.
 
     `held` are the partitions that its application has. It is `stable` when it has its assignment and nothing
-    to ask for. While it is `cut_off`, nothing passes between it and the coordinator.
+    to ask for. Its `generation`, of KIP-848 its epoch, is -1 if it is in none.
     """
+
+    generation: int = NO_GENERATION
 
     def __init__(
         self,
@@ -55,7 +55,6 @@ class SimulatedConsumer(ABC):
         self.stable = False
         self.running = True
         self.frozen = False
-        self.cut_off = False
         self.instance_id = instance_id
         self.topics = frozenset(topics)
         self.settings = settings
@@ -92,16 +91,6 @@ class SimulatedConsumer(ABC):
         unheard, self._unheard = self._unheard, []
         for attempt, hear in unheard:
             self._deliver(attempt, hear)  # what it hears first may end it
-
-    def cut(self) -> None:
-        """Let nothing pass between it and the coordinator; what is on its way is lost."""
-        self.cut_off = True
-        self._report(CutOff(*self._now))
-
-    def reconnect(self) -> None:
-        """Let everything pass again."""
-        self.cut_off = False
-        self._report(Reconnected(*self._now))
 
     @property
     def paused(self) -> bool:
@@ -140,17 +129,12 @@ class SimulatedConsumer(ABC):
     def _revoke(self, partitions: frozenset[TopicPartition]) -> None:
         if partitions:
             self.held -= partitions
-            self._report(Revoked(*self._now, generation=self._generation, partitions=partitions))
+            self._report(Revoked(*self._now, generation=self.generation, partitions=partitions))
 
     def _lose_all(self) -> None:
         if self.held:
             self._report(Lost(*self._now, partitions=self.held))
             self.held = frozenset()
-
-    @property
-    @abstractmethod
-    def _generation(self) -> int:
-        """The generation, or epoch, that it is in."""
 
     def _end(self, event: Closed | Crashed) -> None:
         self._report(event)
@@ -165,21 +149,14 @@ class SimulatedConsumer(ABC):
     # The network
 
     def _send(self, request: Callable[[], object]) -> None:
-        if not self.cut_off:
-            self._clock.after(self.settings.latency_ms, request)
+        self._clock.after(self.settings.latency_ms, request)
 
     def _ask(self, request: Callable[[Callable[[Any], None]], None], hear: Callable[[Any], None]) -> None:
         """Send a request; its answer is heard unless the member has ended meanwhile, or when it is thawed."""
-        if self.cut_off:
-            return
         attempt, latency = self._attempt, self.settings.latency_ms
 
         def arrived(answer: Any) -> None:
-            self._clock.after(latency, lambda: self._deliver(attempt, lambda: heard(answer)))
-
-        def heard(answer: Any) -> None:
-            if not self.cut_off:
-                hear(answer)
+            self._clock.after(latency, lambda: self._deliver(attempt, lambda: hear(answer)))
 
         self._clock.after(latency, lambda: request(arrived))
 
@@ -206,9 +183,7 @@ class SimulatedConsumer(ABC):
 
 
 class ClassicConsumer(SimulatedConsumer):
-    """A consumer of the classic protocol, of whichever client. Its generation is -1 if it is in none."""
-
-    generation: int = NO_GENERATION
+    """A consumer of the classic protocol, of whichever client."""
 
     def pause_polling(self) -> None:
         """Let the application hang; it joins no more."""
@@ -228,14 +203,3 @@ class ClassicConsumer(SimulatedConsumer):
     @abstractmethod
     def look_at_topics(self) -> None:
         """Get fresh metadata: a leader whose topics changed joins again."""
-
-    @abstractmethod
-    def lose_answers(self, count: int) -> None:
-        """Let so many of the coordinator's next answers to joins and syncs get lost."""
-
-    def close(self) -> None:
-        """End what it has under way: the simulation is over."""
-
-    @property
-    def _generation(self) -> int:
-        return self.generation

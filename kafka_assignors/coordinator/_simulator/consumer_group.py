@@ -115,11 +115,6 @@ class HostedConsumerGroup:
         """The members' ids, in the order of Kafka's map."""
         return list(self._order)
 
-    def partition_epoch(self, partition: TopicIdPartition) -> int:
-        """The epoch of the member that has a partition or has yet to revoke it; -1 if nobody has."""
-        owner = self._owners.get(partition)
-        return -1 if owner is None else self.members[owner].epoch
-
     def change_topics(self, topics: Mapping[str, TargetTopic]) -> None:
         """Let there be these topics; a change in what members subscribe to makes a new epoch."""
         self._topics = dict(topics)

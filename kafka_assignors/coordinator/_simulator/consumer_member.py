@@ -9,7 +9,7 @@ waited for in the answer to that, or later.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka.structs import TopicPartition
 
@@ -34,11 +34,9 @@ from kafka_assignors.coordinator._simulator.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.clock import Clock
     from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
     from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor, TargetTopic
 
 
@@ -55,7 +53,7 @@ class ConsumerMember(SimulatedConsumer):
 
     Of its settings, the session timeout and the heartbeat interval do not count: they are the broker's.
 
-    Its events have its epoch as their generation.
+    It calls its epoch its generation, as do its events.
     """
 
     def __init__(
@@ -65,19 +63,13 @@ class ConsumerMember(SimulatedConsumer):
         group: HostedConsumerGroup,
         clock: Clock,
         *,
-        topics: Collection[str],
         known_topics: Callable[[], Mapping[str, TargetTopic]],
         assignor: Assignor | None,
         rack: str | None,
-        instance_id: str | None,
-        settings: MemberSettings,
-        report: Callable[[Event], None],
+        **options: Any,
     ) -> None:
-        super().__init__(
-            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
-        )
+        super().__init__(name, clock, **options)
         self.member_id = member_id
-        self.epoch = NO_GENERATION
         self.rack = rack
         self.assignor = assignor
         self._group = group
@@ -96,13 +88,13 @@ class ConsumerMember(SimulatedConsumer):
     def leave(self) -> None:
         """Close the consumer: a dynamic member leaves the group, a static one says that it will be back."""
         self._revoke(self.held)
-        if self.epoch != NO_GENERATION:
+        if self.generation != NO_GENERATION:
             self._send_leave()
         self._end(Closed(*self._now, reason="left"))
 
     def resume_polling(self) -> None:
         super().resume_polling()
-        self._at_next_poll(self._join if self.epoch == NO_GENERATION else self._reconcile)
+        self._at_next_poll(self._join if self.generation == NO_GENERATION else self._reconcile)
 
     def subscribe(self, topics: Collection[str]) -> None:
         """Change the subscription; the next heartbeat says it."""
@@ -112,13 +104,13 @@ class ConsumerMember(SimulatedConsumer):
     # Heartbeats
 
     def _join(self) -> None:
-        if self._paused_at is not None or self.epoch != NO_GENERATION:
+        if self._paused_at is not None or self.generation != NO_GENERATION:
             return
         self.stable = False
         self._sent_last = _LastSent()
         self._assigned = self._has = None
         self._report(Joining(*self._now, member_id=self.member_id, topics=tuple(sorted(self.topics))))
-        self.epoch = JOIN
+        self.generation = JOIN
         self._send_heartbeat()
 
     def _send_heartbeat(self) -> None:
@@ -129,11 +121,11 @@ class ConsumerMember(SimulatedConsumer):
             self._at_once = True
             return
         self._in_flight, self._at_once = True, False
-        joins = self.epoch == JOIN
+        joins = self.generation == JOIN
         has = frozenset[TopicIdPartition]() if joins else self._has
         request = ConsumerHeartbeat(
             member_id=self.member_id,
-            epoch=self.epoch,
+            epoch=self.generation,
             instance_id=self.instance_id,
             rack=self.rack if joins else None,
             rebalance_timeout_ms=self.settings.max_poll_interval_ms if joins else None,
@@ -157,7 +149,7 @@ class ConsumerMember(SimulatedConsumer):
         if answer.error:
             self._failed(answer.error)
             return
-        new_epoch, self.epoch = answer.epoch != self.epoch, answer.epoch
+        new_epoch, self.generation = answer.epoch != self.generation, answer.epoch
         if answer.assignment is not None:
             self._assigned = answer.assignment
             self._learn_names(answer.assignment - self._names.keys())
@@ -165,7 +157,7 @@ class ConsumerMember(SimulatedConsumer):
             self._report(
                 AssignmentReceived(
                     *self._now,
-                    generation=self.epoch,
+                    generation=self.generation,
                     partitions=frozenset(self._names[partition] for partition in self._assigned or ()),
                     member_id=self.member_id,
                 )
@@ -188,7 +180,7 @@ class ConsumerMember(SimulatedConsumer):
         added = wanted - self.held
         if added or self._has is None:
             self.held |= added
-            self._report(Assigned(*self._now, generation=self.epoch, partitions=added))
+            self._report(Assigned(*self._now, generation=self.generation, partitions=added))
         self._has = self._assigned
         self._send_heartbeat()
 
@@ -208,7 +200,7 @@ class ConsumerMember(SimulatedConsumer):
 
     def _forget_group(self) -> None:
         self.stable = False
-        self.epoch = NO_GENERATION
+        self.generation = NO_GENERATION
         self._requests += 1
         self._in_flight = self._at_once = False
         if self._beat is not None:
@@ -224,7 +216,3 @@ class ConsumerMember(SimulatedConsumer):
         if partitions:
             names = {topic.topic_id: name for name, topic in self._known_topics().items()}
             self._names |= {one: TopicPartition(names[one.topic_id], one.partition) for one in partitions}
-
-    @property
-    def _generation(self) -> int:
-        return self.epoch

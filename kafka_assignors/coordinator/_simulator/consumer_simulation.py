@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
@@ -11,7 +11,7 @@ from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettin
 from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
     from uuid import UUID
 
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor
@@ -37,6 +37,8 @@ class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):
         group: The coordinator's side; `group.causes` says why there was each new epoch.
         members: All members that ever were, by name.
     """
+
+    group: HostedConsumerGroup
 
     def __init__(
         self,
@@ -92,16 +94,12 @@ class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):
         self._topics[topic] = self._topics[topic]._replace(partitions=partitions)
         self.group.change_topics(self._topics)
 
-    def _start(self, name: str, **options: Any) -> ConsumerMember:
-        return self.join(name, **options)
+    @property
+    def generation(self) -> int:
+        """The group's epoch."""
+        return self.group.epoch
 
     @property
-    def _state(self) -> str:
-        return self.group.state
-
-    def _agree(self, running: Sequence[ConsumerMember]) -> bool:
-        return (
-            not self.group.topics_changed
-            and {member.member_id for member in running} == self.group.members.keys()
-            and all(member.epoch == self.group.epoch for member in running)
-        )
+    def is_stable(self) -> bool:
+        """As of every group; and the coordinator has looked at topics that changed."""
+        return not self.group.topics_changed and super().is_stable

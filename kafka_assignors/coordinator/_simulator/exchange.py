@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
     from kafka.structs import TopicPartition
 
-    from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock
     from kafka_assignors.coordinator._simulator.messages import Joined, Synced
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 RETRY_MS: Final = 100
 """How long a member waits before it asks again after an error: `retry.backoff.ms`."""
@@ -62,7 +60,8 @@ class JoiningMember(ClassicConsumer):
     """A member that can exchange JoinGroup and SyncGroup for an assignment; when it does is its subclass's.
 
     `assigned` are its client's partitions, `held` its application's. `refused` is the generation whose
-    assignment it refused last. Raises ValueError if the assignors have no way to rebalance in common.
+    assignment it refused last. `options` are those of `SimulatedConsumer`. Raises ValueError if the assignors
+    have no way to rebalance in common.
     """
 
     def __init__(
@@ -71,16 +70,11 @@ class JoiningMember(ClassicConsumer):
         group: HostedClassicGroup,
         clock: Clock,
         *,
-        topics: Collection[str],
         partitions: Callable[[], Mapping[str, Collection[int]]],
         assignors: Sequence[AbstractPartitionAssignor],
-        instance_id: str | None,
-        settings: MemberSettings,
-        report: Callable[[Event], None],
+        **options: Any,
     ) -> None:
-        super().__init__(
-            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
-        )
+        super().__init__(name, clock, **options)
         self.generation = NO_GENERATION
         self.assigned: frozenset[TopicPartition] = frozenset()
         self._group = group
@@ -102,8 +96,6 @@ class JoiningMember(ClassicConsumer):
         self._known: Mapping[str, Collection[int]] = {}
         self._led_with: Mapping[str, Collection[int]] | None = None
         self._ended: EndedExchange | None = None
-        self._losing = 0  # answers of the coordinator that will get lost
-        self._misses_coordinator = False  # one that is cut off, and knows; it looks for it before it joins
 
     @abstractmethod
     def request_rejoin(self) -> None:
@@ -120,14 +112,6 @@ class JoiningMember(ClassicConsumer):
     @abstractmethod
     def _join_ended(self, attempt: Attempt, error: Trouble, assignment: bytes = b"") -> None:
         """Take what an exchange gave."""
-
-    def lose_answers(self, count: int) -> None:
-        """Let so many of the coordinator's next answers to joins and syncs get lost."""
-        self._losing = count
-
-    def _fail(self, attempt: Attempt) -> None:
-        self._misses_coordinator = True
-        self._after(RETRY_MS, lambda: self._join_ended(attempt, "NETWORK"))
 
     # A join (`BaseCoordinator._do_join_and_sync_async`)
 
@@ -165,16 +149,12 @@ class JoiningMember(ClassicConsumer):
         *,
         timeout_ms: int,
     ) -> None:
-        if self.cut_off:
-            self._fail(attempt)
-            return
-        is_lost, self._losing = self._losing > 0, max(self._losing - 1, 0)
         answered = False
 
         def arrived(answer: Any) -> None:
             nonlocal answered
-            answered = not is_lost
-            if answered and not attempt.done:
+            answered = True
+            if not attempt.done:
                 hear(attempt, answer)
 
         def timed_out() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from kafka_assignors._wire.java.orders import HashKeys, string_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
     from kafka_assignors.coordinator._simulator.messages import Join
@@ -42,65 +42,44 @@ class KnownMember:
         )
 
 
-class KnownMembers:
-    """Members by id and by instance id, and which strategies they know.
+class KnownMembers(dict[str, KnownMember]):
+    """Members by id, in the order in which they came; `order` is that of Kafka's map.
 
-    Iterated in the order in which they came; `order` is that of Kafka's map.
+    They are known by instance id, too, and which strategies they know.
     """
 
     def __init__(self, members: Iterable[KnownMember] = ()) -> None:
-        self._by_id = {member.member_id: member for member in members}
-        self._by_instance = {
-            member.instance_id: member.member_id for member in self if member.instance_id is not None
-        }
-        self._strategies = Counter(name for member in self for name in member.protocols)
-        self.order: HashKeys[str] = HashKeys(self._by_id, string_hash)
-
-    def __len__(self) -> int:
-        return len(self._by_id)
-
-    def __iter__(self) -> Iterator[KnownMember]:
-        return iter(self._by_id.values())
-
-    def __contains__(self, member_id: object) -> bool:
-        return member_id in self._by_id
-
-    def __getitem__(self, member_id: str) -> KnownMember:
-        return self._by_id[member_id]
-
-    def get(self, member_id: str) -> KnownMember | None:
-        """The member with this id, None if there is none."""
-        return self._by_id.get(member_id)
-
-    @property
-    def ids(self) -> list[str]:
-        """Their ids, in the order of Kafka's map."""
-        return list(self.order)
+        super().__init__()
+        self._by_instance: dict[str, str] = {}
+        self._strategies: Counter[str] = Counter()
+        self.order: HashKeys[str] = HashKeys((), string_hash)
+        for member in members:
+            self.add(member)
 
     def in_order(self) -> list[KnownMember]:
         """The members, in the order of Kafka's map."""
-        return [self._by_id[member_id] for member_id in self.order]
+        return [self[member_id] for member_id in self.order]
 
     def of_instance(self, instance_id: str) -> str | None:
         """The id of the static member with this instance id."""
         return self._by_instance.get(instance_id)
 
     def add(self, member: KnownMember) -> None:
-        self._by_id[member.member_id] = member
+        self[member.member_id] = member
         self._strategies.update(list(member.protocols))
         self.order.add(member.member_id)
         if member.instance_id is not None:
             self._by_instance[member.instance_id] = member.member_id
 
     def remove(self, member_id: str) -> KnownMember:
-        member = self._by_id.pop(member_id)
+        member = self.pop(member_id)
         self._strategies.subtract(list(member.protocols))
         self.order.discard(member_id)
         if member.instance_id is not None:
             self._by_instance.pop(member.instance_id, None)
         return member
 
-    def update(self, member: KnownMember, request: Join) -> None:
+    def rejoin(self, member: KnownMember, request: Join) -> None:
         """Take what a member says when it joins again."""
         self._strategies.subtract(list(member.protocols))
         self._strategies.update(list(request.protocols))
@@ -110,7 +89,7 @@ class KnownMembers:
 
     def supports(self, protocols: Mapping[str, bytes]) -> bool:
         """Whether one of these strategies is known to all members."""
-        if not self._by_id:
+        if not self:
             return bool(protocols)
         return any(self._strategies[name] == len(self) for name in protocols)
 
@@ -127,7 +106,7 @@ class KnownMembers:
     @property
     def rebalance_timeout_ms(self) -> int:
         """How long the slowest of them may take to join again."""
-        return max((member.rebalance_timeout_ms for member in self), default=0)
+        return max((member.rebalance_timeout_ms for member in self.values()), default=0)
 
 
 class Sessions:

@@ -13,9 +13,11 @@ from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable
 
     from kafka_assignors._timelines.events import Event
+    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+    from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 
 _STEP_MS = 50
 _PATIENCE_MS = 3_600_000
@@ -23,20 +25,20 @@ _PATIENCE_MS = 3_600_000
 ConsumerT = TypeVar("ConsumerT", bound=SimulatedConsumer)
 
 
+def next_name(name: str) -> str:
+    """What a member's successor is called: "m1.2" after "m1"."""
+    base, _, count = name.partition(".")
+    return f"{base}.{int(count or 1) + 1}"
+
+
 class NotStableError(KafkaAssignorsError, RuntimeError):
     """A simulated group did not come to rest."""
 
 
 class SimulatedLife(ABC, Generic[ConsumerT]):
-    """A group in virtual time.
+    """A group in virtual time; see `Simulation`."""
 
-    Args:
-        seed: Decides all ids, and with them all that Kafka leaves to chance.
-        watch: Called with each event as it happens.
-
-    Attributes:
-        members: All members that ever were, by name.
-    """
+    group: HostedClassicGroup | HostedConsumerGroup
 
     def __init__(self, *, seed: int, watch: Callable[[Event], None] | None = None) -> None:
         self._random = Random(seed)
@@ -53,18 +55,27 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
     @property
     def at_rest(self) -> bool:
         """Whether all members that run have their assignments, and the group is stable."""
-        return self.is_at_rest()
-
-    def is_at_rest(self, but_for: Collection[str] = ()) -> bool:
-        """The same, though some members may still ask for their assignments.
-
-        Args:
-            but_for: Their names.
-        """
         running = [member for member in self.members.values() if member.running]
-        state = "Stable" if running else "Empty"
-        waiting = [member for member in running if not member.stable and member.name not in but_for]
-        return self._state == state and not waiting and self._agree(running)
+        return self.is_stable and all(member.stable for member in running)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the coordinator has the members that run and no others, and its group is stable."""
+        running = [member for member in self.members.values() if member.running]
+        return (
+            self.group.state == ("Stable" if running else "Empty")
+            and {*self.group.member_ids} == {member.member_id for member in running}
+            and all(member.generation == self.generation for member in running)
+        )
+
+    @property
+    @abstractmethod
+    def generation(self) -> int:
+        """The group's generation; of a KIP-848 group its epoch."""
+
+    @abstractmethod
+    def join(self, *args: Any, **options: Any) -> ConsumerT:
+        """Start a member."""
 
     @property
     def timeline(self) -> Timeline:
@@ -78,16 +89,8 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
             old.crash()
         else:
             old.leave()
-        return self.take_over(name, **changes)
-
-    def take_over(self, name: str, **changes: Any) -> ConsumerT:
-        """Start another with a member's instance id while that may run; named as after a restart."""
-        old = self.members[name]
-        base, _, count = name.partition(".")
-        return self._start(
-            f"{base}.{int(count or 1) + 1}",
-            **{"instance_id": old.instance_id, "topics": old.topics, "settings": old.settings, **changes},
-        )
+        settings = {"instance_id": old.instance_id, "topics": old.topics, "settings": old.settings}
+        return self.join(next_name(name), **{**settings, **changes})
 
     def run(self, seconds: float) -> None:
         """Let so much time pass."""
@@ -108,7 +111,7 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
                 return {member.name: member.held for member in self.members.values() if member.running}
             self._clock.run(self._clock.now + _STEP_MS)
         raise NotStableError(
-            f"the group is {self._state} after {timeout:g} s: "
+            f"the group is {self.group.state} after {timeout:g} s: "
             + ", ".join(f"{m.name} {'stable' if m.stable else 'not stable'}" for m in self.members.values())
         )
 
@@ -116,19 +119,6 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
         self._events.append(event)
         if self._watch is not None:
             self._watch(event)
-
-    @abstractmethod
-    def _start(self, name: str, **options: Any) -> ConsumerT:
-        """What `join` does."""
-
-    @property
-    @abstractmethod
-    def _state(self) -> str:
-        """The group's state on its coordinator."""
-
-    @abstractmethod
-    def _agree(self, running: Sequence[ConsumerT]) -> bool:
-        """Whether the coordinator has these members and no others, as they are."""
 
     def _new_name(self, name: str | None) -> str:
         return f"m{len(self.members) + 1}" if name is None else name

@@ -32,6 +32,7 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors.coordinator._simulator.exchange import (
     RETRY_MS,
     Attempt,
+    EndedExchange,
     JoiningMember,
     Trouble,
 )
@@ -93,16 +94,6 @@ class SimulatedMember(JoiningMember):
         self._known = dict(self._partitions())
         self._look()
 
-    def cut(self) -> None:
-        """Let nothing pass; a join under way fails."""
-        super().cut()
-        if self._join is not None and not self._join.done:
-            self._fail(self._join)
-
-    def reconnect(self) -> None:
-        self._misses_coordinator = False
-        super().reconnect()
-
     def request_rejoin(self) -> None:
         """Join again with the next poll."""
         self._rejoin_needed = True
@@ -151,10 +142,6 @@ class SimulatedMember(JoiningMember):
             self._stop_waiting()
             return
         if self._join is None or self._join.done:  # what ended between two polls is thrown away
-            if self._misses_coordinator:
-                self._join = Attempt()
-                self._fail(self._join)
-                return
             if not self._rejoining:
                 self._prepare()
                 self._rejoining = True
@@ -196,13 +183,14 @@ class SimulatedMember(JoiningMember):
             self._join_prepared(attempt)
             return
         limit = min(self.settings.session_timeout_ms, self.settings.max_poll_interval_ms)
-        if self.cut_off and self._clock.now - late.at >= limit * FRESH:
-            self._join_prepared(attempt)
-            return
         if self._clock.now - late.at < limit * FRESH:
             self._ended = late
             self._join_ended(attempt, Error.NONE, late.assignment)
-            return
+        else:
+            self._confirm(attempt, late)
+
+    def _confirm(self, attempt: Attempt, late: EndedExchange) -> None:
+        """Take an assignment that came long ago only if the coordinator still knows it."""
 
         def sent(reply: Callable[[str], None]) -> None:
             reply(self._group.heartbeat(late.member_id, self.instance_id, late.generation))

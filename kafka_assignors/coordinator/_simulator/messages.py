@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -82,6 +82,14 @@ class Synced:
 
 JoinReply = Callable[[Joined], None]
 SyncReply = Callable[[Synced], None]
+
+_Answer = TypeVar("_Answer", Joined, Synced)
+
+
+def reply_to(held: dict[str, Callable[[_Answer], None]], member_id: str, answer: _Answer) -> None:
+    """Answer a member's request that is held until the round is complete, if it waits for that."""
+    if (reply := held.pop(member_id, None)) is not None:
+        reply(answer)
 
 
 JOIN: Final = 0

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kafka_assignors._groups.election import elect_leader, elect_strategy
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
-from kafka_assignors.coordinator._simulator.held_answers import HeldAnswers
 from kafka_assignors.coordinator._simulator.known_members import KnownMember, KnownMembers, Sessions
-from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced
+from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced, reply_to
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
+    from kafka_assignors.coordinator._simulator.messages import JoinReply, SyncReply
 
 
 class State(StrEnum):
@@ -52,14 +52,7 @@ NEW_MEMBER_MS: Final = 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceCause:
-    """Why a rebalance began.
-
-    Attributes:
-        time_ms: When.
-        trigger: The kind of reason.
-        member_id: Whose doing it was.
-        generation: The generation that it ended.
-    """
+    """Why a rebalance began, whose doing it was, and the generation that it ended."""
 
     time_ms: int
     trigger: Trigger
@@ -89,7 +82,8 @@ class Rounds:
         self._settings = settings or BrokerSettings()
         self._members = KnownMembers()
         self._sessions = Sessions(clock, self._expire)
-        self._held = HeldAnswers()
+        self._joins: dict[str, JoinReply] = {}
+        self._syncs: dict[str, SyncReply] = {}
         self._pending: dict[str, Timer] = {}
         self._not_synced: set[str] = set()
         self._from_empty = False
@@ -103,7 +97,7 @@ class Rounds:
     @property
     def member_ids(self) -> Sequence[str]:
         """The members' ids, in the order of Kafka's map."""
-        return self._members.ids
+        return list(self._members.order)
 
     def record(self) -> GroupMetadataValue:
         """The group as the coordinator writes it to `__consumer_offsets`.
@@ -147,11 +141,11 @@ class Rounds:
             )
         )
         if self.state == State.COMPLETING:
-            for member in self._members:
+            for member in self._members.values():
                 member.assignment = b""
-            for waiting in list(self._held.syncs):
+            for waiting in list(self._syncs):
                 self._sessions.renew(self._members[waiting])
-                self._held.answer_sync(waiting, Synced(error=Error.REBALANCE_IN_PROGRESS))
+                reply_to(self._syncs, waiting, Synced(error=Error.REBALANCE_IN_PROGRESS))
         self._not_synced.clear()
         self._end_sync_timer()
         self._from_empty = self.state == State.EMPTY
@@ -186,13 +180,13 @@ class Rounds:
         if self._round is not None:
             self._round.cancel()
             self._round = None
-        for member in list(self._members):
-            if member.member_id not in self._held.joins:
+        for member in list(self._members.values()):
+            if member.member_id not in self._joins:
                 if member.instance_id is None:
                     self._remove(member.member_id)
                 else:
                     self.passed_over(member.member_id, member.protocols)
-        elected = elect_leader(self._members.order, leader=self.leader, joined=self._held.joins)
+        elected = elect_leader(self._members.order, leader=self.leader, joined=self._joins)
         if elected is None and self._members:  # static members that may yet come back
             self._round = self._clock.after(self._members.rebalance_timeout_ms, self._complete)
             return
@@ -206,8 +200,8 @@ class Rounds:
             return
         self.strategy = elect_strategy(self._members.preferences()).strategy
         self.state = State.COMPLETING
-        answers = [(member, self._answer_to(member)) for member in self._members]
-        self._not_synced.update(member.member_id for member in self._members)
+        answers = [(member, self._answer_to(member)) for member in self._members.values()]
+        self._not_synced.update(self._members)
         generation = self.generation
         self._sync_timer = self._clock.after(
             self._members.rebalance_timeout_ms, lambda: self._expire_syncs(generation)
@@ -215,7 +209,7 @@ class Rounds:
         for member, answer in answers:
             member.is_new = False
             self._sessions.renew(member)
-            self._held.answer_join(member.member_id, answer)
+            reply_to(self._joins, member.member_id, answer)
 
     def _expire_syncs(self, generation: int) -> None:
         if generation != self.generation or self.state not in {State.COMPLETING, State.STABLE}:
@@ -236,7 +230,7 @@ class Rounds:
 
     def _expire(self, member: KnownMember) -> None:
         # One that waits for an answer sends no heartbeats; but a new one has waited long enough.
-        waits = member.member_id in self._held
+        waits = member.member_id in self._joins or member.member_id in self._syncs
         if self._members.get(member.member_id) is member and (member.is_new or not waits):
             self._remove(member.member_id)
             if self.state == State.PREPARING:
@@ -258,9 +252,9 @@ class Rounds:
         self.removed(member_id)
         self._not_synced.discard(member_id)
         self._sessions.end(member)
-        self._held.answer_join(member_id, Joined(error=Error.UNKNOWN_MEMBER_ID, member_id=member_id))
+        reply_to(self._joins, member_id, Joined(error=Error.UNKNOWN_MEMBER_ID, member_id=member_id))
         # Kafka (4.3) never answers the SyncGroup of a member that is removed: its client times out.
-        self._held.drop_sync(member_id)
+        self._syncs.pop(member_id, None)
         if self.leader == member_id:
             self.leader = elect_leader(self._members.order)
 
@@ -275,4 +269,4 @@ class Rounds:
 
     @property
     def _all_joined(self) -> bool:
-        return not self._pending and len(self._held.joins) == len(self._members)
+        return not self._pending and len(self._joins) == len(self._members)

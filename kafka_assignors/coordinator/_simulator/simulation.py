@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
@@ -37,6 +37,8 @@ class Simulation(SimulatedLife[ClassicConsumer]):
         group: The coordinator's side; `group.causes` says why each rebalance began.
         members: All members that ever were, by name.
     """
+
+    group: HostedClassicGroup
 
     def __init__(
         self,
@@ -114,19 +116,7 @@ class Simulation(SimulatedLife[ClassicConsumer]):
         """Let another broker become the coordinator; for so many seconds none answers."""
         self.group.move(round(away * 1000))
 
-    def close(self) -> None:
-        """End what members have under way. Nothing can be done to the group after it."""
-        for member in self.members.values():
-            member.close()
-
-    def _start(self, name: str, **options: Any) -> ClassicConsumer:
-        return self.join(name, **options)
-
     @property
-    def _state(self) -> str:
-        return self.group.state
-
-    def _agree(self, running: Sequence[ClassicConsumer]) -> bool:
-        return {member.member_id for member in running} == {*self.group.member_ids} and all(
-            member.generation == self.group.generation for member in running
-        )
+    def generation(self) -> int:
+        """The group's generation."""
+        return self.group.generation

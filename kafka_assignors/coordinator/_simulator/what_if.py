@@ -6,13 +6,9 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.ownership import by_partition
-from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.life import NotStableError
-from kafka_assignors.coordinator._simulator.messages import JOIN
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, ConsumerBrokerSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
@@ -90,15 +86,14 @@ def rolling_restart(
     refused = [each.name for each in group.members.values() if not each.running]
     if refused:
         raise NotStableError(f"the group does not let {refused} in: look at the broker's settings")
-    began, epoch = group.now, _epoch(group)
+    began, generation = group.now, group.generation
     for name in list(group.members):
         _restart(group, name, down_seconds, crash=crash)
     timeline = group.timeline
     gaps = [gap for gap in timeline.gaps("callback") if gap.start + gap.seconds > began]
-    classic = isinstance(group, Simulation)
     return Cost(
-        generations=_epoch(group) - epoch,
-        moved=len(timeline.moves(after=epoch)) if classic else _count_moves(timeline, began),
+        generations=group.generation - generation,
+        moved=_count_moves(timeline, began),
         unowned=sum(gap.seconds for gap in gaps),
         longest=max((gap.seconds for gap in gaps), default=0.0),
         seconds=group.now - began,
@@ -149,23 +144,12 @@ def _restart(
     group.run_until_stable()
 
 
-def _epoch(group: Simulation | ConsumerGroupSimulation) -> int:
-    return group.group.generation if isinstance(group, Simulation) else group.group.epoch
-
-
 def _is_refused(group: Simulation | ConsumerGroupSimulation, member: SimulatedConsumer) -> bool:
     """Whether a new member ends because the coordinator does not let it in."""
     deadline = group.now + _PATIENCE_SECONDS
-    while member.running and not _is_in(member) and group.now < deadline:
+    while member.running and member.generation <= 0 and group.now < deadline:
         group.run(_STEP_SECONDS)
     return not member.running
-
-
-def _is_in(member: SimulatedConsumer) -> bool:
-    """Whether a member has been in a generation, or an epoch."""
-    return (isinstance(member, ConsumerMember) and member.epoch > JOIN) or (
-        isinstance(member, ClassicConsumer) and member.generation > NO_GENERATION
-    )
 
 
 def _count_moves(timeline: Timeline, after: float) -> int:

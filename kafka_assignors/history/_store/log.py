@@ -299,11 +299,11 @@ def _added(file: DataFile, now: int, *, is_new: bool) -> AddAction:
         partition_values=dict(file.values),
         modification_time=now,
         data_change=is_new,
-        stats=json.dumps({} if file.rows is None else stats, default=_moment_text),
+        stats=json.dumps({} if file.rows is None else stats, default=moment_text),
     )
 
 
-def _moment_text(moment: datetime) -> str:
+def moment_text(moment: datetime) -> str:
     """A moment as logs have it."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 

@@ -7,9 +7,6 @@ Python through the JVM. For 1,000,000 records of 7 KB that took 22 s of CPU; thi
 from __future__ import annotations
 
 import errno
-import json
-import zlib
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,16 +49,12 @@ class Source(NamedTuple):
 
 def through(split: Split, change: Callable[[Iterator[Any]], Iterator[Any]]) -> Split:
     """The same rows, changed by the tasks as they read them."""
-    return partial(_through, split=split, change=change)
 
+    def changed(tasks: int) -> Source:
+        source = split(tasks)
+        return Source(source.shares, lambda share: change(source.read(share)))
 
-def _through(tasks: int, *, split: Split, change: Callable[[Iterator[Any]], Iterator[Any]]) -> Source:
-    source = split(tasks)
-    return source._replace(read=partial(_changed, read=source.read, change=change))
-
-
-def _changed(share: Any, *, read: Callable[..., Any], change: Callable[..., Any]) -> Iterator[Any]:
-    yield from change(read(share))
+    return changed
 
 
 class Part(NamedTuple):
@@ -87,14 +80,7 @@ def source_of_files(
     skip_bad: bool = False,
 ) -> Source:
     """Rows of files for so many tasks at the same time; see `read_parts`."""
-    # Each task gets all of them, and unpacks its own: of 100,000 files together they are 1.4 MB.
-    packed = [zlib.compress(json.dumps(some).encode(), 1) for some in parts_of(files, tasks)]
-    return Source(packed, partial(_read_packed, where=where, schema=schema, skip_bad=skip_bad))
-
-
-def _read_packed(packed: bytes, *, where: Location, schema: pa.Schema, skip_bad: bool) -> Iterator[Any]:
-    parts = (Part(*part) for part in json.loads(zlib.decompress(packed)))
-    return read_parts(where, parts, schema, skip_bad=skip_bad)
+    return Source(parts_of(files, tasks), lambda parts: read_parts(where, parts, schema, skip_bad=skip_bad))
 
 
 def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:

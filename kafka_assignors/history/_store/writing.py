@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._store.location import Location
 
-    Task = Callable[[Iterator[Any], "TaskFiles | None"], Iterable[Any]]
     MakeFiles = Callable[[str], "TaskFiles"]
     """Opens a task's files, given a name that is nobody else's."""
 
@@ -175,9 +174,12 @@ class _OpenFile:
                     greatest[name] = max(found.max, greatest.get(name, found.max))
         size = self.sink.tell()
         self.sink.close()
-        folders = self.path.split("/")[:-1]
-        values = dict(folder.split("=", 1) for folder in folders if "=" in folder)
-        return DataFile(self.path, size, self._rows, values, least, greatest)
+        return DataFile(self.path, size, self._rows, values_of(self.path), least, greatest)
+
+
+def values_of(path: str) -> dict[str, str]:
+    """Of the columns that a table is partitioned by, by the folders of a file that is written here."""
+    return dict(folder.split("=", 1) for folder in path.split("/")[:-1] if "=" in folder)
 
 
 def _text_columns(field: Any) -> list[str]:
@@ -189,24 +191,25 @@ def _text_columns(field: Any) -> list[str]:
     return [f"{field.name}.list.{field.type.value_field.name}" if is_list else field.name]
 
 
+class Task(NamedTuple):
+    """What is done with batches of rows: it gives rows of a schema, and may write files."""
+
+    do: Callable[[Iterator[Any], TaskFiles | None], Iterable[dict[str, Any]]]
+    schema: pa.Schema
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What tasks found: rows, those of a group in order, and by table the files that they wrote."""
 
-    rows: list[Any]
+    rows: list[dict[str, Any]]
     files: dict[str, list[DataFile]] = field(default_factory=dict)
-
-    def add(self, other: Outcome) -> None:
-        """Take what another task found."""
-        self.rows.extend(other.rows)
-        for table, some in other.files.items():
-            self.files.setdefault(table, []).extend(some)
 
 
 def run_task(batches: Iterator[Any], task: Task, files: MakeFiles | None) -> Outcome:
     """Do a task, whose files count if it ends. Attempts of one task can run at the same time."""
     if files is None:
-        return Outcome(rows=[*task(batches, None)])
+        return Outcome(rows=[*task.do(batches, None)])
     with files(f"part-{uuid4().hex}") as opened:
-        rows = [*task(batches, opened)]
+        rows = [*task.do(batches, opened)]
     return Outcome(rows=rows, files={table: [file] for table, file in opened.written.items()})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from kafka_assignors._common.times import LAST_MS
 from kafka_assignors.history._counts import is_kept
 from kafka_assignors.history._schemas import (
     ASSIGNMENTS,
@@ -38,10 +39,6 @@ DECODED: Final = {
 """The tables that a decoder makes rows of. Of `generations` there is a row for each record; see `job`."""
 
 
-_MOST_MS: Final = 253_402_300_799_999
-"""The end of the year 9999, after which neither Python nor Spark has a date."""
-
-
 def kept(batch: Any) -> IntArray:
     """The numbers of a batch's rows that are records, not counts of records."""
     return np.flatnonzero(np.asarray(is_kept(batch)))
@@ -67,10 +64,10 @@ def table(name: str, batch: Any, numbers: IntArray, columns: Mapping[str, Any]) 
 
 def microseconds(milliseconds: int) -> int | None:
     """A time as the archive has it; None for one that is not there, or that no clock would show."""
-    return milliseconds * 1000 if 0 <= milliseconds <= _MOST_MS else None
+    return milliseconds * 1000 if 0 <= milliseconds <= LAST_MS else None
 
 
 def all_microseconds(milliseconds: IntArray) -> Any:
     """An array of such times."""
-    told = (milliseconds >= 0) & (milliseconds <= _MOST_MS)
+    told = (milliseconds >= 0) & (milliseconds <= LAST_MS)
     return pa.array(np.where(told, milliseconds, 0) * 1000, pa.int64(), mask=~told).cast(TIME)

@@ -1,6 +1,6 @@
 """From an archive to its tables.
 
-    <out>/tables.json                    which versions of the tables belong together, and what is in them
+    <out>/tables.json                    which versions of the tables belong together
     <out>/<table>/_delta_log/            one Delta table each
     <out>/<table>/part-*.parquet
 
@@ -9,7 +9,7 @@ Readers that go by tables.json see the tables of one run, whole, even if others 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -29,9 +29,9 @@ from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
-from kafka_assignors.history._store.writing import TaskFiles, units
+from kafka_assignors.history._store.writing import Task, TaskFiles, units
 from kafka_assignors.history._tables import fast, one_by_one
-from kafka_assignors.history._tables.replaced import read_set, replacing
+from kafka_assignors.history._tables.replaced import read_versions, replacing
 from kafka_assignors.history._tables.topic_names import topic_names
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ Memory for units twice as large comes fresh from the system each time, which cos
 them. If units are a quarter as large, each step of numpy takes in too few records.
 """
 _GROUP_METADATA: Final = b"\0\2"
+_READ: Final = pa.schema({"read": pa.int64()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,16 +104,15 @@ def make_tables(
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
         write = partial(_write, names=topic_names(records, engine))
-        done = engine.map_sorted(records, selection, write, where=where)
-        new.files.update(done.files)
-        counts = TableCounts(
-            read=sum(done.rows),
-            decoded=new.rows("records"),
-            rejected=new.rows("rejected"),
-            rows={name: new.rows(name) for name in TABLES},
-        )
-        new.counts = asdict(counts)
-    return counts
+        done = engine.map_sorted(records, selection, Task(write, _READ), where=where)
+        new.update(done.files)
+        rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
+    return TableCounts(
+        read=sum(row["read"] for row in done.rows),
+        decoded=rows["records"],
+        rejected=rows["rejected"],
+        rows=rows,
+    )
 
 
 def read_table(
@@ -128,34 +128,25 @@ def read_table(
     if name not in TABLES:
         raise ValueError(f"there is no table {name!r}, only {', '.join(TABLES)}")
     where = locate(out, options)
-    versions, _ = read_set(where, MANIFEST)
-    log = Log(where / name, versions[name])
+    log = Log(where / name, read_versions(where, MANIFEST)[name])
     batches = read_parts(log.where, [whole(file) for file in log.files()], TABLES[name])
     return pa.RecordBatchReader.from_batches(TABLES[name], batches)
 
 
-def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = None) -> TableCounts:
-    """What `make_tables` returned when it made the tables in a folder.
-
-    Raises:
-        NoTablesError: There are none.
-    """
-    return TableCounts(**read_set(locate(out, options), MANIFEST)[1])
-
-
-def _write(batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str]) -> Iterator[int]:
+def _write(
+    batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str]
+) -> Iterator[dict[str, int]]:
     """Write the rows of sorted records; gives how many there were."""
     assert files is not None  # noqa: S101 - a place is given
     moves, generations = Moves(), _Generations()
-    for unit in units(batches, _UNIT):
-        batch = unit.append_column("timestamp", unit["time_us"].cast(TIME))
+    for batch in units(batches, _UNIT):
         columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
         tables = one_by_one.decode(batch, names) if columns is None else fast.decode(batch, names, columns)
         files.write("generations", GENERATIONS, generations.add(tables.pop("generations")))
         for table, rows in tables.items():
             files.write(table, TABLES[table], rows)
         files.write("moves", MOVES, moves.add(read_batch(batch, columns, owners_only=True)))
-        yield batch.num_rows
+        yield {"read": batch.num_rows}
     files.write("generations", GENERATIONS, generations.end())
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -131,17 +131,6 @@ def _nameless(
     return group, {group.name_of(number): number for number in range(group.size)}
 
 
-class Leader(Protocol):
-    """Assigns for a group, one rebalance after the other."""
-
-    @property
-    def cooperative(self) -> bool:
-        """Whether members keep what does not move."""
-
-    def assign(self, group: Group, had: IntArray) -> IntArray:
-        """Who gets each partition (n,) in the end; `had` is who had it. Either may be `NOBODY`."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """A leader that is a planner; with `in_rounds` what moves is given away in a round of its own."""
@@ -152,7 +141,7 @@ class Planned:
     in_rounds: bool = False
 
     def assign(self, group: Group, had: IntArray) -> IntArray:
-        """See `Leader`."""
+        """Who gets each partition (n,) in the end; `had` is who had it. Either may be `NOBODY`."""
         if not self.sticky:
             return self.plan(group).owner
         has = kept(group, had)
@@ -179,7 +168,7 @@ class ByContract:
     _generation: int = 0
 
     def assign(self, group: Group, had: IntArray) -> IntArray:
-        """See `Leader`; raises what the assignor raises, and a ValueError if its answer cannot be."""
+        """As `Planned`; raises what the assignor raises, and a ValueError if its answer cannot be."""
         ids = group.members.ids
         order = hash_order(range(len(ids)), lambda number: string_hash(ids[number]))
         who = _identities(group)
@@ -256,7 +245,7 @@ NAMES: Final = (*_PLANNED, *_KAFKA_PYTHON)
 """The assignors that have names. `kip54` is the sticky assignor of Kafka's Java clients (KIP-54), eager."""
 
 
-def leader_of(name: str) -> Leader:
+def leader_of(name: str) -> Planned | ByContract:
     """A leader for one replay: one of `NAMES`, or `module:Class` of an assignor of kafka-python's contract.
 
     If there is none, or its class needs arguments, that is a ValueError.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors._cluster.admin import Admin
 
-_PATIENCE_SECONDS: Final = 3.0
 _BY_ALL_BROKERS: Final = 3
 _AT_RUN_TIME: Final = (1, 2, _BY_ALL_BROKERS)  # by topic, by broker; other sources are files and defaults
 
@@ -60,7 +59,7 @@ def describe(
         ]
         return _read(send(client, DescribeConfigsRequest(resources=wanted, include_synonyms=False), node))
 
-    return admin.ask(ask, patience=_PATIENCE_SECONDS)
+    return admin.ask(ask, node=node)
 
 
 def _read(response: Any) -> Configs:

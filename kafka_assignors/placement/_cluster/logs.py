@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.errors import KafkaError, for_code
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kafka_assignors._cluster.admin import Admin
-
-_PATIENCE_SECONDS: Final = 3.0
 
 
 class Logs(NamedTuple):
@@ -54,9 +52,7 @@ def read_logs(admin: Admin, topics: Mapping[str, Iterable[int]], brokers: Collec
 
 
 def _ask(admin: Admin, wanted: Mapping[str, list[int]], broker: int) -> Sequence[Mapping[str, Any]]:
-    (answer,) = admin.ask(
-        lambda client: client.describe_log_dirs(wanted, brokers=[broker]), patience=_PATIENCE_SECONDS
-    )
+    (answer,) = admin.ask(lambda client: client.describe_log_dirs(wanted, brokers=[broker]), node=broker)
     folders: Sequence[Mapping[str, Any]] = answer["log_dirs"]
     return folders
 

@@ -209,7 +209,7 @@ def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
         faults = []
         for broker in read_brokers(admin).up:
             try:
-                answer = admin.ask(partial(send, request=request, node=broker), patience=LOOK_SECONDS)
+                answer = admin.ask(partial(send, request=request, node=broker), node=broker)
             except (ClusterError, KafkaError) as error:  # if it went down, it is not up at the next look
                 faults.append(f"broker {broker} does not answer: {error}")
                 continue

@@ -1,20 +1,18 @@
 """Apache Kafka's jars, fetched once and kept in a cache of the user's.
 
-The cache holds one folder per set of coordinates. A folder gets its name by a rename, after all of its files
-have arrived and been checked. So a folder of that name is whole. A fetch that fails, or is killed, leaves at
-most a ``.partial-`` folder, which the next fetch removes.
+A list beside the code has the SHA-256 of each jar, as `sha256sum` writes it. Jars are compared with it when
+they arrive, and whenever they are taken from the cache. The cache holds one folder per set of coordinates. A
+fetch that fails, or is killed, leaves at most a ``.partial-`` folder, which the next fetch removes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 import sys
 import tempfile
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -45,7 +43,7 @@ COORDINATES = (
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
 )
 
-_MANIFEST = "manifest.json"
+_HASHES = Path(__file__).with_name(f"kafka-{KAFKA_VERSION}.sha256")
 _DOWNLOADS_AT_ONCE = 8
 
 
@@ -64,16 +62,14 @@ def cache_folder() -> Path:
     return user_cache_path("kafka-assignors", appauthor=False)
 
 
-def kafka_jars(*, extra: Sequence[str] = (), progress: bool = True) -> list[Path]:
+def kafka_jars(*, progress: bool = True) -> list[Path]:
     """Apache Kafka's server with all that it needs to run, from the cache or else from Maven Central.
 
-    The download (about 45 MB) happens once per set of coordinates; afterwards no network is needed. Several
-    processes may ask at once: one fetches, the others wait for it. Mirrors named in jgo's own settings file
-    are used.
+    The download (about 45 MB) happens once; afterwards no network is needed. Several processes may ask at
+    once: one fetches, the others wait for it. Mirrors named in jgo's own settings file are used. Each jar is
+    compared with its published SHA-256 whenever it is taken.
 
     Args:
-        extra: Further Maven coordinates ("group:artifact:version"), resolved together with Kafka's into a
-            cache entry of their own.
         progress: While fetching, show a bar on stderr if that is a terminal, else one line. Nothing is
             shown for jars in the cache.
 
@@ -81,33 +77,42 @@ def kafka_jars(*, extra: Sequence[str] = (), progress: bool = True) -> list[Path
         The jars, sorted by name.
 
     Raises:
-        JarsUnavailableError: They are not in the cache, and jgo is not installed or cannot fetch them.
+        JarsUnavailableError: They are not in the cache, and jgo is not installed or cannot fetch them, or
+            what it fetched is not what was published.
     """
     title = f"Apache Kafka {KAFKA_VERSION}"
-    return _cached(f"kafka-{KAFKA_VERSION}", [*COORDINATES, *extra], title, size="45 MB, ", progress=progress)
+    prefix = f"kafka-{KAFKA_VERSION}"
+    return _cached(prefix, COORDINATES, _HASHES, title, size="45 MB, ", progress=progress)
 
 
-def fetch_jars(coordinates: Sequence[str], *, progress: bool = True) -> list[Path]:
+def fetch_jars(coordinates: Sequence[str], hashes: Path, *, progress: bool = True) -> list[Path]:
     """Jars of any coordinates with all that they need, sorted by name, kept as `kafka_jars` keeps Kafka's.
 
     For what cannot stand on one class path with Kafka's server, such as classes of an older release.
-    Coordinates are Maven's ("group:artifact:version"), resolved together. Raises JarsUnavailableError if they
-    are not in the cache, and jgo is not installed or cannot fetch them.
+    Coordinates are Maven's ("group:artifact:version"), resolved together; `hashes` is the list of their
+    SHA-256. Raises JarsUnavailableError as `kafka_jars` does.
     """
-    return _cached("jars", coordinates, ", ".join(sorted(coordinates)), size="", progress=progress)
+    title = ", ".join(sorted(coordinates))
+    return _cached("jars", coordinates, hashes, title, size="", progress=progress)
 
 
-def _cached(prefix: str, coordinates: Sequence[str], title: str, *, size: str, progress: bool) -> list[Path]:
+def _cached(
+    prefix: str, coordinates: Sequence[str], hashes: Path, title: str, *, size: str, progress: bool
+) -> list[Path]:
     """The jars of these coordinates from their entry in the cache, which is fetched if it is not whole."""
     wanted = sorted(set(coordinates))
     digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:12]
     entry = cache_folder() / "jars" / f"{prefix}-{digest}"
-    if (jars := _read_entry(entry)) is not None:
-        return jars
-    with _locked(entry):
-        # Another process may have fetched them while this one waited for the lock.
-        if (jars := _read_entry(entry)) is None:
-            jars = _fetch_entry(entry, wanted, _Display(sys.stderr, title, size) if progress else None)
+    published = {name: sha for sha, name in map(str.split, hashes.read_text(encoding="utf-8").splitlines())}
+    jars = [entry / name for name in sorted(published)]
+    if _wrong(jars, published):
+        with _locked(entry):
+            # Another process may have fetched them while this one waited for the lock.
+            if wrong := _wrong(jars, published):
+                if entry.exists():
+                    log.warning("%s is replaced: not as published: %s", entry, ", ".join(wrong))
+                display = _Display(sys.stderr, title, size) if progress else None
+                _fetch_entry(entry, wanted, published, display)
     return jars
 
 
@@ -116,40 +121,39 @@ def class_path(jars: Iterable[Path]) -> str:
     return os.pathsep.join(map(str, jars))
 
 
-def _read_entry(entry: Path) -> list[Path] | None:
-    """The entry's jars, or None if it is missing or any file has not the size it came with."""
-    try:
-        sizes: dict[str, int] = json.loads((entry / _MANIFEST).read_text())["files"]
-        whole = all((entry / name).stat().st_size == size for name, size in sizes.items())
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError):  # not the manifest that we wrote
-        return None
-    return [entry / name for name in sorted(sizes)] if whole else None
+def _wrong(jars: Iterable[Path], published: Mapping[str, str]) -> list[str]:
+    """The names of jars that are missing, or not as published."""
+    return [jar.name for jar in jars if not jar.is_file() or _sha256(jar) != published.get(jar.name)]
 
 
-def _fetch_entry(entry: Path, coordinates: Sequence[str], display: _Display | None) -> list[Path]:
-    """Fetch into a folder beside the entry, and give it the entry's name when it is whole."""
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fetch_entry(
+    entry: Path, coordinates: Sequence[str], published: Mapping[str, str], display: _Display | None
+) -> None:
+    """Fetch into a folder beside the entry, and give it the entry's name when all is as published."""
     partial = Path(tempfile.mkdtemp(prefix=f"{entry.name}.partial-", dir=entry.parent))
     try:
-        sizes = _fetch(coordinates, partial, display)
-        manifest = {"coordinates": coordinates, "files": sizes}
-        (partial / _MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True))
+        _fetch(coordinates, partial, display)
+        if wrong := _wrong(sorted({*partial.iterdir(), *map(partial.joinpath, published)}), published):
+            raise JarsUnavailableError(
+                f"not as published, by SHA-256: {', '.join(wrong)}, fetched for {', '.join(coordinates)}."
+                " Name Maven Central or a true mirror of it in jgo's settings; or name a running cluster"
+                " (KAFKA_BOOTSTRAP)."
+            )
         if entry.exists():
-            log.warning("%s is damaged and is replaced", entry)
             entry.rename(partial / "damaged")
         partial.rename(entry)
         shutil.rmtree(entry / "damaged", ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    jars = _read_entry(entry)
-    if jars is None:
-        raise JarsUnavailableError(f"{entry} was changed while it was being fetched; try again")
-    return jars
 
 
-def _fetch(coordinates: Sequence[str], folder: Path, display: _Display | None) -> Mapping[str, int]:
-    """Resolve and download into an empty folder; return the size in bytes of each jar by its file name."""
+def _fetch(coordinates: Sequence[str], folder: Path, display: _Display | None) -> None:
+    """Resolve and download into an empty folder."""
     try:
         # An optional extra, and needed only here: with the jars in the cache, it is never imported.
         from jgo.config import GlobalSettings  # noqa: PLC0415
@@ -160,7 +164,6 @@ def _fetch(coordinates: Sequence[str], folder: Path, display: _Display | None) -
             "pip install 'kafka-assignors[broker]'"
         ) from error
     repository = folder / "repository"
-    sizes: dict[str, int] = {}
     with contextlib.ExitStack() as stack:
         if display is not None:
             stack.enter_context(display)
@@ -174,8 +177,6 @@ def _fetch(coordinates: Sequence[str], folder: Path, display: _Display | None) -
                 display.expect(len(artifacts))
             with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE) as pool:
                 paths: list[Path] = list(pool.map(lambda artifact: artifact.resolve(), artifacts))
-            for path in paths:
-                _check_jar(path)
         except Exception as error:
             # jgo and requests raise many kinds of error; to the caller all mean the same.
             raise JarsUnavailableError(
@@ -183,19 +184,8 @@ def _fetch(coordinates: Sequence[str], folder: Path, display: _Display | None) -
                 "reach, or a mirror named in jgo's settings; or name a running cluster (KAFKA_BOOTSTRAP)."
             ) from error
     for path in paths:
-        if path.name in sizes:
-            raise JarsUnavailableError(f"two different jars are called {path.name}")
-        sizes[path.name] = path.stat().st_size
         path.rename(folder / path.name)
     shutil.rmtree(repository)
-    return sizes
-
-
-def _check_jar(path: Path) -> None:
-    """Compare a jar's content with its checksums: jgo only logs that a download is not as published."""
-    with zipfile.ZipFile(path) as jar:
-        if (damaged := jar.testzip()) is not None:
-            raise zipfile.BadZipFile(f"{path.name} arrived damaged ({damaged})")
 
 
 @contextlib.contextmanager

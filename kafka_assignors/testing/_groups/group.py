@@ -255,10 +255,7 @@ class ConsumerGroup(ReportingGroup):
         if count < 1:
             raise ValueError(f"count={count}: wait for one record at least, or nothing was processed")
         self.wait_for(
-            lambda: (
-                sum(one.last + 1 - one.first for done in self.timeline.handled.values() for one in done)
-                >= count
-            ),
+            lambda: sum(len(one.offsets) for done in self.timeline.handled.values() for one in done) >= count,
             timeout,
             f"{count} records to be processed",
         )
@@ -273,10 +270,16 @@ class ConsumerGroup(ReportingGroup):
         what polls returned where none says so.
 
         Raises:
+            ValueError: No record is waited for, so that a test would judge nothing.
             GroupNotStableError: They have not; the message counts what is missing. Or nothing was produced.
         """
         if isinstance(load, Mapping):
             produced = load
+            if not any(produced.values()):
+                raise ValueError(
+                    f"no record is waited for in {dict(produced)}: give how many each partition has, as"
+                    " {TopicPartition('orders', 0): 20}, or a Load"
+                )
         else:
             self.wait_for(lambda: load.produced, timeout, f"a record of the load on {', '.join(load.topics)}")
             produced = load.produced

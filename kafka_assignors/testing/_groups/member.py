@@ -17,7 +17,6 @@ from kafka_assignors._timelines.events import (
     Exited,
     Failed,
     Frozen,
-    Happened,
     Joining,
     Lost,
     Obeyed,
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-_Answer = TypeVar("_Answer", bound=Happened)
+_Answer = TypeVar("_Answer", bound=Event)
 
 COMMAND_SECONDS = 60.0
 """How long a member may take to do what it is asked to."""

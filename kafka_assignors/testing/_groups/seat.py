@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kafka_assignors.testing._groups import clients
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from kafka_assignors.testing._groups.clients import Client, ClientName, Pair, Report
     from kafka_assignors.testing._groups.config import WorkerConfig
@@ -132,12 +132,9 @@ class Seat:
             *records: Of kafka-python, confluent-kafka or aiokafka.
         """
         offsets: dict[Pair, list[int]] = {}
-        for record in records:
-            topic, partition, offset = (
-                one() if callable(one) else one for one in (record.topic, record.partition, record.offset)
-            )
+        for topic, partition, offset in map(_position, records):
             offsets.setdefault((topic, partition), []).append(offset)
-        clients.report_records(self._report, offsets, "processed")
+        clients.report_records(self._report, offsets, "processed", thread=clients.at_work())
 
     def handler(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Wrap a function of one record: when it has returned, the record counts as processed.
@@ -146,23 +143,34 @@ class Seat:
             function: Takes a record; a coroutine function is awaited.
 
         Returns:
-            What to call in its place. What the function raises comes through, and the record does not count.
+            What to call in its place. What the function raises comes through as a `Raised` in the timeline,
+            and the record does not count.
         """
+
+        @contextlib.contextmanager
+        def handling(record: Any) -> Iterator[None]:
+            try:
+                yield
+            except Exception as error:
+                topic, partition, offset = _position(record)
+                at = [(topic, partition, offset, offset)]
+                self._report("raised", where="handler", text=clients.first_line(error), records=at)
+                raise
+            self.processed(record)
+
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def awaited(record: Any) -> Any:
-                result = await function(record)
-                self.processed(record)
-                return result
+                with handling(record):
+                    return await function(record)
 
             return awaited
 
         @functools.wraps(function)
         def returned(record: Any) -> Any:
-            result = function(record)
-            self.processed(record)
-            return result
+            with handling(record):
+                return function(record)
 
         return returned
 
@@ -198,6 +206,13 @@ class Seat:
 
     def _settings(self, client: ClientName) -> dict[str, Any]:
         return cast("dict[str, Any]", clients.load(client).settings(self._config.task()))
+
+
+def _position(record: Any) -> tuple[str, int, int]:
+    topic, partition, offset = (
+        one() if callable(one) else one for one in (record.topic, record.partition, record.offset)
+    )
+    return topic, partition, offset
 
 
 def _pair(partition: Any) -> Pair:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import listed
+from kafka_assignors._timelines.causes import error_of, in_ranges
 from kafka_assignors._timelines.events import Consumed, Processed, Started, format_partitions, name_of
 from kafka_assignors._timelines.losses import (
     are_committed_past,
     ended_in_turn,
-    in_ranges,
+    failed_at_last,
     left_undone,
     longest_processing,
     named,
@@ -150,10 +151,14 @@ def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:
     in_turn = ended_in_turn(timeline, ended)
     text = []
     for (partition, offset), deaths in in_turn.items():
-        each = ", then ".join(f"{member} at {time - timeline.begin:.3f} s" for time, member in deaths)
-        text.append(
-            f"{name_of(partition)} offset {offset} ended {each}: each had polled it, and had not processed it"
+        each = ", then ".join(f"{member} {timeline.at(time)}" for time, member in deaths)
+        failed = failed_at_last(timeline, deaths[0][1])
+        why = (
+            f"each one's poll raised at it, the first one's {error_of(failed)}"
+            if failed
+            else "each had polled it, and had not processed it"
         )
+        text.append(f"{name_of(partition)} offset {offset} ended {each}: {why}")
     named = {member for deaths in in_turn.values() for _, member in deaths}
     return text + [_how_one_ended(timeline, member) for member in ended if member not in named]
 
@@ -163,6 +168,8 @@ def _how_one_ended(timeline: Timeline, member: str) -> str:
     if not left:
         return f"{member} ended by itself"
     at = ", ".join(f"{name_of(partition)} offset {first}" for partition, first in left)
+    if failed := failed_at_last(timeline, member):
+        return f"{member} ended by itself; its last poll raised {error_of(failed)} at {at}"
     return f"{member} ended by itself; the first that it had polled and not processed: {at}"
 
 

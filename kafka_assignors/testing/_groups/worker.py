@@ -52,6 +52,7 @@ _MOST_ERRORS_IN_A_ROW: Final = 100
 _COMMIT_MS: Final = 30_000
 _REBALANCE: Final = re.compile(r"rebalance_?in_?progress", re.IGNORECASE)  # as each client calls it
 _SECONDS_AFTER_ERROR: Final = 0.2
+_OF_CLIENTS: Final = frozenset({"kafka", "aiokafka"})  # their loggers
 _OF_APPLICATIONS: Final = frozenset({"leave", "pause", "resume"})  # which they obey, too
 
 
@@ -193,7 +194,10 @@ class Worker:
                 errors = 0
             except Exception as error:  # noqa: BLE001 - an application may well go on, and so does this one
                 errors += 1
-                self._report("error", command=command and command["command"], **_described(error))
+                if command is not None or clients.described(error) != client.absences.failed:
+                    self._report(
+                        "error", command=command and command["command"], **clients.type_and_text(error)
+                    )
                 if errors == _MOST_ERRORS_IN_A_ROW:
                     break
         client.close()
@@ -289,10 +293,6 @@ class Worker:
         )
 
 
-def _described(error: Exception) -> dict[str, str]:
-    return {"type": type(error).__name__, "text": str(error)}
-
-
 class _Reporter:
     """Writes events as lines, from any thread."""
 
@@ -308,6 +308,22 @@ class _Reporter:
                 self._file.flush()
             except BrokenPipeError:
                 os._exit(_EXIT_PARENT_GONE)
+
+
+def _report_logged(report: Report) -> None:
+    """Report each exception that the application logs: by most it swallows them. Clients' own are left out.
+
+    Not by a handler, which an application takes away when it configures its logging.
+    """
+    make = logging.getLogRecordFactory()
+
+    def made(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = make(*args, **kwargs)
+        if record.exc_info and (error := record.exc_info[1]) and record.name.split(".")[0] not in _OF_CLIENTS:
+            report("raised", where="log", text=clients.first_line(error))
+        return record
+
+    logging.setLogRecordFactory(made)
 
 
 def _read_commands(commands: io.RawIOBase, worker: Worker) -> None:
@@ -326,6 +342,7 @@ def main() -> int:
     report = _Reporter(os.dup(sys.stdout.fileno()))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    _report_logged(report)
     # Unbuffered, because a buffered reader that a thread waits in is in the way when the interpreter ends.
     commands = io.FileIO(sys.stdin.fileno(), closefd=False)
     worker = Worker(WorkerConfig.from_json(commands.readline()), report)

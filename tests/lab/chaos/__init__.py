@@ -16,7 +16,6 @@ from tests.lab.chaos._run import (
     ChaosError,
     Outcome,
     bound,
-    run,
     unleash,
 )
 from tests.lab.chaos._script import Script, plan_events
@@ -34,6 +33,5 @@ __all__ = [
     "ScriptStep",
     "bound",
     "plan_events",
-    "run",
     "unleash",
 ]

@@ -5,19 +5,18 @@ python -m tests.lab.chaos --assignor cooperative-sticky --events 100
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import queue
 import random
 import shlex
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
+import click
 from rich.console import Console
 
 from benchmarks import machine
@@ -149,117 +148,90 @@ def work(
     return [came[one] for one in sorted(came)], failures
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run chaos."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    options = _parser().parse_args(arguments)
+class _Assignor(click.ParamType[str]):
+    """The name of a strategy, `all`, or the path of a class."""
+
+    name = "NAME"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value != "all" and value not in ASSIGNORS:
+            try:
+                name_of_assignor(imported(value))
+            except (ValueError, ImportError, AttributeError) as error:
+                known = ", ".join(["all", *ASSIGNORS])
+                self.fail(f"no assignor: {error}. By name there are {known}", param, ctx)
+        return value
+
+
+_COUNT: Final = click.IntRange(min=1)
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--seed", type=int, help="of the first script; the next ones count up  [default: drawn]")
+@click.option("--events", type=_COUNT, default=100, help="for each assignor")
+@click.option(
+    "--assignor",
+    "assignors",
+    multiple=True,
+    type=_Assignor(),
+    default=["all"],
+    help=f"all, {', '.join(ASSIGNORS)}, or a class, package.module:Class; give it again for more",
+)
+@click.option("--client", type=click.Choice(get_args(Client)), default="kafka-python", help="of the members")
+@click.option(
+    "--slow",
+    type=click.FloatRange(0, 1),
+    default=Limits().slow,
+    help="share of members that poll briefly and work for long",
+)
+@click.option("--at-once", type=_COUNT, default=1, help="so many groups, each on a cluster of its own")
+@click.option("--keep-going", is_flag=True, help="begin other scripts after a failure, too")
+@click.option("--script", is_flag=True, help="print the scripts only")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE.md", help="write a page of results")
+@click.pass_context
+def main(
+    context: click.Context,
+    *,
+    seed: int | None,
+    events: int,
+    assignors: Sequence[str],
+    client: Client,
+    slow: float,
+    at_once: int,
+    keep_going: bool,
+    script: bool,
+    output: Path | None,
+) -> None:
+    """Put groups through random events on a Kafka of three brokers: do they get over them?"""
     console = Console(stderr=True)
-    seed = random.randrange(_SEEDS) if options.seed is None else options.seed
-    limits = Limits() if options.slow is None else Limits(slow=options.slow)
-    chosen = options.assignor or ["all"]
-    names = [*ASSIGNORS] if "all" in chosen else chosen
-    if options.replay is None:
-        todo = jobs(names, seed, options.events, limits, options.client)
-        console.print(f"seed {seed}", highlight=False)
-    else:
-        script = Script.from_json(options.replay.read_text(encoding="utf-8"))
-        todo = [Job(assignor=name, script=script, client=options.client) for name in names]
-        console.print(f"a script of seed {script.seed}", highlight=False)
-    if options.script:
-        sys.stdout.writelines(f"{job.script.to_json() if options.json else job.script}\n" for job in todo)
-        return 0
+    seed = random.randrange(_SEEDS) if seed is None else seed
+    limits = Limits(slow=slow)
+    names = [*ASSIGNORS] if "all" in assignors else assignors
+    todo = jobs(names, seed, events, limits, client)
+    console.print(f"seed {seed}", highlight=False)
+    if script:
+        sys.stdout.writelines(f"{job.script}\n" for job in todo)
+        return
 
     def written(outcomes: Sequence[Outcome]) -> str:
-        again = shlex.join(["python", "-m", MODULE, *arguments])
-        return page(outcomes, again, machine.describe(), client=options.client)
+        again = shlex.join(["python", "-m", MODULE, *sys.argv[1:]])
+        return page(outcomes, again, machine.describe(), client=client)
 
     def write(outcomes: Sequence[Outcome]) -> None:
-        if options.output is not None:
-            options.output.write_text(written(outcomes), encoding="utf-8")
+        if output is not None:
+            output.write_text(written(outcomes), encoding="utf-8")
 
     bar = progress_bar(console)
     with contextlib.ExitStack() as stack:
         clusters = [
             stack.enter_context(kafka_cluster(limits.nodes, settings=BROKER_SETTINGS))
-            for _ in range(min(options.at_once, len(todo)))
+            for _ in range(min(at_once, len(todo)))
         ]
         stack.enter_context(bar)
-        outcomes, failures = work(todo, clusters, bar, keep_going=options.keep_going, done=write)
-    sys.stdout.write(
-        f"{json.dumps([asdict(one) for one in outcomes])}\n" if options.json else written(outcomes)
-    )
-    return 1 if failures else 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {MODULE}",
-        description="Put groups through random events on a Kafka of three brokers: do they get over them?",
-    )
-    parser.add_argument(
-        "--seed", type=int, help="of the first script; the next ones count up (default: drawn)"
-    )
-    parser.add_argument(
-        "--events", type=_positive, default=100, help="for each assignor (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--assignor",
-        action="append",
-        type=_assignor,
-        metavar="NAME",
-        help=f"all, {', '.join(ASSIGNORS)}, or a class of yours, package.module:Class; give it again for "
-        "more (default: all)",
-    )
-    parser.add_argument(
-        "--client",
-        choices=get_args(Client),
-        default="kafka-python",
-        help="the members' library (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--slow",
-        type=_share,
-        help=f"share of members that poll briefly and work for long (default: {Limits().slow:g})",
-    )
-    parser.add_argument(
-        "--at-once",
-        type=_positive,
-        default=1,
-        help="so many groups, each on a cluster of its own (default: 1)",
-    )
-    parser.add_argument("--keep-going", action="store_true", help="begin other scripts after a failure, too")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="a script, saved by --script --json")
-    parser.add_argument("--script", action="store_true", help="print the scripts only")
-    parser.add_argument("--output", type=Path, metavar="FILE.md", help="write a page of results")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
-    return int(text)
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share from 0 to 1")
-    return share
-
-
-def _assignor(text: str) -> str:
-    if text != "all" and text not in ASSIGNORS:
-        try:
-            name_of_assignor(imported(text))
-        except (ValueError, ImportError, AttributeError) as error:
-            known = ", ".join(["all", *ASSIGNORS])
-            raise argparse.ArgumentTypeError(f"no assignor: {error}. By name there are {known}") from error
-    return text
+        outcomes, failures = work(todo, clusters, bar, keep_going=keep_going, done=write)
+    sys.stdout.write(written(outcomes))
+    context.exit(1 if failures else 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(prog_name=f"python -m {MODULE}")

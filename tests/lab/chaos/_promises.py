@@ -11,8 +11,8 @@ from kafka_assignors._timelines.events import (
     Assigned,
     AssignmentReceived,
     Consumed,
+    Event,
     Frozen,
-    Happened,
     Joining,
     Led,
     OfPartitions,
@@ -169,7 +169,7 @@ def _last_given(given: Sequence[OfPartitions], partition: TopicPartition, until:
     return next(event for event in reversed(given) if event.time <= until and partition in event.partitions)
 
 
-def _id_of(event: Happened) -> str:
+def _id_of(event: Event) -> str:
     """The member id at an event; where it is not told, the member's name has to do."""
     return event.member_id or event.member
 

@@ -22,7 +22,7 @@ from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, grow_topic
-from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, Promise, cause, keep
+from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, cause, keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,113 +122,53 @@ def bound(settings: Mapping[str, Any], slowest_ms: int = 0) -> float:
     return factor * (sum(parts) + _SLOW_POLLS * slowest_ms) / 1000 + more
 
 
-def run(
-    script: Script,
-    group: ConsumerGroup,
-    cluster: Cluster,
-    loads: Sequence[Load],
-    *,
-    promise: Promise = EXCLUSIVE,
-    join: Callable[[int], Mapping[str, Any]] | None = None,
-    watch: Callable[[int, ScriptStep], None] | None = None,
-    within: float | None = None,
-    repeat: str = "",
-) -> Outcome:
-    """Do a script to a group, and hold the group to its promises whenever it has settled.
-
-    The script is the same each time; what it meets is not, as real processes take their time.
-
-    A load runs on each of the script's topics, in their order. If brokers are to break down, the cluster has
-    three nodes, each partition three replicas, and `min.insync.replicas` is 2. If the group does not recall
-    joins, members of kafka-python that change their topics may be lost for good. `join` has the arguments of
-    `ConsumerGroup.join` for the member of a number, from 1; `watch` is called before each step with its
-    number.
-    """
-    script.check()
-    began = time.monotonic()
-    chaos = _ScriptRun(
-        script, group, cluster, loads, promise=promise, join=join or (lambda _: {}), within=within
-    )
-    number = 0
-    try:
-        for number, step in enumerate(script.steps, 1):
-            if watch is not None:
-                watch(number, step)
-            chaos.prepare(script.steps[number - 1 :])
-            chaos.take(step)
-        chaos.finish()
-    except Exception as error:
-        chaos.count(time.monotonic() - began)
-        chaos.outcome.failure = f"step {number} ({script.steps[number - 1]}): {error}"
-        told = _told(script, number, error, group, repeat)
-        raise ChaosError("\n".join([*told, *chaos.post_mortem()]), chaos.outcome) from error
-    chaos.count(time.monotonic() - began)
-    return chaos.outcome
-
-
 def unleash(
     script: Script,
     assignor: AssignorSpec,
     cluster: Cluster,
     *,
     client: Client = "kafka-python",
-    promise: Promise | None = None,
-    settings: Mapping[str, Any] | None = None,
-    watch: Callable[[int, ScriptStep], None] | None = None,
+    watch: Callable[[int, ScriptStep], None] = lambda _number, _step: None,
     within: float | None = None,
     repeat: str = "",
 ) -> Outcome:
-    """Do a script to a new group on new topics under load, and clear up.
+    """Do a script to a new group on new topics under load, hold it to its promises, and clear up.
 
-    Members are in the racks of the cluster's nodes in turn; an assignor with arguments keeps its own.
-
-    The cluster was started with `BROKER_SETTINGS`. Members of aiokafka are `CooperativeConsumer`s.
+    The script is the same each time; what it meets is not, as real processes take their time. Members are in
+    the racks of the cluster's nodes in turn; an assignor with arguments keeps its own. The cluster was
+    started with `BROKER_SETTINGS`. Members of aiokafka are `CooperativeConsumer`s. `watch` is called before
+    each step with its number, from 1.
 
     Raises:
-        ChaosError: As for `run`.
+        ChaosError: The group did not settle, or a promise was broken.
     """
-    if promise is None:
-        promise = PROMISES.get(name_of_assignor(assignor), EXCLUSIVE)
+    script.check()
     replication = min(REPLICAS, cluster.nodes)
     topics = [create_topic(cluster, count, replication=replication) for count in script.limits.partitions]
-
-    def join(number: int) -> dict[str, Any]:
-        rack = f"rack-{(number - 1) % cluster.nodes + 1}"
-        if isinstance(assignor, type) and issubclass(assignor, Assignor):
-            options: dict[str, Any] = {"rack": rack}
-            if issubclass(assignor, StickyAssignor):
-                # By itself a third of the session: on a laden machine plans would not be the best ones.
-                options["time_limit"] = _PLANNING
-            return {"assignors": [(assignor, options)], "settings": {"client_rack": rack}}
-        return {"settings": {"client_rack": rack}}
-
     with contextlib.ExitStack() as stack:
         stack.callback(_clear_up, cluster, topics)
         group = stack.enter_context(
             ConsumerGroup(
-                cluster,
-                topics,
-                [assignor],
-                client=client,
-                settings={**SETTINGS, **(settings or {})},
-                recalls_joins=True,
+                cluster, topics, [assignor], client=client, settings={**SETTINGS}, recalls_joins=True
             )
         )
         loads = [Load(cluster, topic, rate=RATE) for topic in topics]
         for load in loads:
             stack.callback(_end, load)
             load.__enter__()
-        return run(
-            script,
-            group,
-            cluster,
-            loads,
-            promise=promise,
-            join=join,
-            watch=watch,
-            within=within,
-            repeat=repeat,
-        )
+        return _ScriptRun(script, group, cluster, loads, assignor=assignor, within=within).run(watch, repeat)
+
+
+def _member(assignor: AssignorSpec, rack: str) -> dict[str, Any]:
+    """How a member joins."""
+    how: dict[str, Any] = {"settings": {"client_rack": rack}}
+    if isinstance(assignor, type) and issubclass(assignor, Assignor):
+        options: dict[str, Any] = {"rack": rack}
+        if issubclass(assignor, StickyAssignor):
+            # By itself a third of the session: on a laden machine plans would not be the best ones.
+            options["time_limit"] = _PLANNING
+        how["assignors"] = [(assignor, options)]
+    return how
 
 
 class _ScriptRun:
@@ -241,16 +181,16 @@ class _ScriptRun:
         cluster: Cluster,
         loads: Sequence[Load],
         *,
-        promise: Promise,
-        join: Callable[[int], Mapping[str, Any]],
+        assignor: AssignorSpec,
         within: float | None,
     ) -> None:
         self.outcome = Outcome(seed=script.seed)
+        self._script = script
         self._group = group
         self._cluster = cluster
         self._loads = loads
-        self._promise = promise
-        self._join = join
+        self._assignor = assignor
+        self._promise = PROMISES.get(name_of_assignor(assignor), EXCLUSIVE)
         self._topics = dict(zip(script.limits.topics, (load.topics[0] for load in loads), strict=True))
         self._sizes = dict(zip(self._topics.values(), script.limits.partitions, strict=True))
         self._members: dict[str, Member] = {}  # by their names in the script, under which they restart
@@ -259,7 +199,25 @@ class _ScriptRun:
         self._checked = NO_GENERATION
         self._in_burst = 0
 
-    def prepare(self, steps: Sequence[ScriptStep]) -> None:
+    def run(self, watch: Callable[[int, ScriptStep], None], repeat: str) -> Outcome:
+        began = time.monotonic()
+        steps = self._script.steps
+        number = 0
+        try:
+            for number, step in enumerate(steps, 1):
+                watch(number, step)
+                self._prepare(steps[number - 1 :])
+                self._take(step)
+            self._finish()
+        except Exception as error:
+            self.outcome.failure = f"step {number} ({steps[number - 1]}): {error}"
+            told = _told(self._script, number, error, self._group, repeat)
+            raise ChaosError("\n".join([*told, *self._post_mortem()]), self.outcome) from error
+        finally:
+            self._count(time.monotonic() - began)
+        return self.outcome
+
+    def _prepare(self, steps: Sequence[ScriptStep]) -> None:
         """Have all who are to join in a burst that begins started, so that they join when they should."""
         if self._in_burst > 0:
             return
@@ -277,12 +235,13 @@ class _ScriptRun:
 
     def _start(self, step: ScriptStep) -> None:
         """Start a member that waits until it is to join."""
-        how = self._join(len(self._group.members) + 1)
+        rack = f"rack-{len(self._group.members) % self._cluster.nodes + 1}"
+        how = _member(self._assignor, rack)
         if step.poll_ms:
             pace = {"poll_ms": step.poll_ms, "work_ms": step.work_ms}
             # It sends no heartbeat from its join until it has looked at the answer (kafka-python 3.0).
             session = self._group.settings["session_timeout_ms"] + step.poll_ms + step.work_ms
-            how = {**how, **pace, "settings": {**how.get("settings", {}), "session_timeout_ms": session}}
+            how = {**how, **pace, "settings": {**how["settings"], "session_timeout_ms": session}}
         self._members[step.target] = self._group.join(
             step.target,
             topics=[self._topics[topic] for topic in step.topics],
@@ -291,7 +250,7 @@ class _ScriptRun:
             **how,
         )
 
-    def take(self, step: ScriptStep) -> None:
+    def _take(self, step: ScriptStep) -> None:
         """Do a step, and wait if it says so."""
         time.sleep(step.gap)
         began = time.monotonic()
@@ -303,14 +262,14 @@ class _ScriptRun:
             self._settle(began, kind)
             self._in_burst = 0
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Make sure that in the end every record was consumed."""
         for load in self._loads:
             load.stop()
             self._group.wait_consumed(load, self._bound)
         self._group.timeline.assert_all_consumed(self._produced())
 
-    def count(self, seconds: float) -> None:
+    def _count(self, seconds: float) -> None:
         """Add up what happened."""
         timeline, produced = self._group.timeline, self._produced()
         self.outcome.seconds = seconds
@@ -320,7 +279,7 @@ class _ScriptRun:
         self.outcome.duplicates = sum(timeline.duplicates().values())
         self.outcome.overlaps = Counter(cause(timeline, one) for one in timeline.overlaps("callback"))
 
-    def post_mortem(self) -> list[str]:
+    def _post_mortem(self) -> list[str]:
         """What else there is to know of a failure: what members logged, and where missing records are."""
         lines = []
         for member in self._group.members.values():

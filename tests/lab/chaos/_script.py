@@ -4,16 +4,15 @@
     print(script)
 
 Decisions depend on the seed and on a model of what the steps before did. They never depend on a clock or a
-real group. So a script can be saved, and run again.
+real group. So a script can be run again.
 """
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
 
 from tests.lab.chaos._model import Kind, Limits, Model, ScriptStep
 
@@ -120,23 +119,6 @@ class Script:
             if (objection := model.objection(step)) is not None:
                 raise ValueError(f"step {number} of the script ({step}) cannot be done: {objection}")
             model.take(step)
-
-    def to_json(self) -> str:
-        """All of it; `from_json` is the inverse."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """A script that was saved."""
-        try:
-            found: Mapping[str, Any] = json.loads(text)
-            limits = {**found["limits"], "partitions": tuple(found["limits"]["partitions"])}
-            steps = tuple(ScriptStep(**{**step, "topics": tuple(step["topics"])}) for step in found["steps"])
-            script = cls(seed=found["seed"], limits=Limits(**limits), steps=steps)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"no script of chaos: {error!r} in {text[:60]!r}...") from error
-        script.check()
-        return script
 
 
 def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:

@@ -29,12 +29,12 @@ from kafka_assignors._timelines.events import (
     Failed,
     Rejected,
 )
-from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from tests.lab.clients.kafka_python_client import (
     CLOCK,
     SimulatedManager,
     VirtualNet,
 )
+from tests.lab.clients.network import NetworkedMember
 from tests.lab.clients.real_member import RealMember
 
 if TYPE_CHECKING:
@@ -262,4 +262,4 @@ def kafka_python_member(
 ) -> ClassicConsumer:
     """kafka-python's consumer with our assignors, whose records flow in a rebalance if one has it so."""
     flows = any(isinstance(one, Assignor) and one.records_in_rebalances for one in assignors)
-    return (FlowingMember if flows else SimulatedMember)(*where, assignors=assignors, **options)
+    return (FlowingMember if flows else NetworkedMember)(*where, assignors=assignors, **options)

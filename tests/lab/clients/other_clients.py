@@ -21,9 +21,9 @@ from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived
 from kafka_assignors._wire.user_data import encode_generation
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
-from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.planners import plan_kip54
+from tests.lab.clients.network import NetworkedMember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.messages import Joined, Synced
 
 
-class UnaidedMember(SimulatedMember):
+class UnaidedMember(NetworkedMember):
     """kafka-python's consumer in a release in which assignors cannot complete its joins.
 
     Attributes:
@@ -57,7 +57,7 @@ class UnaidedMember(SimulatedMember):
         super()._take(encoded)
 
 
-class JavaMember(SimulatedMember):
+class JavaMember(NetworkedMember):
     """Java's consumer: what a join gave between two polls is kept, and the next poll applies it."""
 
     _unread: tuple[Attempt, Joined] | None = None
@@ -131,7 +131,7 @@ class JavaMember(SimulatedMember):
         super()._reset_generation(member_id)
 
 
-class LibrdkafkaMember(SimulatedMember):
+class LibrdkafkaMember(NetworkedMember):
     """librdkafka's consumer: a thread of its own joins; the application hears of it when it polls next."""
 
     _to_hear: Callable[[], None] | None = None  # by the application, with its next poll

@@ -6,20 +6,19 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived, Joining, Led
-from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
+from tests.lab.clients.network import NetworkedConsumer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka.structs import TopicPartition
 
-    from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
+    from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 
-class RealMember(ClassicConsumer):
+class RealMember(NetworkedConsumer):
     """A simulated consumer of the classic protocol, with the code of its library."""
 
     _coordinator: Any = None
@@ -31,20 +30,15 @@ class RealMember(ClassicConsumer):
         group: HostedClassicGroup,
         clock: Clock,
         *,
-        topics: Collection[str],
         partitions: Callable[[], Mapping[str, Collection[int]]],
         assignors: Sequence[Any],
-        instance_id: str | None,
-        settings: MemberSettings,
-        report: Callable[[Event], None],
+        **options: Any,
     ) -> None:
-        super().__init__(
-            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
-        )
+        super().__init__(name, clock, **options)
         self._group = group
         self._loop: Any = self._make_loop()
         self._client: Any = self._make_client(
-            name, group, clock, self._loop, partitions=partitions, latency_ms=settings.latency_ms
+            name, group, clock, self._loop, partitions=partitions, latency_ms=self.settings.latency_ms
         )
         self._client.on_join = self._report_join
         self._client.on_plan = lambda: self._report(Led(*self._now, generation=self.generation))
@@ -126,3 +120,10 @@ class RealMember(ClassicConsumer):
         self._note()
         self.held |= added
         self._report(Assigned(*self._now, generation=self.generation, partitions=added))
+
+
+def close(group: Simulation) -> None:
+    """End what a group's members have under way. Nothing can be done to the group after it."""
+    for member in group.members.values():
+        if isinstance(member, RealMember):
+            member.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.events import (
@@ -23,18 +23,21 @@ from kafka_assignors._timelines.events import (
     name_of,
 )
 from kafka_assignors._wire.codec import read_subscriptions
+from kafka_assignors.coordinator._simulator.life import next_name
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.lab.clients.flowing_member import FlowingMember
 from tests.lab.clients.other_clients import UnaidedMember
+from tests.lab.clients.real_member import close
 from tests.lab.schedules._clients import OURS, make_client
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from kafka.structs import TopicPartition
 
     from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
+    from tests.lab.clients.network import NetworkedConsumer
     from tests.lab.schedules._schedule import Kind, Schedule, Step
 
 __tracebackhide__ = True
@@ -65,7 +68,7 @@ _DONE: Final[Mapping[Kind, str]] = {
     "cut": "cut",
     "reconnect": "reconnect",
 }
-"""What a step does to a member: the methods of `ClassicConsumer`."""
+"""What a step does to a member: the methods of `NetworkedConsumer`."""
 
 
 class BrokenError(KafkaAssignorsError, AssertionError):
@@ -160,7 +163,7 @@ class _ScheduleRun:
 
     def close(self) -> None:
         """End what members still have under way."""
-        self._group.close()
+        close(self._group)
 
     # Steps
 
@@ -181,7 +184,7 @@ class _ScheduleRun:
         elif member is not None:
             self._take_to(member, step)
 
-    def _take_to(self, member: ClassicConsumer, step: Step) -> None:
+    def _take_to(self, member: NetworkedConsumer, step: Step) -> None:
         match step.kind:
             case "subscribe":
                 member.subscribe(step.topics)
@@ -216,17 +219,25 @@ class _ScheduleRun:
         """Start another in a member's place, after its end or beside it."""
         client, assignors = make_client(self._client_of(member.name), self._schedule.strategy)
         take_over = step.kind == "take over"
-        start = self._group.take_over if take_over else self._group.restart
-        new = start(member.name, topics=step.topics or member.topics, assignors=assignors, client=client)
+        if not take_over:
+            member.leave()
+        new = self._group.join(
+            next_name(member.name),
+            topics=step.topics or member.topics,
+            assignors=assignors,
+            client=client,
+            instance_id=member.instance_id,
+            settings=member.settings,
+        )
         # One of both is fenced: the first one may have joined last. It may yet run when the second restarts.
         if take_over or member.name in self._contended:
             self._contended |= {member.name, new.name}
 
-    def _current(self, name: str) -> ClassicConsumer | None:
+    def _current(self, name: str) -> NetworkedConsumer | None:
         """The member that runs under this name, restarted or not."""
         for member in reversed(self._group.members.values()):
             if member.name.partition(".")[0] == name:
-                return member if member.running else None
+                return cast("NetworkedConsumer", member) if member.running else None
         return None
 
     # What has to hold
@@ -373,17 +384,21 @@ class _ScheduleRun:
         """What happened, an event a line."""
         return "\n".join(f"{event.time:9.3f}  {event}" for event in self._group.timeline.events)
 
+    def _all_stable(self, but_for: Collection[str]) -> bool:
+        members = self._group.members.values()
+        return all(one.stable or not one.running or one.name in but_for for one in members)
+
     def _settle(self) -> Told:
         group = self._group
         for member in group.members.values():
             if member.running:
-                self._heal(member)
+                self._heal(cast("NetworkedConsumer", member))
         began, generation = group.now, group.group.generation
         missing = "it does not come to rest"
         while group.now - began < SETTLING_MS / 1000:
             group.run(_LOOK_MS / 1000)
             self._hold()
-            if group.is_at_rest(but_for=self._refusing()):
+            if group.is_stable and self._all_stable(but_for=self._refusing()):
                 missing = self._missing()
                 if not missing:
                     break
@@ -440,7 +455,7 @@ class _ScheduleRun:
             if topic in member.topics
         )
 
-    def _heal(self, member: ClassicConsumer) -> None:
+    def _heal(self, member: NetworkedConsumer) -> None:
         """Let a member run, and hear."""
         member.lose_answers(0)
         if member.frozen:

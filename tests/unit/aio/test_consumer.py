@@ -161,6 +161,60 @@ async def test_who_waits_for_a_record_counts_as_polling_and_hears_that_the_consu
         await asyncio.wait_for(getting, 5)
 
 
+@pytest.mark.parametrize("timeout_ms", [0, 30])
+@pytest.mark.parametrize("state", ["not subscribed", "not assigned", "rebalances", "assigned"])
+async def test_a_call_for_many_records_keeps_its_time(one: Started, state: str, timeout_ms: int) -> None:
+    if state in {"not subscribed", "not assigned"}:
+        one.state.unsubscribe()
+    if state == "not assigned":
+        one.state.subscribe({"t"})
+    if state == "rebalances":
+        one.state.begin_reassignment()
+    began = time.monotonic()
+    assert await asyncio.wait_for(one.consumer.getmany(timeout_ms=timeout_ms), 5) == {}
+    assert time.monotonic() - began >= timeout_ms / 1000
+
+
+async def test_a_call_for_many_records_keeps_its_time_when_a_rebalance_begins_meanwhile(one: Started) -> None:
+    getting = asyncio.create_task(one.consumer.getmany(timeout_ms=50))
+    await turns(20)
+    one.state.begin_reassignment()
+    one.fetched()
+    assert await asyncio.wait_for(getting, 5) == {}
+    assert one.position == 10
+
+
+async def test_a_call_for_many_records_gets_those_of_its_first_assignment(one: Started) -> None:
+    one.state.begin_reassignment()
+    getting = asyncio.create_task(one.consumer.getmany(timeout_ms=100_000, max_records=1))
+    await turns(20)
+    one.fetched()
+    one.state.subscription._reassignment_in_progress = False
+    one.state._notify_assignment_waiters()
+    assert await asyncio.wait_for(getting, 5) == {A: [10]}
+
+
+async def test_a_call_for_many_records_raises_what_is_wrong_with_the_group(one: Started) -> None:
+    def check_errors() -> None:
+        raise ZeroDivisionError
+
+    one.state.begin_reassignment()
+    one.consumer._coordinator.check_errors = check_errors
+    with pytest.raises(ZeroDivisionError):
+        await one.consumer.getmany(timeout_ms=100_000)
+
+
+async def test_a_call_for_many_records_ends_as_the_consumer_is_stopped(one: Started) -> None:
+    getting = asyncio.create_task(one.consumer.getmany(timeout_ms=100_000))
+    await turns(20)
+    one.consumer._closed = True
+    for waiter in set(one.fetcher._fetch_waiters):  # as Fetcher.close does
+        one.fetcher._notify(waiter)
+    assert await asyncio.wait_for(getting, 5) == {}
+    with pytest.raises(ConsumerStoppedError):
+        await one.consumer.getmany()
+
+
 @pytest.mark.parametrize("strategy", [CooperativeStickyAssignor, RangeAssignor])
 @pytest.mark.parametrize("topics", [(), ("t",)])
 def test_a_consumer_is_made_outside_of_the_loop_that_it_is_given(

@@ -72,9 +72,9 @@ class Listener(ConsumerRebalanceListener):
         self.assigned.append(assigned)
         return self.does_when_assigned()
 
-    def on_partitions_revoked(self, revoked: Any) -> None:
+    def on_partitions_revoked(self, revoked: Any) -> Any:
         self.revoked.append(revoked)
-        self.does_when_revoked()
+        return self.does_when_revoked()
 
     async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
         self.lost.append(lost)
@@ -364,6 +364,37 @@ async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
     assert (coordinator.joining, coordinator.generation, lasting.lost) == (True, 5, False)
     joined.set()
     assert not await joining
+
+
+@each_kind
+async def test_a_heartbeat_of_a_join_that_failed_since_throws_nobody_out(
+    coordinator: EagerCoordinator,
+) -> None:
+    """The group has the next generation, and the answer to JoinGroup was lost."""
+    beating, joining = asyncio.Event(), asyncio.Event()
+    answers = asyncio.Event()
+
+    async def beat(_: Any) -> Any:
+        beating.set()
+        await answers.wait()
+        return SimpleNamespace(error_code=IllegalGenerationError.errno)
+
+    async def join(_: Any) -> Any:
+        joining.set()
+        await beating.wait()
+        return LOADING
+
+    coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
+    attempt = asyncio.create_task(rejoin(coordinator))
+    await joining.wait()
+    heartbeat = asyncio.create_task(coordinator._do_heartbeat())
+    assert not await attempt
+    answers.set()
+    await heartbeat
+    assert (coordinator.generation, coordinator.member_id) == (5, "m")
+    # Nor is it known by that to be a member: sent now, the same answer ends its membership.
+    await coordinator._do_heartbeat()
+    assert (coordinator.generation, coordinator.member_id) == (-1, "")
 
 
 def committed(request: Any) -> dict[TopicPartition, int]:
@@ -989,17 +1020,143 @@ async def test_a_commit_that_is_tried_again_after_unsubscribing_is_not_sent_by_n
     assert len(coordinator._client.sent) == 1
 
 
-async def test_what_was_lost_before_unsubscribing_is_not_told_to_the_next_listener(
-    coordinator: CooperativeCoordinator, listener: Listener
+class Leaving:
+    """A member of generation 5 that has read 7 of A and 9 of B, with auto-commit; what it does as it goes."""
+
+    def __init__(self, coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        async def commit(request: Any) -> Any:
+            self.did.append(("committed", committed(request)))
+            return answered(request)
+
+        async def leave(_: Any) -> Any:
+            self.did.append(("left", None))
+            return OK
+
+        async def lost() -> None:
+            self.did.append(("lost", listener.lost[-1]))
+
+        self.did: list[tuple[str, Any]] = []
+        self.coordinator, self.listener = coordinator, listener
+        self.state = coordinator._subscription
+        coordinator._enable_auto_commit = True
+        coordinator._client.answers |= {"OffsetCommitRequest": commit, "LeaveGroupRequest": leave}
+        for one, offset in ((A, 7), (B, 9)):
+            self.state.seek(one, offset)
+        listener.does = lost
+        listener.does_when_revoked = lambda: self.did.append(("revoked", listener.revoked[-1]))
+
+    def unsubscribe(self) -> asyncio.Task[None]:
+        """As AIOKafkaConsumer's."""
+        self.state.unsubscribe()
+        return self.coordinator.maybe_leave_group()
+
+
+@pytest.fixture
+def leaving(coordinator: CooperativeCoordinator, listener: Listener) -> Leaving:
+    return Leaving(coordinator, listener)
+
+
+GIVEN_UP = [("committed", {A: 7, B: 9}), ("revoked", {A, B}), ("left", None)]
+
+
+async def test_who_unsubscribes_commits_and_its_listener_hears_it_before_it_leaves(leaving: Leaving) -> None:
+    task = leaving.unsubscribe()
+    assert leaving.state.assigned_partitions() == set()
+    assigned = leaving.state.wait_for_assignment()
+    await task
+    assert leaving.did == GIVEN_UP
+    assert not assigned.done()  # aiokafka's fetcher waits for it
+    await leaving.coordinator.close()
+    assert leaving.did == GIVEN_UP
+
+
+async def test_who_stops_waits_for_what_it_unsubscribed(leaving: Leaving) -> None:
+    leaving.unsubscribe()
+    await leaving.coordinator.close()
+    assert leaving.did == GIVEN_UP
+
+
+@pytest.mark.parametrize("instance", [None, "one"])
+async def test_who_stops_commits_and_its_listener_hears_it_before_it_leaves(
+    leaving: Leaving, instance: str | None
 ) -> None:
-    coordinator.reset_generation()
-    coordinator._subscription.unsubscribe()
-    coordinator._subscription.subscribe({"t"}, listener=listener)
-    await coordinator._give_up_what_was_lost()
-    coordinator._subscription.assign_from_subscribed({A})
-    await coordinator._give_up_what_was_lost()
-    assert listener.lost == []
-    assert coordinator._owned == {A}
+    """Also if its coordination was cancelled, as here. A static member only stops."""
+    leaving.coordinator._group_instance_id = instance
+    await leaving.coordinator.close()
+    assert leaving.did == GIVEN_UP[: 2 if instance else 3]
+
+
+@pytest.mark.parametrize("goes", ["unsubscribes", "stops"])
+async def test_who_fell_out_before_it_goes_commits_nothing_and_hears_that_it_lost(
+    leaving: Leaving, goes: str
+) -> None:
+    leaving.coordinator.reset_generation()
+    await (leaving.unsubscribe() if goes == "unsubscribes" else leaving.coordinator.close())
+    assert leaving.did == [("lost", {A, B})]
+
+
+async def test_topics_that_are_left_are_committed_and_revoked_before_the_next_join(leaving: Leaving) -> None:
+    leaving.coordinator._client.answers["JoinGroupRequest"] = LOADING
+    leaving.state.subscribe({"u"}, listener=leaving.listener)
+    assert not await rejoin(leaving.coordinator)
+    assert leaving.did == GIVEN_UP[:2]
+
+
+async def test_the_next_join_waits_for_what_was_unsubscribed(leaving: Leaving) -> None:
+    async def join(request: Any) -> Any:
+        leaving.did.append(("joins", request._member_id))
+        return LOADING
+
+    leaving.coordinator._client.answers["JoinGroupRequest"] = join
+    leaving.unsubscribe()
+    leaving.state.subscribe({"t"}, listener=Listener())
+    assert not await rejoin(leaving.coordinator)
+    assert leaving.did == [*GIVEN_UP, ("joins", "")]
+
+
+async def test_heartbeats_go_on_while_the_listener_of_what_was_unsubscribed_works(leaving: Leaving) -> None:
+    beaten, coordinator = asyncio.Event(), leaving.coordinator
+
+    async def beat(_: Any) -> Any:
+        beaten.set()
+        return OK
+
+    coordinator._client.answers["HeartbeatRequest"] = beat
+    coordinator._heartbeat_interval_ms = 1
+    leaving.listener.does_when_revoked = lambda: asyncio.wait_for(beaten.wait(), 20)
+    await leaving.unsubscribe()
+    assert beaten.is_set()
+    assert leaving.did[-1] == ("left", None)
+
+
+@pytest.mark.parametrize("subscribes", [False, True])
+async def test_a_listener_that_unsubscribes_hears_of_each_partition_once_and_is_given_nothing(
+    leaving: Leaving, subscribes: bool
+) -> None:
+    def unsubscribe() -> None:
+        leaving.listener.does_when_revoked = lambda: None
+        leaving.unsubscribe()
+        if subscribes:
+            leaving.state.subscribe({"t"}, listener=leaving.listener)
+
+    leaving.listener.does_when_revoked = unsubscribe
+    await leaving.coordinator._on_join_complete(5, "m", "s", assignment(A, TopicPartition("t", 7)))
+    assert leaving.coordinator._leaving is not None
+    await leaving.coordinator._leaving
+    assert (leaving.listener.revoked, leaving.listener.assigned) == ([{B}, {A}], [])
+    assert leaving.state.assigned_partitions() == set()
+    await ended(leaving.coordinator)
+
+
+async def test_what_was_lost_before_unsubscribing_is_not_told_to_the_next_listener(leaving: Leaving) -> None:
+    leaving.coordinator.reset_generation()
+    left, following = leaving.unsubscribe(), Listener()
+    leaving.state.subscribe({"t"}, listener=following)
+    await left
+    leaving.state.assign_from_subscribed({A})
+    await leaving.coordinator._give_up_what_was_lost()
+    assert (following.lost, leaving.listener.lost) == ([], [{A, B}])
+    assert leaving.coordinator._owned == {A}
 
 
 @each_kind

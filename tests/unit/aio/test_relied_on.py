@@ -10,8 +10,17 @@ import aiokafka
 import pytest
 
 from kafka_assignors.aio import _relied_on
-from kafka_assignors.aio._relied_on import KEPT, RELIED_ON, TRIED, check, functions, release
+from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator, RevokingCoordinator
+from kafka_assignors.aio._partitions import (
+    ConsumerSubscriptionState,
+    LastingState,
+    LastingSubscription,
+    WithheldPartitionState,
+)
+from kafka_assignors.aio._relied_on import REPLACED, TRIED, check, check_parts
 from tests.support.sources import AIOKAFKA, private_names
+
+NAMES = {name for names in AIOKAFKA.functions.values() for name in names}
 
 
 def test_functions_are_those_that_were_tried() -> None:
@@ -20,10 +29,8 @@ def test_functions_are_those_that_were_tried() -> None:
 
 
 def test_each_release_that_was_tried_is_recorded_with_all_functions() -> None:
-    names = {name for names in RELIED_ON.values() for name in names}
-    assert {release: functions.keys() for release, functions in AIOKAFKA.record().items()} == dict.fromkeys(
-        TRIED, names
-    )
+    recorded = {release: functions.keys() for release, functions in AIOKAFKA.record().items()}
+    assert recorded == dict.fromkeys(TRIED, NAMES)
 
 
 def test_each_release_that_was_tried_is_tried_by_nox() -> None:
@@ -45,28 +52,38 @@ def test_one_that_was_tried_is_taken(version: str) -> None:
     check(f"aiokafka {version}")
 
 
-def test_a_function_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_relied_on, "RELIED_ON", {"aiokafka.client": ("AIOKafkaClient.send_all",)})
+OURS = (
+    EagerCoordinator,
+    RevokingCoordinator,
+    CooperativeCoordinator,
+    ConsumerSubscriptionState,
+    LastingState,
+    LastingSubscription,
+    WithheldPartitionState,
+)
+
+
+def test_all_methods_that_are_replaced_are_looked_for() -> None:
+    replaced: dict[str, set[str]] = {}
+    for kind in OURS:
+        theirs = next(one for one in kind.__mro__ if one.__module__.startswith("aiokafka."))
+        named = replaced.setdefault(f"{theirs.__module__.rpartition('.')[2]}.{theirs.__name__}", set())
+        named |= {name for name in vars(kind) if not name.startswith("__") and hasattr(theirs, name)}
+    assert {kind: set(names) for kind, names in REPLACED.items()} == replaced
+
+
+@pytest.mark.parametrize("kind", ["GroupCoordinator", "NoSuchCoordinator"])
+def test_a_method_that_is_missing_is_named(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_relied_on, "REPLACED", {f"group_coordinator.{kind}": ("_join",)})
     with pytest.raises(
-        ImportError, match=r"needs aiokafka\.client\.AIOKafkaClient\.send_all, which is not in"
+        ImportError, match=rf"needs group_coordinator\.{kind}\._join, which is not in aiokafka 0"
     ):
-        functions.__wrapped__()
-    assert release().startswith("aiokafka ")
+        check_parts()
 
 
-@pytest.mark.parametrize("kind", ["AIOKafkaClient", "NoSuchClient"])
-def test_what_an_object_does_not_keep_is_named(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_relied_on, "KEPT", {"aiokafka.client": {kind: ("_sockets",)}})
-    with pytest.raises(
-        ImportError, match=rf"needs aiokafka\.client\.{kind} with _sockets, not that of aiokafka"
-    ):
-        functions.__wrapped__()
-
-
-def test_no_private_name_of_aiokafka_is_used_that_is_not_listed() -> None:
+def test_no_private_method_of_aiokafka_is_used_that_is_not_recorded() -> None:
     ours = private_names(Path(_relied_on.__file__).parent)
-    theirs = private_names(Path(aiokafka.__file__).parent)
-    functions_ = {name.rpartition(".")[2] for names in RELIED_ON.values() for name in names}
-    kept = {name for classes in KEPT.values() for names in classes.values() for name in names}
-    assert (ours & theirs) - functions_ - kept == set()
-    assert {name for name in kept if name.startswith("_")} <= ours
+    theirs = private_names(Path(aiokafka.__file__).parent, methods_only=True)
+    # Attributes of the classes here have the names of methods of classes that are not used.
+    attributes = {"_group_subscription", "_reassignment_in_progress"}
+    assert (ours & theirs) - {name.rpartition(".")[2] for name in NAMES} == attributes

@@ -22,6 +22,15 @@ def test_a_session_counts_from_when_the_request_was_sent() -> None:
     assert certainty.until == 106.0
 
 
+def test_each_heartbeat_of_a_member_that_is_not_waited_for_counts_however_long_ago_it_synced() -> None:
+    certainty = Certainty(6.0, 10.0)
+    certainty.confirm(99.0)  # without an assignment nobody knows for what the coordinator waits
+    assert certainty.until == -math.inf
+    certainty.synced(100.0)
+    certainty.confirm(150.0)
+    assert certainty.until == 156.0
+
+
 def test_a_member_that_is_waited_for_is_expelled_by_the_rebalance_timeout_in_spite_of_heartbeats() -> None:
     certainty = Certainty(6.0, 10.0)
     certainty.synced(100.0)

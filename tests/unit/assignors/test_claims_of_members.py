@@ -15,11 +15,13 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors import CooperativeStickyAssignor, RandomAssignor, StickyAssignor
 from kafka_assignors._assignors._membership.host import calls
 from kafka_assignors._model.group import Group, Member
+from kafka_assignors._wire.user_data import encode_generation
 from tests.support.by_hand import HandHost
 
 if TYPE_CHECKING:
     from kafka_assignors import Assignor
 
+HELD_NOTHING = encode_generation(-1)
 STICKY = [StickyAssignor, CooperativeStickyAssignor]
 
 
@@ -68,6 +70,14 @@ class TestWhatIsHeld:
         host.generation = 5
         assert joined(host, assignor, {"t"}) == ({"t": [0, 1]}, 3)
 
+    def test_a_generation_of_0_is_one(self) -> None:
+        host, assignor = HandHost(), CooperativeStickyAssignor()
+        took(host, assignor, 0, parts("t", 0))
+        assert joined(host, assignor, {"t"}) == ({"t": [0]}, 0)
+        took(host, assignor, -1, frozenset())
+        host.generation = host.refused = 0
+        assert joined(host, assignor, {"t"}) == ({}, 0)
+
     def test_a_part_of_an_assignment_is_as_old_as_that(self) -> None:
         """Topics given up, an assignment that the client rejected."""
         host, assignor = HandHost(), CooperativeStickyAssignor()
@@ -81,6 +91,24 @@ class TestWhatIsHeld:
         host.generation, host.partitions = 4, parts("t", 2, 3)
         assert joined(host, assignor, {"t"}) == ({"t": [2, 3]}, 4)
 
+    def test_who_refused_its_assignment_and_has_something_claims_that(self) -> None:
+        host, assignor = HandHost(), CooperativeStickyAssignor()
+        took(host, assignor, 3, parts("t", 0))
+        host.generation = host.refused = 7
+        assert joined(host, assignor, {"t"}) == ({"t": [0]}, 3)
+
+    @pytest.mark.parametrize("cooperative", [True, False])
+    @pytest.mark.parametrize(("refused", "claimed"), [(7, 7), (6, 3), (-1, 3)])
+    def test_who_refused_its_assignment_says_that_it_has_nothing_of_that_generation(
+        self, refused: int, claimed: int, cooperative: bool
+    ) -> None:
+        """Said as before, the coordinator would give it the same assignment without a rebalance."""
+        host, assignor = HandHost(), CooperativeStickyAssignor()
+        took(host, assignor, 3, parts("t", 0))
+        host.generation, host.cooperative, host.partitions = 7, cooperative, frozenset()
+        host.refused = refused
+        assert joined(host, assignor, {"u"}) == ({}, claimed)
+
 
 class TestWhatWasLost:
     def test_nothing_is_claimed_out_of_the_group(self) -> None:
@@ -91,14 +119,35 @@ class TestWhatWasLost:
         host.partitions = frozenset()  # the client lets go of them before it joins
         assert joined(host, assignor, {"t"}) == ({}, -1)
 
+    def test_nothing_is_claimed_out_of_the_group_though_the_client_let_go_before(self) -> None:
+        host, assignor = HandHost(), CooperativeStickyAssignor()
+        took(host, assignor, 3, parts("t", 0, 1))
+        host.generation, host.partitions = -1, frozenset()
+        with calls(host):
+            said = assignor.metadata({"t"})
+        assert (said.owned_partitions, said.generation_id, said.user_data) == ([], -1, HELD_NOTHING)
+
+    def test_what_it_has_beyond_what_it_lost_is_claimed(self) -> None:
+        """It was given that since, under another strategy."""
+        host, assignor = HandHost(), CooperativeStickyAssignor()
+        took(host, assignor, 3, parts("t", 0, 1))
+        host.generation = -1
+        joined(host, assignor, {"t"})
+        host.generation, host.partitions = 7, parts("t", 1, 2)
+        assert joined(host, assignor, {"t"}) == ({"t": [1, 2]}, 7)
+        host.partitions = parts("t", 1)
+        assert joined(host, assignor, {"t"}) == ({"t": [1]}, 7)
+
     def test_what_is_left_of_it_is_not_claimed_in_the_next_generation_either(self) -> None:
         """Expelled while rejoining, subscription narrowed, assignment rejected."""
         host, assignor = HandHost(), CooperativeStickyAssignor()
         took(host, assignor, 3, parts("t", 0, 1) | parts("u", 0))
         host.generation = -1
         assert joined(host, assignor, {"t"}) == ({}, -1)
-        host.generation, host.partitions = 7, parts("t", 0, 1)
-        assert joined(host, assignor, {"t"}) == ({}, -1)
+        host.generation = 7
+        for left in (parts("t", 0, 1) | parts("u", 0), parts("t", 0, 1)):
+            host.partitions = left
+            assert joined(host, assignor, {"t"}) == ({}, -1)
         host.partitions = parts("t", 1)
         assert joined(host, assignor, {"t"}) == ({}, -1)
 
@@ -205,3 +254,28 @@ def test_the_time_limit_counts_from_the_first_byte(caplog: pytest.LogCaptureFixt
         host.leading_since -= 60.0
         assignor.plan(group)
     assert "was not ready after 60 s. Taking a quicker one" in caplog.text
+
+
+@pytest.mark.parametrize("between", ["another strategy", "an assignment"])
+def test_ten_joins_in_a_row_without_an_assignment_are_warned_of_however_often_each_is_tried(
+    between: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, assignor = HandHost(), StickyAssignor()
+    host.strategy = "sticky"
+    for generation in range(1, 10):
+        host.generation = generation
+        for _ in range(3):
+            joined(host, assignor, {"t"})
+    host.generation = 10
+    if between == "an assignment":
+        took(host, assignor, 10, parts("t", 0))
+    else:
+        host.strategy = "range"
+        joined(host, assignor, {"t"})
+        host.strategy = "sticky"
+    for host.generation in range(11, 20):
+        joined(host, assignor, {"t"})
+    assert caplog.text == ""
+    host.generation = 20
+    joined(host, assignor, {"t"})
+    assert "joined its group 10 times and took no assignment" in caplog.text

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
@@ -21,7 +22,7 @@ from tests.support.effort import with_memory
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TOPICS = {"t": range(4)}
+    from kafka_assignors._model.plan import Plan
 
 
 class Round:
@@ -30,9 +31,9 @@ class Round:
     A member is a claim, the generation that it says, and its instance id.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         self.host = HandHost()
-        self.assignor = CooperativeStickyAssignor()
+        self.assignor = CooperativeStickyAssignor(**options)
         self.raw: dict[str, ConsumerProtocolAssignment] = {}
 
     def __call__(
@@ -43,6 +44,7 @@ class Round:
         static: tuple[str, ...] = (),
         topics: Mapping[str, list[str]] | None = None,
         delivered: bool = True,
+        existing: Mapping[str, int] = MappingProxyType({"t": 4}),
     ) -> dict[str, list[int]]:
         """Lead a round, and get the assignment."""
         said = [
@@ -62,7 +64,7 @@ class Round:
         with calls(self.host):
             self.assignor.metadata({"t"})
             self.host.generation = generation
-            encoded = lead(TOPICS, said, self.assignor)
+            encoded = lead({topic: range(count) for topic, count in existing.items()}, said, self.assignor)
             self.raw = {name: ConsumerProtocolAssignment.decode(raw) for name, raw in encoded.items()}
             if delivered:
                 self.assignor.on_assignment(next(iter(self.raw.values())), generation)
@@ -70,6 +72,14 @@ class Round:
             name: sorted(partition for _, partition in assignment.partitions())
             for name, assignment in self.raw.items()
         }
+
+    def follows(self, generation: int, assignment: Any = None) -> None:
+        """Another member leads, and this one takes an assignment."""
+        with calls(self.host):
+            self.assignor.metadata({"t"})
+            self.host.generation = generation
+            nothing = ConsumerProtocolAssignment(1, [], b"")
+            self.assignor.on_assignment(assignment or nothing, generation)
 
     def wait(self) -> float:
         """Let what was to be done later be done; how long it took."""
@@ -120,12 +130,72 @@ def test_a_round_that_somebody_else_begins_counts_for_nothing(round_of: Round) -
     assert round_of(PATIENCE + 2, members) == {"leader": [], "clinging": [0, 1]}
 
 
+def test_rounds_of_others_among_those_of_the_leader_count_for_nothing(round_of: Round) -> None:
+    members = {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1)}
+    for generation in range(1, 6 * PATIENCE):
+        assert round_of(generation, members)["clinging"] == [0, 1]
+        if generation % PATIENCE:  # else a member joins before the leader does
+            round_of.wait()
+
+
+def test_a_round_with_other_members_than_the_one_before_counts_for_nothing(round_of: Round) -> None:
+    for generation in range(1, 4 * PATIENCE):
+        members = {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1), f"other{generation}": ([], -1)}
+        assert round_of(generation, members)["leader"] == []
+        round_of.wait()
+
+
+def test_who_lets_go_after_all_is_no_error(round_of: Round, caplog: pytest.LogCaptureFixture) -> None:
+    for generation in range(1, PATIENCE + 1):
+        round_of(generation, {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1)})
+        round_of.wait()
+    members = {"leader": ([], -1), "clinging": ([0, 1], -1)}
+    assert round_of(PATIENCE + 1, members) == {"leader": [2, 3], "clinging": [0, 1]}
+    assert "Leaving" not in caplog.text
+
+
+def test_both_rounds_of_a_rebalance_share_what_may_move() -> None:
+    round_of = Round(max_moves=1)
+    assert round_of(1, {"a": ([0, 1, 2, 3], 0), "b": ([], -1)}) == {"a": [0, 1, 2], "b": []}
+    assert round_of(2, {"a": ([0, 1, 2], 1), "b": ([], 1)}) == {"a": [0, 1, 2], "b": [3]}
+    assert round_of.host.later == []
+    # The next rebalance may move as many again.
+    assert round_of(3, {"a": ([0, 1, 2], 2), "b": ([3], 2)}) == {"a": [0, 1], "b": [3]}
+    # So may one that another member begins before the second round.
+    members = {"a": ([0, 1], 3), "b": ([3], 3), "c": ([], -1)}
+    assert round_of(4, members) == {"a": [0, 1], "b": [3], "c": [2]}
+
+
+def test_a_plan_that_another_leader_followed_up_is_no_evidence(round_of: Round) -> None:
+    """Since then b was given all, which this leader does not know."""
+    assert round_of(1, {"a": ([0, 1], 0), "b": ([2, 3], 0)}) == {"a": [0, 1], "b": [2, 3]}
+    round_of.follows(2)
+    given = round_of(3, {"a": ([0, 1], 1), "b": ([0, 1, 2, 3], 2)})
+    assert (given["a"], len(given["b"])) == ([], 2)
+
+
+def test_a_former_leader_follows_like_any_other(round_of: Round) -> None:
+    round_of(1, {"leader": ([], -1), "s": ([0, 1, 2, 3], 0)})
+    round_of.follows(2, ConsumerProtocolAssignment(1, [], UNFINISHED))
+    assert round_of.wait() == 2.0 * 2**PATIENCE
+
+
 def test_asking_again_in_one_generation_counts_once(round_of: Round) -> None:
     members = {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1)}
     for generation in range(1, PATIENCE + 1):
         for delivered in (False, True):
             assert round_of(generation, members, delivered=delivered)["clinging"] == [0, 1]
         round_of.wait()
+    assert round_of(PATIENCE + 1, members)["clinging"] == [0, 1, 2, 3]
+
+
+def test_what_several_claim_for_ever_is_left_with_the_newest_claimant(round_of: Round) -> None:
+    """The older claim is the false one: a member that took a later assignment knows better."""
+    members = {"leader": ([], -1), "new": ([0, 1, 2, 3], 6), "old": ([0, 1, 2, 3], 5)}
+    for generation in range(9, 9 + PATIENCE):
+        assert round_of(generation, members)["leader"] == []
+        round_of.wait()
+    assert round_of(9 + PATIENCE, members) == {"leader": [], "new": [0, 1, 2, 3], "old": []}
 
 
 def test_claims_of_a_topic_without_subscription_are_given_away_in_the_end(round_of: Round) -> None:
@@ -145,8 +215,10 @@ def test_a_liar_who_says_the_last_generation_takes_nothing_from_its_holders(roun
     assert round_of.host.later == []
 
 
-def test_a_generation_that_is_yet_to_come_counts_for_nothing(round_of: Round) -> None:
-    given = round_of(5, {"a": ([0, 1], 4), "b": ([0, 1, 2, 3], 2**31 - 1)})
+@pytest.mark.parametrize("stated", [5, 6, 2**31 - 1])
+def test_a_generation_that_is_yet_to_come_counts_for_nothing(stated: int, round_of: Round) -> None:
+    """Nobody has an assignment of the generation that is planned, either."""
+    given = round_of(5, {"a": ([0, 1], 4), "b": ([0, 1, 2, 3], stated)})
     assert given == {"a": [0, 1], "b": [2, 3]}
 
 
@@ -169,6 +241,49 @@ def test_a_static_member_may_still_take_what_the_last_plan_gave_it(round_of: Rou
     assert given == {"leader": [0, 2], "s": [1], "new": []}
 
 
+def test_only_the_static_member_may_still_take_what_the_last_plan_gave(round_of: Round) -> None:
+    static = ("s",)
+    round_of(1, {"leader": ([], -1), "s": ([], -1)}, static=static)
+    given = round_of(2, {"leader": ([], 1), "new": ([], -1), "s": ([], -1)}, static=static)
+    assert given == {"leader": [0], "new": [2], "s": [1, 3]}
+
+
+def test_what_a_silent_static_member_claims_anyway_is_one_claim() -> None:
+    groups: list[Group] = []
+
+    def planner(group: Group) -> Plan:
+        groups.append(group)
+        return plan_quickly(group)
+
+    round_of = Round(planner=planner)
+    for generation, stated in ((1, -1), (2, 1)):
+        members = {"a": ([], stated), "leader": ([], stated), "s": ([2], 0)}
+        given = round_of(generation, members, static=("a", "s"), existing={"t": 6})
+    claims = groups[-1].claims
+    of_s = groups[-1].members.ids.index("s")
+    assert given["s"] == claims.partition.tolist()
+    assert set(claims.member.tolist()) == {of_s}
+
+
+def test_of_its_own_last_plan_a_leader_knows_what_a_static_member_cannot_have(round_of: Round) -> None:
+    """It has not taken that, and may; what the plan gave to a member that left is free."""
+    static, members = ("s",), {"c": ([2, 3], 6), "leader": ([0], 6), "s": ([1], 6)}
+    assert round_of(7, members, static=static) == {"c": [2, 3], "leader": [0], "s": [1]}
+    given = round_of(8, {"leader": ([0], 7), "s": ([1], 6)}, static=static)
+    assert given == {"leader": [0, 2], "s": [1, 3]}
+
+
+@pytest.mark.parametrize("hears_of_it", [True, False])
+def test_of_another_leaders_last_plan_nobody_knows_what_a_static_member_has(
+    hears_of_it: bool, round_of: Round
+) -> None:
+    static, members = ("s",), {"c": ([2, 3], 5), "leader": ([0], 5), "s": ([1], 5)}
+    round_of(6, members, static=static)
+    if hears_of_it:
+        round_of.follows(7)
+    assert round_of(8, {"leader": ([0], 6), "s": ([1], 6)}, static=static) == {"leader": [0], "s": [1]}
+
+
 def test_a_static_member_may_hang_with_what_another_leader_gave_it(round_of: Round) -> None:
     """It says generation 5 for ever: whether it was in generation 6, and with what, nobody can tell."""
     static = ("s",)
@@ -179,6 +294,18 @@ def test_a_static_member_may_hang_with_what_another_leader_gave_it(round_of: Rou
         members = {**members, "leader": ([0], generation), "new": ([], generation)}
     # A member that has gone by itself for so long is no reason to leave partitions without an owner.
     assert round_of(7 + PATIENCE, members, static=static) == {"leader": [0, 3], "s": [1], "new": [2]}
+
+
+def test_a_static_member_that_may_hang_keeps_nothing_of_other_topics(round_of: Round) -> None:
+    """Nor does it keep from anybody what somebody holds, whatever the numbers of partitions and members."""
+    members = {"a": ([], 6), "b": ([3], 6), "s": ([1], 5)}
+    topics = {"a": ["t", "u"], "b": ["t", "u"], "s": ["t"]}
+    round_of(7, members, static=("s",), topics=topics, existing={"t": 4, "u": 2})
+    assert {name: assignment.partitions() for name, assignment in round_of.raw.items()} == {
+        "a": [("u", 0)],
+        "b": [("t", 3), ("u", 1)],
+        "s": [("t", 1)],
+    }
 
 
 def test_a_static_member_that_missed_a_plan_is_asked_once_more(round_of: Round) -> None:
@@ -233,6 +360,11 @@ def test_a_join_calls_off_the_round_that_was_to_begin(round_of: Round) -> None:
     with calls(round_of.host):
         round_of.assignor.metadata({"t"})
     assert round_of.host.later == []
+
+
+def test_a_topic_that_came_since_the_last_plan_was_given_to_nobody(round_of: Round) -> None:
+    assert round_of(1, {"a": ([], -1), "b": ([], -1)}, existing={"t": 0}) == {"a": [], "b": []}
+    assert round_of(2, {"a": ([], 1), "b": ([], 1)}) == {"a": [0, 2], "b": [1, 3]}
 
 
 def test_told_partitions_are_found_again_when_topics_change(round_of: Round) -> None:

@@ -67,6 +67,15 @@ def live_group(
     )
 
 
+def record_of(topics: Mapping[str, int], *names: str, **options: Any) -> GroupMetadataValue:
+    """The record of a group at rest whose members have these names."""
+    group = Simulation(topics, [RangeAssignor], **options)
+    for name in names:
+        group.join(name)
+    group.run_until_stable()
+    return group.group.record()
+
+
 def lines_of(live: LiveGroup) -> list[str]:
     return list(explained_lines(ExplainedClassicGroup.of(live, lambda _: {})))
 
@@ -133,10 +142,7 @@ def test_of_a_hand_over_the_round_before_is_told_too() -> None:
 
 
 def test_a_lone_record_says_that_there_is_none_before() -> None:
-    group = Simulation({"orders": 4, "payments": 2}, [RangeAssignor])
-    group.join("m1")
-    group.run_until_stable()
-    assert lines_of(live_group(group.group.record()))[7:9] == [
+    assert lines_of(live_group(record_of({"orders": 4, "payments": 2}, "m1")))[7:9] == [
         "generation 1: 2025-06-15 15:06:40 UTC; no record of one before it is left in the",
         "  log",
     ]
@@ -156,11 +162,7 @@ def test_members_that_subscribe_to_different_topics_say_to_which() -> None:
 
 def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     topic = "or\u202eders"
-    group = Simulation({topic: 1}, [RangeAssignor])
-    group.join("m1")
-    group.join("m2")
-    group.run_until_stable()
-    value = group.group.record()
+    value = record_of({topic: 1}, "m1", "m2")
     first, second = value.members
     value = replace(value, members=(replace(first, client_id="\x1b[2Jx"), replace(second, client_id="a\nb")))
     live = live_group(value, topics={topic: (0,)})
@@ -195,10 +197,7 @@ def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -
 def test_of_a_rebalance_only_what_is_known_is_said_of_who_has_joined(
     broken_off: bool, lines: list[str]
 ) -> None:
-    group = Simulation({"orders": 3}, [RangeAssignor])
-    group.join("m1")
-    group.run_until_stable()
-    value = group.group.record()
+    value = record_of({"orders": 3}, "m1")
     (member,) = value.members
     live = live_group(value, topics={"orders": (0, 1, 2)})
     assignment = b"" if broken_off else member.assignment
@@ -216,6 +215,15 @@ def test_of_a_rebalance_only_what_is_known_is_said_of_who_has_joined(
     begin = shown.index(lines[0])
     assert shown[begin : begin + len(lines)] == lines
     assert shown[begin + len(lines)].startswith("  waited for until ")
+    table = shown.index("all members subscribe to orders") + 2
+    assert shown[table : table + 6] == [
+        "member      host        had  has  lag  partitions",
+        "m1 (leads)  /127.0.0.1    -    3    0  orders 0 1 2",
+        "b           /127.0.0.1    -    -    -  none yet",
+        "",
+        "loads differ by 0: the best possible",
+        "",  # what would move is not predicted
+    ]
 
 
 def test_strategies_are_elected_with_votes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -318,11 +326,7 @@ def test_what_if_takes_the_settings_of_the_running_group(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = MemberSettings(session_timeout_ms=20_000, max_poll_interval_ms=5000)
-    group = Simulation({"orders": 3}, [RangeAssignor], member=settings)
-    for name in "abc":
-        group.join(name)
-    group.run_until_stable()
-    live = live_group(group.group.record(), topics={"orders": (0, 1, 2)})
+    live = live_group(record_of({"orders": 3}, *"abc", member=settings), topics={"orders": (0, 1, 2)})
     monkeypatch.setattr(_what_if, "connect", lambda _: nullcontext())
     monkeypatch.setattr(_what_if, "read_group", lambda *_, **__: live)
     asked = ["group", "what-if", "g", "--bootstrap-server", "x:1", "--assignor", "range", "--crash", "--json"]
@@ -368,11 +372,7 @@ def test_a_group_that_is_not_described_is_refused(
 
 
 def test_timeouts_that_differ_are_in_the_table() -> None:
-    group = Simulation({"orders": 2}, [RangeAssignor])
-    group.join("m1")
-    group.join("m2")
-    group.run_until_stable()
-    value = group.group.record()
+    value = record_of({"orders": 2}, "m1", "m2")
     members = (replace(value.members[0], session_timeout=6000), value.members[1])
     lines = lines_of(live_group(replace(value, members=members), topics={"orders": (0, 1)}))
     head = next(line for line in lines if line.startswith("member"))

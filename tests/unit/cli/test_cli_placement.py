@@ -290,8 +290,12 @@ def test_files_that_cannot_be_read_are_named(
         (("describe",), "say --bootstrap-server or --placements"),
         (("describe", "--bootstrap-server", "h:1", "--placements", "f"), "one of them"),
         (("describe", "--bootstrap-server", "h:1", "--brokers", "1"), "--brokers goes with --placements"),
-        (("expand", "t", "--partitions", "2", "--placements", "f", "--execute"), "need --bootstrap-server"),
+        (
+            ("expand", "t", "--partitions", "2", "--placements", "f", "--execute"),
+            "--execute needs --bootstrap",
+        ),
         (("cancel", "t"), "Missing option '--bootstrap-server'"),
+        (("describe", "--placements", "f", "--command-config", "c"), "--command-config needs --bootstrap"),
         (("verify", "t", "--bootstrap-server", "h:1", "--execute"), "No such option '--execute'"),
         (("reassign", "--placements", "f", "--throttle", "1", "--no-throttle"), "one of them"),
         (("reassign", "--placements", "f", "--throttle", "fast"), "'fast' is no number of bytes"),
@@ -300,7 +304,7 @@ def test_files_that_cannot_be_read_are_named(
         (("reassign", "t", "--placements", "f", "--file", "g"), "leave out topics"),
         (("describe", "--placements", "f", "--brokers", str(2**40)), "broker ids are at most 2147483647"),
         (("reassign", "--placements", "f", "--to-brokers", "9" * 5000), "Exceeds the limit"),
-        (("create", "t"), "say --bootstrap-server"),
+        (("create", "t"), "Missing option '--bootstrap-server'"),
         (("create", "t", "--bootstrap-server", "h:1"), "say --partitions and --replication-factor"),
         (
             ("create", "t", "--bootstrap-server", "h:1", "--partitions", "2", "--replica-assignment", "1:2"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_assignors import placement
-from kafka_assignors._cli import history_text, history_watch_text, placement_text
+from kafka_assignors._cli import history_text, history_watch, placement_text
 from kafka_assignors._cli.group_tables import listed_lines, restarts_lines
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.output import joined
@@ -54,7 +54,7 @@ TEXTS: dict[str, Callable[[], Iterable[str]]] = {
     ),
     "metrics": lambda: history_text.metrics_lines([summary(NAME, flapping=[NAME, NAME])]),
     "captured": lambda: history_text.captured_lines(examples.captured()),
-    "watch": lambda: history_watch_text.watched_lines(rebalance(1, a_member(NAME), group=NAME)),
+    "watch": lambda: history_watch.watched_lines(rebalance(1, a_member(NAME), group=NAME)),
     "describe": described,
     "infer": lambda: placement_text.inference_lines(
         NAME, placement.infer(PLACED[NAME], racks=dict.fromkeys(range(4)))

@@ -10,6 +10,7 @@ from kafka.errors import KafkaTimeoutError
 
 from kafka_assignors._cluster import admin as module
 from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors._cluster.reaching import Found
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +29,11 @@ class Clients:
         if not self.up:
             raise KafkaTimeoutError
         known = SimpleNamespace(brokers=lambda: self.advertised)
-        return SimpleNamespace(_manager=SimpleNamespace(cluster=known), close=lambda: None)
+        return SimpleNamespace(_manager=SimpleNamespace(cluster=known, _backoff={}), close=lambda: None)
 
 
 def opened(monkeypatch: pytest.MonkeyPatch, clients: Clients) -> Admin:
-    monkeypatch.setattr(module, "_check_reachable", lambda *_: None)
+    monkeypatch.setattr(module, "look", lambda hosts, _: dict.fromkeys(hosts, Found()))
     monkeypatch.setattr(module, "KafkaAdminClient", clients)
     return Admin(["kafka-1:9092"])
 
@@ -44,7 +45,7 @@ def test_brokers_that_the_cluster_has_named_are_servers_of_the_next_client(
     admin = opened(monkeypatch, clients)
     admin.reconnect()
     assert clients.asked == [["kafka-1:9092"], ["kafka-1:9092", "kafka-2:9092", "[fe80::3]:9092"]]
-    assert admin.settings["bootstrap_servers"] == ["kafka-1:9092"]
+    assert admin.settings["bootstrap_servers"] == clients.asked[-1]
 
 
 def test_the_client_stays_if_no_broker_lets_another_one_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import ast
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import kafka
 import pytest
-from kafka import KafkaAdminClient
-from kafka.errors import UnknownBrokerIdError
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.errors import NodeNotReadyError, UnknownBrokerIdError
 from kafka.protocol.metadata import MetadataRequest
 
 import kafka_assignors
 from kafka_assignors._cluster import requests
-from kafka_assignors._cluster.requests import find_coordinators, known_brokers, send
+from kafka_assignors._cluster.requests import find_coordinators, known_brokers, leave_out, send
 from tests.support.unconnected import Unconnected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RELIED_ON = {"_find_coordinator_ids", "_manager", "_net"}
+RELIED_ON = {"_backoff", "_find_coordinator_ids", "_manager", "_net"}
 """The private names."""
 
 CONSUMERS = {"aio", "_assignors", "testing"}
@@ -45,13 +46,13 @@ def test_a_request_to_a_broker_that_is_not_known_is_refused(client: Any) -> None
 def test_a_request_is_sent_to_the_broker_that_is_named_and_its_response_is_returned(client: Any) -> None:
     asked = []
 
-    async def answer(request: Any, node_id: int) -> str:
-        asked.append((request, node_id))
+    async def answer(request: Any, node_id: int, timeout_ms: int | None) -> str:
+        asked.append((request, node_id, timeout_ms))
         return "response"
 
     client._manager.send = answer
-    assert send(client, "request", 2) == "response"
-    assert asked == [("request", 2)]
+    assert send(client, "request", 2, timeout_ms=700) == "response"
+    assert asked == [("request", 2, 700)]
 
 
 def test_coordinators_and_brokers_that_a_client_has_heard_of_are_found_without_a_request(client: Any) -> None:
@@ -71,6 +72,19 @@ def private_names(path: Path, *, foreign: bool) -> set[str]:
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not foreign:
             found.add(node.name)
     return {name for name in found - NAMED_TUPLES if name.startswith("_") and not name.startswith("__")}
+
+
+@pytest.mark.parametrize("kind", [KafkaAdminClient, KafkaConsumer])
+def test_a_client_does_not_ask_brokers_that_are_left_out(kind: Any) -> None:
+    settings = {"bootstrap_servers": "127.0.0.1:9", "api_version": (4, 0)}
+    with closing(kind(kafka_client=Unconnected, **settings)) as client:
+        client._manager.cluster._brokers = {
+            node: SimpleNamespace(node_id=node, host="127.0.0.1", port=9, rack=None) for node in (7, 8)
+        }
+        leave_out(client, [7])
+        assert {client._manager.least_loaded_node() for _ in range(20)} == {8}
+        with pytest.raises(NodeNotReadyError, match="7"):
+            client._manager.get_connection(7)
 
 
 def test_private_names_of_kafka_pythons_admin_client_are_used_in_one_file_only() -> None:

@@ -19,6 +19,7 @@ from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.lab.clients.aiokafka_client import SimulatedClient
 from tests.lab.clients.aiokafka_members import AiokafkaMember, CooperativeAioMember
 from tests.lab.clients.event_loop import VirtualLoop
+from tests.lab.clients.real_member import close
 
 QUICK = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=500, max_poll_interval_ms=10_000)
 AT_ONCE = BrokerSettings(initial_rebalance_delay_ms=0)
@@ -55,7 +56,7 @@ def test_a_group_on_aiokafka_lives_as_on_a_broker(kind: Any, assignor: Any) -> N
     assert loads(group) == {"c": 8}
     group.timeline.assert_never_owned_twice()
     assert group.timeline.of(Failed) == ()
-    group.close()
+    close(group)
 
 
 @pytest.mark.parametrize(("kind", "assignor", "told"), [(*STOCK, Revoked), (*COOPERATIVE, Lost)])
@@ -70,7 +71,7 @@ def test_who_does_not_poll_leaves_and_comes_back_when_it_polls(kind: Any, assign
     heard = [event for event in group.timeline.of(Revoked, Lost, member="b") if event.time > 5]
     assert [type(event) for event in heard] == [told]
     assert (heard[0].time >= mark) == (told is Lost)
-    group.close()
+    close(group)
 
 
 def test_a_frozen_member_does_what_was_due_when_it_is_thawed() -> None:
@@ -82,7 +83,7 @@ def test_a_frozen_member_does_what_was_due_when_it_is_thawed() -> None:
     group.members["b"].thaw()
     assert loads(group) == {"a": 3, "b": 3}
     assert [event.member for event in group.timeline.of(Lost)] == ["b"]
-    group.close()
+    close(group)
 
 
 def test_a_broker_answers_each_connection_in_order() -> None:

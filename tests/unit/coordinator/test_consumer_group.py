@@ -1,17 +1,15 @@
-"""KIP-848 groups in virtual time: what their coordinator says to members, and what becomes of them.
+"""KIP-848 groups in virtual time: what becomes of their members.
 
-To all else the coordinator says what Kafka's own says: tests/oracle/test_java_consumer_group.py.
+Their coordinator says what Kafka's own says: tests/oracle/test_java_consumer_group.py.
 """
 
 from __future__ import annotations
 
-from random import Random
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given, strategies as st
-from kafka import TopicPartition
 
 from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Assigned, Failed, Lost, Revoked
@@ -20,194 +18,34 @@ from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.life import NotStableError
-from kafka_assignors.coordinator._simulator.messages import (
-    JOIN,
-    LEAVE,
-    LEAVE_STATIC,
-    ConsumerHeartbeat,
-    ConsumerHeartbeatAnswer,
-    TopicIdPartition,
-)
+from kafka_assignors.coordinator._simulator.messages import JOIN, LEAVE, ConsumerHeartbeat, TopicIdPartition
 from kafka_assignors.coordinator._simulator.settings import (
     BrokerSettings,
     ConsumerBrokerSettings,
 )
-from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic, partitions_of
+from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples
 from tests.support.simulations import QUICK_BROKER, by_epochs, gathered, loads, triggers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor
-
-ORDERS = UUID(int=7)
-PAYMENTS = UUID(int=8)
-
-
-class Asked:
-    """A coordinator with one group, asked by heartbeats."""
-
-    def __init__(self, partitions: int = 4, **options: Any) -> None:
-        self.clock = Clock()
-        topics = {"orders": TargetTopic(ORDERS, partitions)}
-        broker = ConsumerBrokerSettings(**{"assignment_interval_ms": 0, **options})
-        self.group = HostedConsumerGroup(self.clock, topics, broker)
-
-    def ask(self, member_id: str, epoch: int, **said: Any) -> ConsumerHeartbeatAnswer:
-        owned = said.pop("owned", None)
-        return self.group.heartbeat(
-            ConsumerHeartbeat(
-                member_id=member_id, epoch=epoch, owned=None if owned is None else orders(*owned), **said
-            )
-        )
-
-    def join(self, member_id: str, *, topics: str = "orders", **said: Any) -> ConsumerHeartbeatAnswer:
-        return self.ask(
-            member_id, JOIN, topics=frozenset(topics.split()), rebalance_timeout_ms=10_000, owned=(), **said
-        )
-
-    @property
-    def state(self) -> str:
-        return self.group.state
-
-    @property
-    def triggers(self) -> list[str]:
-        return [cause.trigger for cause in self.group.causes]
-
-
-def orders(*partitions: int) -> frozenset[TopicIdPartition]:
-    return frozenset(TopicIdPartition(ORDERS, partition) for partition in partitions)
-
-
-def told(epoch: int, *partitions: int) -> ConsumerHeartbeatAnswer:
-    return ConsumerHeartbeatAnswer(epoch=epoch, assignment=orders(*partitions), heartbeat_interval_ms=5000)
-
-
-def nothing_new(epoch: int) -> ConsumerHeartbeatAnswer:
-    return ConsumerHeartbeatAnswer(epoch=epoch, heartbeat_interval_ms=5000)
-
-
-def refused(error: Any) -> ConsumerHeartbeatAnswer:
-    return ConsumerHeartbeatAnswer(error=error)
 
 
 # The coordinator --------------------------------------------------------------------------------------------
 
 
-def test_partition_epochs_are_those_of_who_has_a_partition_or_has_yet_to_let_go_of_it() -> None:
-    asked = Asked()
-    asked.join("a")
-    asked.join("b")
-    asked.ask("a", 2)
-    assert [asked.group.partition_epoch(TopicIdPartition(ORDERS, p)) for p in range(5)] == [2, 2, 2, 2, -1]
-    asked.ask("a", 2, owned=(0, 1))
-    assert [asked.group.partition_epoch(TopicIdPartition(ORDERS, p)) for p in range(4)] == [3, 3, -1, -1]
-
-
-def test_the_last_answer_may_have_been_lost_but_no_more_than_that() -> None:
-    asked = Asked()
-    asked.join("a")
-    asked.join("b")
-    asked.ask("a", 2, owned=(0, 1, 2, 3))
-    asked.ask("a", 2, owned=(0, 1))
-    assert asked.ask("a", 2, owned=(0,)) == nothing_new(3)
-    assert asked.ask("a", 2, owned=(0, 2)) == refused("FENCED_MEMBER_EPOCH")
-    assert asked.ask("a", 2) == refused("FENCED_MEMBER_EPOCH")
-    assert asked.ask("a", 1, owned=()) == refused("FENCED_MEMBER_EPOCH")
-    assert asked.ask("a", 4) == refused("FENCED_MEMBER_EPOCH")
-
-
 def test_a_group_that_never_was_is_not_found_and_one_that_is_empty_is() -> None:
-    asked = Asked()
-    assert asked.ask("a", 2) == refused("GROUP_ID_NOT_FOUND")
-    assert asked.ask("a", LEAVE) == refused("GROUP_ID_NOT_FOUND")
-    asked.join("a")
-    asked.ask("a", LEAVE)
-    assert asked.ask("a", 2) == refused("UNKNOWN_MEMBER_ID")
+    group = HostedConsumerGroup(Clock(), {"orders": TargetTopic(UUID(int=7), 4)})
 
+    def error(epoch: int, **said: Any) -> str:
+        return group.heartbeat(ConsumerHeartbeat(member_id="a", epoch=epoch, **said)).error
 
-@pytest.mark.parametrize(
-    ("said", "error"),
-    [
-        ({"member_id": ""}, "INVALID_REQUEST"),
-        ({"rebalance_timeout_ms": None}, "INVALID_REQUEST"),
-        ({"topics": None}, "INVALID_REQUEST"),
-        ({"owned": None}, "INVALID_REQUEST"),
-        ({"owned": orders(0)}, "INVALID_REQUEST"),
-        ({"instance_id": ""}, "INVALID_REQUEST"),
-        ({"rack": ""}, "INVALID_REQUEST"),
-        ({"epoch": -3}, "INVALID_REQUEST"),
-        ({"epoch": LEAVE_STATIC}, "INVALID_REQUEST"),
-        ({"assignor": "sticky"}, "UNSUPPORTED_ASSIGNOR"),
-    ],
-)
-def test_requests_that_make_no_sense_are_refused(said: Mapping[str, Any], error: str) -> None:
-    request: dict[str, Any] = {
-        "member_id": "a",
-        "epoch": JOIN,
-        "topics": frozenset({"orders"}),
-        "owned": frozenset(),
-    }
-    request |= {"rebalance_timeout_ms": 10_000, **said}
-    asked = Asked()
-    assert asked.group.heartbeat(ConsumerHeartbeat(**request)).error == error
-    assert not asked.group.members
-
-
-def test_who_sends_no_heartbeat_is_lost_when_its_session_is_over() -> None:
-    asked = Asked(session_timeout_ms=45_000)
-    asked.join("a")
-    asked.clock.run(30_000)
-    asked.ask("a", 2)
-    asked.clock.run(74_999)
-    assert "a" in asked.group.members
-    asked.clock.run(75_000)
-    assert not asked.group.members
-    assert asked.triggers[-1] == "member lost"
-
-
-def test_who_does_not_let_go_in_time_is_lost_though_it_sends_heartbeats() -> None:
-    asked = Asked()
-    asked.join("a")
-    asked.join("b")
-    asked.ask("a", 2)
-    asked.clock.run(9999)
-    assert asked.ask("a", 2) == nothing_new(2)
-    asked.clock.run(10_000)
-    assert asked.triggers[-1] == "member did not revoke in time"
-    assert asked.ask("a", 2) == refused("UNKNOWN_MEMBER_ID")
-    assert asked.ask("b", 3) == told(4, 0, 1, 2, 3)
-
-
-def test_what_is_no_longer_subscribed_to_is_taken_at_once_without_a_new_target() -> None:
-    asked = Asked(assignment_interval_ms=60_000)
-    asked.group.change_topics({"orders": TargetTopic(ORDERS, 2), "payments": TargetTopic(PAYMENTS, 1)})
-    asked.join("a", topics="orders payments")
-    answer = asked.ask("a", 2, topics=frozenset({"orders"}))
-    assert answer.assignment == orders(0, 1)
-    assert asked.group.members["a"].pending_revocation == {TopicIdPartition(PAYMENTS, 0): 2}
-    assert (asked.group.epoch, asked.group.target_epoch) == (3, 2)
-
-
-def test_topics_that_grow_make_an_epoch_with_the_next_heartbeat_and_other_topics_do_not() -> None:
-    asked = Asked()
-    asked.join("a")
-    asked.group.change_topics({"orders": TargetTopic(ORDERS, 4), "other": TargetTopic(PAYMENTS, 1)})
-    assert asked.ask("a", 2) == nothing_new(2)
-    asked.group.change_topics({"orders": TargetTopic(ORDERS, 5), "other": TargetTopic(PAYMENTS, 1)})
-    assert asked.ask("a", 2) == told(3, 0, 1, 2, 3, 4)
-    assert asked.triggers == ["member joined", "topics changed"]
-
-
-def test_a_topic_that_is_deleted_and_made_anew_is_another() -> None:
-    asked = Asked(partitions=1)
-    asked.join("a")
-    asked.group.change_topics({"orders": TargetTopic(PAYMENTS, 1)})
-    assert asked.ask("a", 2).assignment == frozenset()
-    assert asked.ask("a", 2, owned=()).assignment == frozenset({TopicIdPartition(PAYMENTS, 0)})
+    assert error(2) == error(LEAVE) == "GROUP_ID_NOT_FOUND"
+    topics, owned = frozenset({"orders"}), frozenset[TopicIdPartition]()
+    assert error(JOIN, topics=topics, rebalance_timeout_ms=10_000, owned=owned) == ""
+    assert error(LEAVE) == ""
+    assert error(2) == "UNKNOWN_MEMBER_ID"
 
 
 def test_a_computed_key_is_the_first_of_its_bin_and_the_table_grows_with_the_next() -> None:
@@ -219,29 +57,6 @@ def test_a_computed_key_is_the_first_of_its_bin_and_the_table_grows_with_the_nex
     keys.discard(16)
     keys.add(32)
     assert list(keys) == [0, 32, *range(1, 12)]
-
-
-# Static members ---------------------------------------------------------------------------------------------
-
-
-def test_the_session_of_a_static_member_that_left_goes_on_from_its_last_heartbeat() -> None:
-    asked = Asked()
-    asked.join("a", instance_id="i")
-    asked.clock.run(40_000)
-    asked.ask("a", LEAVE_STATIC, instance_id="i")
-    asked.clock.run(44_999)
-    assert asked.group.members["a"].epoch == LEAVE_STATIC
-    asked.clock.run(45_000)
-    assert not asked.group.members
-
-
-def test_who_uses_anothers_instance_is_fenced() -> None:
-    asked = Asked()
-    asked.join("a", instance_id="i")
-    asked.join("b")
-    assert asked.ask("b", 3, instance_id="i") == refused("FENCED_INSTANCE_ID")
-    assert asked.ask("b", 3, instance_id="j") == refused("UNKNOWN_MEMBER_ID")
-    assert asked.ask("a", LEAVE, instance_id="i").error == ""
 
 
 # Groups in virtual time -------------------------------------------------------------------------------------
@@ -310,17 +125,6 @@ def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back_under_its_i
     assert hangs.member_id == member_id
 
 
-def test_a_frozen_member_is_lost_and_comes_back() -> None:
-    group = gathered(by_epochs(), "ab")
-    group.run_until_stable()
-    group.members["b"].freeze()
-    group.run(10)
-    assert len(group.members["a"].held) == 12
-    group.members["b"].thaw()
-    assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
-    assert [event.member for event in group.timeline.of(Lost)] == ["b"]
-
-
 def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() -> None:
     group = gathered(by_epochs(), "ab", static=True)
     group.run_until_stable()
@@ -331,69 +135,6 @@ def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() ->
     group.run(6)
     group.join("b.3", instance_id="instance-b")
     assert loads(group.run_until_stable()) == {"a": 6, "b.3": 6}
-
-
-def random_life(assignor: Assignor, seed: int) -> ConsumerGroupSimulation:
-    """A group to which all sorts of things happened."""
-    rng = Random(seed)
-    group = by_epochs(assignor, seed=seed)
-    group.join()
-    for number in range(rng.randint(3, 15)):
-        awake = [member for member in group.members.values() if member.running and not member.frozen]
-        act = rng.choice(["join", "join", "leave", "crash", "freeze", "thaw", "restart", "grow", "pause"])
-        if act == "join" or len(awake) < 2:
-            group.join(instance_id=f"i{len(group.members)}" if rng.random() < 0.3 else None)
-        elif act in {"leave", "crash", "freeze"}:
-            getattr(rng.choice(awake), act)()
-        elif act == "thaw":
-            thaw_all(group)
-        elif act == "restart":
-            group.restart(rng.choice(awake).name, crash=rng.random() < 0.3)
-        elif act == "pause":
-            hang(group, rng.choice(awake), rng.choice([1, 10, 25]))
-        else:
-            group.grow("orders", 13 + number)
-        group.run(rng.choice([0, 0.05, 1, 8]))
-        assert_no_partition_has_two_owners(group)
-    thaw_all(group)
-    group.join()
-    return group
-
-
-def thaw_all(group: ConsumerGroupSimulation) -> None:
-    for member in group.members.values():
-        if member.frozen:
-            member.thaw()
-
-
-def hang(group: ConsumerGroupSimulation, member: ConsumerMember, seconds: float) -> None:
-    member.pause_polling()
-    group.run(seconds)
-    if member.running:
-        member.resume_polling()
-
-
-def assert_no_partition_has_two_owners(group: ConsumerGroupSimulation) -> None:
-    members = group.group.members.values()
-    owned = [p for member in members for p in (*member.assigned, *member.pending_revocation)]
-    assert len(owned) == len(set(owned))
-
-
-@examples(60)
-@given(st.sampled_from(ASSIGNORS), st.integers(0, 2**32))
-def test_whatever_happens_nothing_has_two_owners_and_in_the_end_members_have_their_targets(
-    assignor: Assignor, seed: int
-) -> None:
-    group = random_life(assignor, seed)
-    group.run(30)
-    after = group.run_until_stable()
-    held = [partition for partitions in after.values() for partition in partitions]
-    assert sorted(held) == [TopicPartition("orders", number) for number in range(len(held))]
-    assert len(held) >= 12
-    assert max(loads(after).values()) - min(loads(after).values()) <= 1
-    for member_id, member in group.group.members.items():
-        assert (member.epoch, member.state) == (group.group.epoch, "STABLE")
-        assert member.assigned.keys() == partitions_of(group.group.targets[member_id])
 
 
 @examples(60)

@@ -1,4 +1,7 @@
-"""Groups in virtual time: what makes them rebalance, and what it costs, without Kafka."""
+"""Groups in virtual time: what makes them rebalance, and what it costs, without Kafka.
+
+Their coordinator says what Kafka's own says: tests/oracle/test_java_classic_group.py.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,15 @@ from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import NotStableError
-from kafka_assignors.coordinator._simulator.what_if import rolling_restart
+from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, partitions_of
+from kafka_assignors.coordinator._simulator.what_if import Cost, rolling_restart
 from tests.support.scale import examples
-from tests.support.simulations import QUICK, by_epochs, classic, gathered, loads, triggers
+from tests.support.simulations import QUICK, by_epochs, classic, gathered, loads, random_life, triggers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from kafka_assignors.coordinator._simulator import target_assignment
 
 ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
 
@@ -240,14 +246,39 @@ def test_who_waits_for_an_assignment_hears_that_the_coordinator_moved() -> None:
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
 
 
-def test_members_without_a_common_strategy_are_refused() -> None:
-    group = classic(RangeAssignor)
-    group.join("a")
+@pytest.mark.parametrize(("first", "second"), [((1, 0.5), 5), ((5, 0), 1)])
+def test_moves_that_overlap_are_over_with_the_one_that_ends_last(
+    first: tuple[float, float], second: float
+) -> None:
+    group = gathered(classic(), "a")
     group.run_until_stable()
-    group.join("b", assignors=[StickyAssignor])
+    member_id = group.members["a"].member_id
+    group.move_coordinator(away=first[0])
+    group.run(first[1])
+    group.move_coordinator(away=second)
+    group.run(4.999)
+    assert group.group.heartbeat(member_id, None, 1) == Error.NOT_COORDINATOR
+    group.run(0.001)
+    assert group.group.heartbeat(member_id, None, 1) == Error.NONE
+
+
+@pytest.mark.parametrize(
+    ("options", "second", "error"),
+    [
+        ({}, {"assignors": [RangeAssignor]}, "INCONSISTENT_GROUP_PROTOCOL"),
+        ({}, {"settings": replace(QUICK, session_timeout_ms=1000)}, "INVALID_SESSION_TIMEOUT"),
+        ({"broker": BrokerSettings(max_size=1)}, {}, "GROUP_MAX_SIZE_REACHED"),
+    ],
+)
+def test_a_member_that_its_coordinator_refuses_ends(
+    options: dict[str, Any], second: dict[str, Any], error: str
+) -> None:
+    group = gathered(classic(**options), "a")
+    group.run_until_stable()
+    group.join("b", **second)
     group.run(2)
     assert not group.members["b"].running
-    assert group.timeline.of(Failed)[-1].text == "INCONSISTENT_GROUP_PROTOCOL"
+    assert group.timeline.of(Failed)[-1].text == error
 
 
 def test_an_eager_round_stops_everyone_and_a_cooperative_one_only_what_moves() -> None:
@@ -260,13 +291,6 @@ def test_an_eager_round_stops_everyone_and_a_cooperative_one_only_what_moves() -
         pauses[assignor.name] = {gap.partition for gap in group.timeline.gaps("callback")}
     assert len(pauses["sticky"]) == 12
     assert len(pauses["cooperative-sticky"]) == 3
-
-
-def test_a_session_that_the_broker_does_not_allow_ends_the_member() -> None:
-    group = classic(broker=BrokerSettings(min_session_timeout_ms=10_000))
-    group.join("a")
-    group.run(1)
-    assert group.timeline.of(Failed)[-1].text == "INVALID_SESSION_TIMEOUT"
 
 
 @pytest.mark.parametrize("simulated", [classic, by_epochs])
@@ -292,51 +316,44 @@ def test_the_same_seed_gives_the_same_life(simulated: Callable[..., Any]) -> Non
     assert lives[0][2] != lives[2][2]
 
 
-@examples(60)
-@given(st.sampled_from(ALL), st.integers(0, 2**32))
+@examples(120)
+@given(st.sampled_from([*ALL, *ASSIGNORS]), st.integers(0, 2**32))
 def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
-    assignor: type[Assignor], seed: int
+    assignor: type[Assignor] | target_assignment.Assignor, seed: int
 ) -> None:
-    rng = Random(seed)
-    group = classic(assignor, seed=seed, metadata_max_age_ms=2000)
-    group.join()
-    frozen: set[str] = set()
-    partitions = 12
-    for _ in range(rng.randint(3, 15)):
-        running = [name for name, member in group.members.items() if member.running and name not in frozen]
-        act = rng.choice(["join", "join", "leave", "crash", "freeze", "thaw", "restart", "grow", "move"])
-        if act == "join" or len(running) < 2:
-            group.join(instance_id=f"i{len(group.members)}" if rng.random() < 0.3 else None)
-        elif act in {"leave", "crash", "freeze"}:
-            getattr(group.members[rng.choice(running)], act)()
-            if act == "freeze":
-                frozen = {name for name, member in group.members.items() if member.frozen}
-        elif act == "thaw" and frozen:
-            group.members[frozen.pop()].thaw()
-        elif act == "restart":
-            group.restart(rng.choice(running), crash=rng.random() < 0.5)
-        elif act == "grow":
-            partitions += 1
-            group.grow("orders", partitions)
-        elif act == "move":
-            group.move_coordinator(away=rng.choice([0.1, 2]))
-        group.run(rng.choice([0, 0.05, 1, 8]))
-    for name in frozen:
-        group.members[name].thaw()
+    group: Any
+    if isinstance(assignor, str):
+        group = by_epochs(assignor, seed=seed)
+    else:
+        group = classic(assignor, seed=seed, metadata_max_age_ms=2000)
+    counts = []
+    for count in random_life(group, Random(seed)):
+        counts.append(count)
+        if isinstance(assignor, str):
+            members = group.group.members.values()
+            owned = [one for member in members for one in (*member.assigned, *member.pending_revocation)]
+            assert len(owned) == len(set(owned))
     group.run(30)
     after = group.run_until_stable()
-    timeline = group.timeline
-    timeline.assert_never_owned_twice()
-    assert sum(loads(after).values()) == partitions
-    spread = loads(after).values()
-    assert max(spread) - min(spread) <= 1
+    held = [partition for partitions in after.values() for partition in partitions]
+    assert sorted(held) == [TopicPartition("orders", number) for number in range(counts[-1])]
+    assert max(loads(after).values()) - min(loads(after).values()) <= 1
+    if not isinstance(assignor, str):
+        group.timeline.assert_never_owned_twice()
+        return
+    for member_id, member in group.group.members.items():
+        assert (member.epoch, member.state) == (group.group.epoch, "STABLE")
+        assert member.assigned.keys() == partitions_of(group.group.targets[member_id])
+
+
+def restarted(assignor: type[Assignor], members: int = 4, **how: Any) -> Cost:
+    """What it costs to restart members one by one, each two seconds away."""
+    return rolling_restart({"orders": 12}, members, assignor, **{"member": QUICK, "down_seconds": 2, **how})
 
 
 def test_static_members_are_restarted_without_a_rebalance() -> None:
-    dynamic = rolling_restart({"orders": 12}, 4, CooperativeStickyAssignor, member=QUICK, down_seconds=2)
-    static = rolling_restart(
-        {"orders": 12}, 4, CooperativeStickyAssignor, member=QUICK, down_seconds=2, static=True
-    )
+    dynamic = restarted(CooperativeStickyAssignor)
+    static = restarted(CooperativeStickyAssignor, static=True)
     assert (static.generations, static.moved) == (0, 0)
     # Each of the 12 partitions waits for its owner.
     assert 12 * 2 <= static.unowned < 12 * 2.2
@@ -348,21 +365,13 @@ def test_static_members_are_restarted_without_a_rebalance() -> None:
 
 
 def test_an_eager_restart_takes_everything_from_everyone() -> None:
-    eager = rolling_restart({"orders": 12}, 4, StickyAssignor, member=QUICK, down_seconds=2)
+    eager = restarted(StickyAssignor)
     assert eager.generations == 4 * 2
     assert eager.moved == 2 * 12
 
 
 def test_a_killed_member_of_a_full_group_is_started_again_until_its_old_session_is_over() -> None:
-    killed = rolling_restart(
-        {"orders": 12},
-        3,
-        RangeAssignor,
-        member=QUICK,
-        down_seconds=2,
-        crash=True,
-        broker=BrokerSettings(max_size=3),
-    )
+    killed = restarted(RangeAssignor, 3, crash=True, broker=BrokerSettings(max_size=3))
     # One generation for each that is lost, and one for each that comes back: in the end all three are in.
     assert killed.generations == 3 * 2
     # At 2 and 4 s each is refused.
@@ -370,16 +379,12 @@ def test_a_killed_member_of_a_full_group_is_started_again_until_its_old_session_
 
 
 def test_a_killed_member_that_a_full_group_never_lets_in_again_is_said() -> None:
+    endless = {
+        "member": replace(QUICK, session_timeout_ms=10_000_000),
+        "broker": BrokerSettings(max_size=3, max_session_timeout_ms=10_000_000),
+    }
     with pytest.raises(NotStableError) as raised:
-        rolling_restart(
-            {"orders": 12},
-            3,
-            RangeAssignor,
-            member=replace(QUICK, session_timeout_ms=10_000_000),
-            down_seconds=60,
-            crash=True,
-            broker=BrokerSettings(max_size=3, max_session_timeout_ms=10_000_000),
-        )
+        restarted(RangeAssignor, 3, crash=True, down_seconds=60, **endless)
     assert str(raised.value) == (
         "the group does not let m00000 in again within 3600 s: look at the session timeout and the broker's"
         " settings"
@@ -387,6 +392,6 @@ def test_a_killed_member_that_a_full_group_never_lets_in_again_is_said() -> None
 
 
 def test_members_that_are_killed_keep_their_partitions_for_a_session() -> None:
-    killed = rolling_restart({"orders": 12}, 4, StickyAssignor, member=QUICK, down_seconds=2, crash=True)
+    killed = restarted(StickyAssignor, crash=True)
     # A session ends so long after the last heartbeat.
     assert 6 - 0.3 <= killed.longest < 7

@@ -1,10 +1,9 @@
-"""Which partition a group belongs to, who leads it, and by which strategy."""
+"""Which partition a group belongs to, and its strategy; who leads: tests/oracle/test_java_coordinator.py."""
 
 import pytest
-from hypothesis import given, strategies as st
 
-from kafka_assignors._groups.election import NoCommonStrategyError, elect_leader
-from kafka_assignors._wire.java.orders import HashKeys, hash_order, string_hash
+from kafka_assignors._groups.election import NoCommonStrategyError
+from kafka_assignors._wire.java.orders import hash_order, string_hash
 from kafka_assignors.groups import elect_strategy, partition_for_group
 
 
@@ -48,13 +47,6 @@ def test_each_member_votes_for_the_first_of_its_list_that_all_know() -> None:
     )
 
 
-def test_the_candidate_with_the_most_votes_wins() -> None:
-    election = elect_strategy({"a": ["range", "sticky"], "b": ["sticky", "range"], "c": ["sticky", "range"]})
-    assert election.strategy == "sticky"
-    assert election.votes == {"sticky": 2, "range": 1}
-    assert election.tied == ()
-
-
 def test_of_candidates_with_as_many_votes_the_hash_map_chooses() -> None:
     election = elect_strategy({"a": ["range", "sticky"], "b": ["sticky", "range"]})
     assert election.strategy == hash_order(["range", "sticky"], string_hash)[0]
@@ -74,25 +66,3 @@ def test_members_without_a_common_strategy_are_named() -> None:
 def test_an_empty_group_elects_nothing() -> None:
     with pytest.raises(ValueError, match="without members"):
         elect_strategy({})
-    assert elect_leader([]) is None
-
-
-def test_a_leader_that_has_joined_stays() -> None:
-    assert elect_leader(["a", "b", "c"], leader="c") == "c"
-    assert elect_leader(["a", "b", "c"], leader="c", joined=["b", "c"]) == "c"
-
-
-def test_a_leader_that_left_or_did_not_join_is_followed_by_the_first_of_the_map() -> None:
-    members = ["m1", "m2", "m3"]
-    first, second, third = hash_order(members, string_hash)
-    assert elect_leader(members, leader="gone") == first
-    assert elect_leader(members, leader=first, joined=[second, third]) == second
-    assert elect_leader(members, leader=first, joined=[]) is None
-
-
-@given(st.lists(st.text(max_size=3), unique=True, min_size=20, max_size=40), st.integers(1, 19))
-def test_a_map_remembers_how_large_it_was(keys: list[str], left: int) -> None:
-    shrunk = HashKeys(keys, string_hash)
-    for key in keys[left:]:
-        shrunk.discard(key)
-    assert list(shrunk) == [key for key in hash_order(keys, string_hash) if key in keys[:left]]

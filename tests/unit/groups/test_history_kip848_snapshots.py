@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.activity import find_group
 from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata, group_metadata_key
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
-from tests.support.group_histories import START_US
+from tests.support.group_histories import START_US, activity_of
 from tests.support.kip848_log import AWAY, TOPIC_IDS, Log
 from tests.support.offsets_topic import WRITTEN
 from tests.support.scale import examples
@@ -51,17 +50,13 @@ def only(log: Log) -> Rebalance:
 
 def first(log: Log, *, instance_id: str | None = None) -> None:
     """A member with all of it, by one request: records of one time."""
-    log.joined("a", instance_id=instance_id)
-    log.reached(1)
-    log.has("a", 1, "t0 t1 t2 t3")
+    log.enters("a", 1, "t0 t1 t2 t3", instance_id=instance_id)
 
 
 def second(log: Log) -> None:
     """Another member, and the hand-over to it."""
     log.at(10)
-    log.joined("b")
-    log.reached(2)
-    log.has("b", 2, "", state=2)
+    log.enters("b", 2, "")
     log.at(12)
     log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
     log.at(13)
@@ -142,8 +137,7 @@ def test_a_static_member_that_is_away_has_nothing_and_its_return_is_no_rebalance
         (1, True, {"a2": "t0 t1 t2 t3"}),
     ]
     assert find_rebalances(read_snapshots(log.records, NAMES)) == []
-    activity = find_group(read_snapshots(log.records, NAMES))
-    assert activity is not None
+    activity = activity_of(read_snapshots(log.records, NAMES))
     assert (activity.rebalances, activity.unowned_seconds) == (0, 4 * 4.0)
     assert activity.reasons == {"static member came back": 1}
 
@@ -151,13 +145,9 @@ def test_a_static_member_that_is_away_has_nothing_and_its_return_is_no_rebalance
 def test_epochs_that_overtake_each_other_are_one_rebalance() -> None:
     log = begun()
     log.at(10)
-    log.joined("b")
-    log.reached(2)
-    log.has("b", 2, "", state=2)
+    log.enters("b", 2, "")
     log.at(11)
-    log.joined("c")
-    log.reached(3)
-    log.has("c", 3, "", state=2)
+    log.enters("c", 3, "")
     log.at(12)
     log.has("a", 3, "t0 t1")
     log.has("b", 3, "t2")
@@ -173,9 +163,7 @@ def test_new_partitions_and_other_subscriptions_are_told() -> None:
     log.reached(2)
     log.has("a", 2, "t0 t1 t2 t3 t4")
     log.at(20)
-    log.joined("a", topics="tu")
-    log.reached(3)
-    log.has("a", 3, "t0 t1 t2 t3 t4 u0")
+    log.enters("a", 3, "t0 t1 t2 t3 t4 u0", topics="tu")
     grown, changed = find_rebalances(read_snapshots(log.records, NAMES))
     assert [reason.text for reason in grown.reasons] == ["t has 1 more partition"]
     assert [reason.text for reason in changed.reasons] == ["a/h subscribed to u"]
@@ -256,9 +244,7 @@ def alone_again(log: Log, *, seen: bool) -> None:
     log.has("a", 3, "t0 t1 t2 t3")
     for day in range(1, 4):
         log.at(day * DAY)
-        log.joined(f"c{day}")
-        log.reached(2 * day + 2)
-        log.has(f"c{day}", 2 * day + 2, "", state=2)
+        log.enters(f"c{day}", 2 * day + 2, "")
         log.at(day * DAY + 1)
         log.has("a", 2 * day + 2, "t0 t1")
         log.has(f"c{day}", 2 * day + 2, "t2 t3")
@@ -286,9 +272,7 @@ def slow(log: Log, seconds: float) -> None:
     """The first member says that it let go of partitions only so long after it was to."""
     first(log)
     log.at(10)
-    log.joined("b")
-    log.reached(2)
-    log.has("b", 2, "", state=2)
+    log.enters("b", 2, "")
     log.at(10 + seconds)
     log.joined("b", topics="tu")
     log.at(11 + seconds)
@@ -328,9 +312,7 @@ def test_a_member_is_waited_for_until_both_its_timeouts_are_over() -> None:
 
 def test_a_member_that_uses_the_classic_protocol_is_waited_for_by_its_own_session_timeout() -> None:
     log = Log()
-    log.joined("a", session_timeout_ms=600_000)
-    log.reached(1)
-    log.has("a", 1, "t0")
+    log.enters("a", 1, "t0", session_timeout_ms=600_000)
     log.at(10)
     log.reached(2)
     log.at(10 + 660)
@@ -377,9 +359,7 @@ def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_o
     log = Log()
     at_epoch_50(log)
     log.at(30 * DAY)
-    log.joined("b")
-    log.reached(1)
-    log.has("b", 1, "t0 t1")
+    log.enters("b", 1, "t0 t1")
     log.at(31 * DAY)
     log.joined("c")
     log.reached(2)
@@ -434,9 +414,7 @@ def test_a_member_of_the_group_before_is_told_by_its_epoch_alone() -> None:
     log.joined("a")
     log.has("a", 50, "t0 t1")
     log.at(30 * DAY)
-    log.joined("b")
-    log.reached(1)
-    log.has("b", 1, "t0 t1")
+    log.enters("b", 1, "t0 t1")
     assert told(log) == [(30 * DAY, 1, True, {"b": "t0 t1"})]
 
 
@@ -476,9 +454,7 @@ def test_a_group_that_goes_over_to_kip848_and_back_is_never_empty() -> None:
     log.classic(value)
     log.at(5)
     log.classic(None)
-    log.joined("a")
-    log.reached(5)
-    log.has("a", 5, "t0")
+    log.enters("a", 5, "t0")
     log.at(9)
     log.gone("a")
     log.assigned(None)

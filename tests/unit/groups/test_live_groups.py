@@ -68,6 +68,9 @@ def test_who_is_new_has_joined_and_of_the_others_one_has_not() -> None:
     look = described(value, "PreparingRebalance", "d", without="c")
     found = joining(value, look, look, look)
     assert (found.joined, found.unsure, found.gone) == (("d",), ("a", "b"), ("c/127.0.0.1",))
+    assert [(one.name, one.member_id, one.client_id, one.host) for one in found.new] == [
+        ("d", "d-id", "d", "/127.0.0.1")
+    ]
     assert (found.missing, found.seen_seconds, found.last_generation_ms) == (None, 2.0, 5000)
     assert (found.patience_ms, found.until_ms) == (300_000, 310_000)
     assert joining_problem(found).text == (

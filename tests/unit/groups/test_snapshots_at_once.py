@@ -37,16 +37,16 @@ VALUES = st.builds(
 )
 
 
-def strictly(member: MemberMetadata, strategy: str | None) -> classic._Decoded:
+def strictly(member: MemberMetadata, strategy: str | None) -> classic.DecodedMember:
     """One member by the decoders of records, which take nothing that Kafka does not write."""
-    said = classic._Decoded()
+    said = classic.DecodedMember()
     try:
         read = decode_subscription(member.subscription)
     except RecordError:
         pass
     else:
         claimed, _ = claims_of(strategy, read_subscriptions([member.subscription]))
-        said = classic._Decoded(
+        said = classic.DecodedMember(
             rack=read.rack_id or None,
             topics=frozenset(read.topics),
             claims=classic._by_topic(claimed.table)[0],
@@ -58,10 +58,10 @@ def strictly(member: MemberMetadata, strategy: str | None) -> classic._Decoded:
         return said
     if assigned is None:
         return said
-    return said._replace(assignment=classic._flat(assigned.assigned_partitions))
+    return said._replace(assignment=classic.flat(assigned.assigned_partitions))
 
 
 @given(value=VALUES)
 @examples(150)
 def test_all_at_once_is_as_one_by_one(value: GroupMetadataValue) -> None:
-    assert classic._read(value) == [strictly(member, value.protocol) for member in value.members]
+    assert classic.decode_members(value) == [strictly(member, value.protocol) for member in value.members]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from kafka_assignors._common.times import micros, moment
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
+    from kafka_assignors.history._records import Order
+    from kafka_assignors.history._store.reading import Split
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
 
 
 @pytest.mark.parametrize("skip_bad", [False, True])
@@ -53,35 +57,40 @@ def test_what_kip848_groups_begin_with_counts_for_what_is_small(
         wanted.append(doing)
         return nullcontext()
 
-    def run_sorted(_: None, *arguments: Any) -> Any:
-        return Engine.local().run_sorted(*arguments)
+    def run(_: None, split: Split, task: Task, files: MakeFiles | None, order: Order | None) -> Outcome:
+        return Engine.local().run(split, task, files, order=order)
 
     monkeypatch.setattr(_spark, "running_spark", running)
-    monkeypatch.setattr(_spark, "run_sorted", run_sorted)
+    monkeypatch.setattr(_spark, "run", run)
     for limit in (sum(both.values()), sum(both.values()) - 1, later):
         monkeypatch.setattr(_engine, "SMALL", limit)
         metrics(archive, since=since)
     assert wanted == ["measuring", "measuring"]
 
 
-def told(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[tuple[str, str, bool, int]]:
-    yield from ((group, one.key.hex(), one.value is not None, one.time_us) for one in records)
+TOLD = pa.schema({"key": pa.string(), "there": pa.bool_(), "time_us": pa.int64()})
+
+
+def told(_: str, records: Iterator[ArchivedRecord], __: object) -> Iterator[dict[str, Any]]:
+    for one in records:
+        yield {"key": one.key.hex(), "there": one.value is not None, "time_us": one.time_us}
 
 
 def test_a_kip848_group_begins_with_its_newest_records_told_at_since(tmp_path: Path) -> None:
     since = moment(START_US + 20_000_000)  # the member c is gone by then
-    found = Engine.local().map_groups(story(tmp_path), Selection(since=since, groups=["g"]), told).rows
-    begun = [one for one in found if one[3] == micros(since)]
+    selection = Selection(since=since, groups=["g"])
+    found = Engine.local().map_groups(story(tmp_path), selection, told, TOLD).rows
+    begun = [one for one in found if one["time_us"] == micros(since)]
     assert len(begun) > 0
     assert found[: len(begun)] == begun
-    assert len({key for _, key, *_ in begun}) == len(begun)
-    assert all(there for *_, there, _ in begun)
-    assert all(time_us > micros(since) for *_, time_us in found[len(begun) :])
+    assert len({one["key"] for one in begun}) == len(begun)
+    assert all(one["there"] for one in begun)
+    assert all(one["time_us"] > micros(since) for one in found[len(begun) :])
 
 
 def test_a_group_without_records_since_is_left_out(tmp_path: Path) -> None:
     since = moment(START_US + 3 * DAY * 1_000_000)
-    assert Engine.local().map_groups(story(tmp_path), Selection(since=since), told).rows == []
+    assert Engine.local().map_groups(story(tmp_path), Selection(since=since), told, TOLD).rows == []
 
 
 def test_records_that_take_too_much_room_are_not_held(

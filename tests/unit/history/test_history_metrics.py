@@ -11,7 +11,6 @@ from deltalake import DeltaTable
 
 from kafka_assignors._common.times import moment
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.activity import find_group
 from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.history import _metrics
@@ -22,7 +21,7 @@ from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from kafka_assignors.history._snapshots import read_snapshots
 from tests.support.archives import counted, row
 from tests.support.delta_tables import files_of, rows_of
-from tests.support.group_histories import random_records
+from tests.support.group_histories import activity_of, random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
 from tests.support.written_archives import write_archive
 
@@ -74,9 +73,7 @@ def expected(
         names = {topic_id: topic for topic, topic_id in IDS.items()}
         snapshots = list(read_snapshots(records, names))
         rebalances += [one.row() for one in find_rebalances(snapshots, topics)]
-        activity = find_group(snapshots, topics)
-        assert activity is not None
-        groups.append(activity.row(group))
+        groups.append(activity_of(snapshots, topics).row(group))
     assert len(rebalances) > 20
     return rebalances, groups
 
@@ -125,9 +122,11 @@ def test_metrics_are_tables_that_are_replaced_together(tmp_path: Path) -> None:
     metrics(measured, out)
     assert {path.name for path in out.iterdir()} == {*schemas, MANIFEST}
     manifest = json.loads((out / MANIFEST).read_text())
-    assert manifest["versions"] == {name: DeltaTable(str(out / name)).version() for name in schemas}
+    assert manifest == {
+        "format": 2,
+        "versions": {name: DeltaTable(str(out / name)).version() for name in schemas},
+    }
     rebalances, groups = expected(LIVES)
-    assert manifest["told"] == {"rebalances": len(rebalances), "groups": len(groups)}
     for (name, schema), rows in zip(schemas.items(), (rebalances, groups), strict=True):
         assert ordered(rows_of(out / name, schema)) == ordered(rows)
     # Who began to read the ones before reads on.

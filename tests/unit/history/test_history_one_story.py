@@ -6,7 +6,6 @@ hands these over (`tests/spark/test_cli_history_spark.py` runs the commands them
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -33,16 +32,17 @@ from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
 from kafka_assignors.groups._coordinator import GroupCoordinator
 from kafka_assignors.groups._live import LiveGroup, LiveRecord, read_rebalances
-from kafka_assignors.history import _decoded, _snapshots
+from kafka_assignors.history import _decoded, _limits as limits, _snapshots
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
-from kafka_assignors.history._report import report_group
+from kafka_assignors.history._report.job import report_group
+from kafka_assignors.history._report.model import ReportedGroup
+from kafka_assignors.history._report.savings import change
+from kafka_assignors.history._schemas import REPORTED
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group
-from kafka_assignors.history.report._model import Drawing, ReportLimits
-from kafka_assignors.history.report._savings import change
 from tests.support.archives import random_records as random_pairs
 from tests.support.group_histories import (
     RecordedGroup,
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.history._report.model import Drawing
 
 TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
 NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
@@ -122,17 +123,19 @@ WANTED = check_wanted(ASSIGNORS, SCENARIOS)
 
 def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
     """The rows of `history what-if`."""
-    return [*replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)]
+    rows = replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
+    return [WhatIf.from_row(row) for row in rows]
 
 
 def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
-    """What `history report` shows of a group, as it comes back from a task."""
-    limits = ReportLimits(rebalances=1_000)
-    (told,) = report_group(
-        "g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES, limits=limits
-    )
+    """What `history report` shows of a group if it lists all rebalances, as it comes back from a task."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "REBALANCES_LISTED", 1_000)
+        rows = report_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
+        sent = pa.RecordBatch.from_pylist([*rows], schema=REPORTED)
+    (told,) = map(ReportedGroup.of, sent.to_pylist())
     assert told.drawing is not None
-    return pickle.loads(pickle.dumps(told.drawing)), [*told.what_if]  # noqa: S301 - made here
+    return told.drawing, [*told.what_if]
 
 
 def shown(rebalances: Iterable[Rebalance]) -> list[Rebalance]:

@@ -15,8 +15,7 @@ from kafka_assignors.history._store.writing import TaskFiles
 from kafka_assignors.history._tables.replaced import (
     NoTablesError,
     TablesBusyError,
-    TableSet,
-    read_set,
+    read_versions,
     replacing,
 )
 from tests.support.delta_tables import files_of, versions_of
@@ -33,14 +32,13 @@ TABLES = dict.fromkeys("abc", SCHEMA)
 MANIFEST = "tables.json"
 
 
-def opened(folder: Path) -> AbstractContextManager[TableSet]:
+def opened(folder: Path) -> AbstractContextManager[dict[str, list[DataFile]]]:
     return replacing(locate(folder), MANIFEST, TABLES)
 
 
-def replace(folder: Path, number: int, told: Any) -> None:
+def replace(folder: Path, number: int) -> None:
     with opened(folder) as tables:
-        tables.files.update(written(folder, number))
-        tables.counts = told
+        tables.update(written(folder, number))
 
 
 def written(folder: Path, number: int) -> dict[str, list[DataFile]]:
@@ -64,13 +62,12 @@ def all_of(number: int) -> dict[str, list[str]]:
     return {name: [f"part-{number}.parquet"] for name in TABLES}
 
 
-def told(folder: Path) -> tuple[dict[str, list[str]], Any]:
-    """What the manifest says: of each table the files of its version, and what was told."""
-    versions, says = read_set(locate(folder), MANIFEST)
+def told(folder: Path) -> dict[str, list[str]]:
+    """What the manifest says: of each table the files of its version."""
     return {
         name: [file.path for file in Log(locate(folder) / name, version).files()]
-        for name, version in versions.items()
-    }, says
+        for name, version in read_versions(locate(folder), MANIFEST).items()
+    }
 
 
 @contextmanager
@@ -99,9 +96,9 @@ def failing_at(where: str, error: BaseException) -> Iterator[None]:
 
 def test_a_set_is_replaced_by_the_next(tmp_path: Path) -> None:
     for number in range(3):
-        replace(tmp_path, number, {"number": number})
+        replace(tmp_path, number)
         assert newest(tmp_path) == all_of(number)
-        assert told(tmp_path) == (all_of(number), {"number": number})
+        assert told(tmp_path) == all_of(number)
         # Files of the sets before stay for who reads them.
         assert len([*tmp_path.rglob("part-*.parquet")]) == 3 * (number + 1)
 
@@ -120,38 +117,38 @@ def test_a_set_is_replaced_by_the_next(tmp_path: Path) -> None:
 def test_if_one_cannot_be_replaced_the_manifest_names_the_old_ones(
     tmp_path: Path, where: str, error: BaseException
 ) -> None:
-    replace(tmp_path, 1, "first")
+    replace(tmp_path, 1)
     expected = TablesBusyError if isinstance(error, ConflictError) else type(error)
     with failing_at(where, error), pytest.raises(expected):
-        replace(tmp_path, 2, "second")
-    assert told(tmp_path) == (all_of(1), "first")
+        replace(tmp_path, 2)
+    assert told(tmp_path) == all_of(1)
     assert len([*tmp_path.rglob("part-1.parquet")]) == len(TABLES)
     # What a log may have named stays for a while, and nothing else.
     refused = isinstance(error, ConflictError)
     assert {path.parent.name for path in tmp_path.rglob("part-2.parquet")} == {
         name for name in TABLES if name < where or (name == where and not refused) or where == MANIFEST
     }
-    replace(tmp_path, 3, "third")
+    replace(tmp_path, 3)
     assert newest(tmp_path) == all_of(3)
 
 
 def test_the_first_set_is_not_there_before_it_is_whole(tmp_path: Path) -> None:
     with failing_at("b", StoreError("full")), pytest.raises(StoreError):
-        replace(tmp_path, 1, "first")
+        replace(tmp_path, 1)
     with pytest.raises(NoTablesError, match=r"it has no tables\.json"):
-        read_set(locate(tmp_path), MANIFEST)
-    replace(tmp_path, 2, "second")
+        read_versions(locate(tmp_path), MANIFEST)
+    replace(tmp_path, 2)
     assert newest(tmp_path) == all_of(2)
 
 
 def test_of_two_at_once_one_is_whole_and_the_other_says_so(tmp_path: Path) -> None:
-    replace(tmp_path, 1, "first")
+    replace(tmp_path, 1)
     refused = pytest.raises(TablesBusyError, match=r"another run has put its tables into .* meanwhile")
     with refused, opened(tmp_path) as early:
-        replace(tmp_path, 2, "second")
-        early.files.update(written(tmp_path, 3))
+        replace(tmp_path, 2)
+        early.update(written(tmp_path, 3))
     assert newest(tmp_path) == all_of(2)
-    assert told(tmp_path) == (all_of(2), "second")
+    assert told(tmp_path) == all_of(2)
     assert not (tmp_path / "a" / "part-3.parquet").exists()
 
 
@@ -160,26 +157,26 @@ def test_one_that_opens_them_while_another_replaces_them_wins_or_loses_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     """The other begins when the first has replaced some, and is done before the first goes on."""
-    replace(tmp_path, 1, "first")
+    replace(tmp_path, 1)
     commit, done = Log.commit, [0]
 
     def then_another(log: Log, **wanted: Any) -> None:
         done[0] += 1
         if done[0] == after + 1:
-            replace(tmp_path, 3, "third")
+            replace(tmp_path, 3)
         commit(log, **wanted)
 
     monkeypatch.setattr(Log, "commit", then_another)
     with pytest.raises(TablesBusyError):
-        replace(tmp_path, 2, "second")
+        replace(tmp_path, 2)
     assert newest(tmp_path) == all_of(3)
-    assert told(tmp_path) == (all_of(3), "third")
+    assert told(tmp_path) == all_of(3)
 
 
 def test_tables_of_another_format_are_refused(tmp_path: Path) -> None:
     locate(tmp_path).write_text(MANIFEST, json.dumps({"format": 1, "folder": "run-1"}))
     with pytest.raises(NoTablesError, match="are of format 1, and only 2 is known: make them again"):
-        read_set(locate(tmp_path), MANIFEST)
+        read_versions(locate(tmp_path), MANIFEST)
 
 
 @pytest.mark.parametrize("name", ["thesis.odt", "part-00000-c2d8-c000.parquet", ".hidden", "2025/a.jpg"])
@@ -201,7 +198,7 @@ def test_where_somebody_s_own_files_are_no_table_is_made(tmp_path: Path, name: s
 def test_no_table_is_made_in_the_folder_of_another_whose_clean_ups_would_delete_it(
     tmp_path: Path, within: str
 ) -> None:
-    replace(tmp_path, 1, "first")
+    replace(tmp_path, 1)
     there = sorted(tmp_path.rglob("*"))
     with (
         pytest.raises(WrongPlaceError, match=f"is in the folder of the table {tmp_path}/a, whose clean-ups"),
@@ -237,5 +234,5 @@ def test_what_a_first_run_has_left_that_was_ended_is_in_nobody_s_way(tmp_path: P
         (tmp_path / "a").mkdir(exist_ok=True)
         (tmp_path / "a" / name).write_text("")
     (tmp_path / "a" / "_delta_log").mkdir()
-    replace(tmp_path, 1, "first")
+    replace(tmp_path, 1)
     assert newest(tmp_path) == all_of(1)

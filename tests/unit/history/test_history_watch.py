@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors._cli.history_watch import show_rebalances
-from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
+from kafka_assignors._cli.history_watch import now_lines, show_rebalances, watched_lines
 from kafka_assignors._cluster.groups import Extent
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.lag import find_lag

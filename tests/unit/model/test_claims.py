@@ -63,8 +63,8 @@ def plain(claims: Sequence[Claim]) -> list[dict[str, list[int]]]:
     return [{name: list(ids) for name, ids in claim.items()} for claim in claims]
 
 
-def group_of(sizes: Mapping[str, Sequence[int]], claims: Sequence[Claim], rng: Random) -> Group:
-    """A group of members with these claims, in any order, whose other traits come out of `rng`."""
+def members_with(claims: Sequence[Claim], rng: Random) -> list[Member]:
+    """Members with these claims, in any order, whose other traits come out of `rng`."""
     members = [
         Member(
             member_id=f"m{number}",
@@ -76,7 +76,18 @@ def group_of(sizes: Mapping[str, Sequence[int]], claims: Sequence[Claim], rng: R
         for number, claim in enumerate(claims)
     ]
     rng.shuffle(members)
-    return Group.of(sizes, members)
+    return members
+
+
+def group_of(sizes: Mapping[str, Sequence[int]], claims: Sequence[Claim], rng: Random) -> Group:
+    """A group of `members_with` these claims."""
+    return Group.of(sizes, members_with(claims, rng))
+
+
+def sole_best(ranks: Mapping[int, Any]) -> int:
+    """The member whose rank is the highest, if no other's is as high."""
+    best = [member for member, rank in ranks.items() if rank == max(ranks.values())]
+    return best[0] if len(best) == 1 else NOBODY
 
 
 def settled(group: Group) -> dict[str, Any]:
@@ -167,6 +178,30 @@ class TestGroups:
         mixed = out_of_tables(claims, Random(seed), tables)
         assert settled(group_of(sizes, mixed, Random(seed))) == expected
         assert settled(group_of(sizes, out_of_table(claims), Random(seed))) == expected
+
+    @given(SIZES, CLAIMS, st.integers(0, 2**32))
+    def test_owners_and_holders_are_those_of_the_rules(
+        self, sizes: dict[str, list[int]], claims: list[dict[str, list[int]]], seed: int
+    ) -> None:
+        members = members_with(claims, Random(seed))
+        group = Group.of(sizes, members)
+        newest = max((member.generation for member in members), default=NO_GENERATION)
+        number_of = {member_id: number for number, member_id in enumerate(group.members.ids)}
+        owner, previous, holders = [], [], []
+        for partition in range(group.size):
+            topic, number = group.name_of(partition)
+            claimants = {
+                number_of[member.member_id]: member
+                for member in members
+                if number in member.claims.get(topic, ())
+            }
+            valid = {each: member for each, member in claimants.items() if topic in member.topics}
+            owner.append(sole_best({each: (one.holds, one.generation) for each, one in valid.items()}))
+            before = {each: one.generation for each, one in valid.items() if one.generation < newest}
+            previous.append(sole_best(before))
+            holders += [[partition, each] for each, member in claimants.items() if member.holds]
+        found = settled(group)
+        assert (found["owner"], found["previous"], found["holders"]) == (owner, previous, sorted(holders))
 
     @given(SIZES, CLAIMS, st.integers(0, 2**32))
     def test_claims_on_what_does_not_exist_make_no_difference(

@@ -25,15 +25,6 @@ def group() -> Group:
     )
 
 
-def test_a_plan_from_owners_lists_the_partitions_of_each_member_ascending(group: Group) -> None:
-    plan = Plan.from_owner(group, ints(1, 0, NOBODY, 1))
-    assert plan.partitions.tolist() == [1, 0, 3]
-    assert plan.bounds.tolist() == [0, 1, 3, 3]
-    assert plan.loads.tolist() == [1, 2, 0]
-    assert plan.owner.tolist() == [1, 0, NOBODY, 1]
-    assert plan.unassigned.tolist() == [2]
-
-
 def test_a_members_partitions_are_named_by_topic_and_id(group: Group) -> None:
     plan = Plan.from_owner(group, ints(1, 1, 1, 1))
     assert plan.of(1) == {"a": [10, 21], "b": [0, 1]}

@@ -306,6 +306,15 @@ class TestWindows:
             assigned = group.rebalance()
         assert [len(assigned[name].get("t", [])) for name in "ab"] == loads
 
+    def test_what_nobody_owned_makes_up_for_what_members_lack(self) -> None:
+        """Two members lack one partition each. One is free, so one move balances all."""
+        members = [
+            Member(member_id=name, topics=frozenset("t"), claims={"t": owned}, generation=1)
+            for name, owned in (("a", [1, 2]), ("b", []), ("c", []))
+        ]
+        plan = plan_exact(Group.of({"t": range(3)}, members), max_moves=1)
+        assert (plan.loads.tolist(), plan.moves) == ([1, 1, 1], 1)
+
 
 class TestConstruction:
     @each_class

@@ -55,3 +55,14 @@ def test_a_load_that_produces_nothing_is_consumed_in_vain(monkeypatch: pytest.Mo
         GroupNotStableError, match=r"timed out after 0\.1 s waiting for a record of the load on t\n"
     ):
         consumed(SlowLoad(ever=False), monkeypatch, 0.1)
+
+
+@pytest.mark.parametrize("produced", [{}, {P0: 0}])
+def test_a_wait_for_no_record_is_refused_with_what_to_give(produced: Mapping[TopicPartition, int]) -> None:
+    with (
+        ConsumerGroup(["localhost:9092"], "t") as group,
+        pytest.raises(
+            ValueError, match=r"^no record is waited for in \{.*\}: give how many each partition has"
+        ),
+    ):
+        group.wait_consumed(produced)

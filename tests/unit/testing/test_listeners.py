@@ -40,11 +40,11 @@ class RaisesLater(AsyncConsumerRebalanceListener):
 
 
 def of_kafka_python(report: Any) -> Any:
-    return _KafkaPythonListener(report, Absences(report), Raises())
+    return _KafkaPythonListener(Absences(report), Raises())
 
 
 def of_kafka_python_later(report: Any) -> Any:
-    return _AsyncListener(report, Absences(report), RaisesLater())
+    return _AsyncListener(Absences(report), RaisesLater())
 
 
 def of_aiokafka(report: Any) -> Any:

@@ -64,30 +64,7 @@ def test_a_rebalance_by_epochs_lasts_until_a_member_has_the_last_partition_that_
     assert rebalance.assignments == {"a": {P0}, "b": {P1}}
 
 
-# Ownership by callback
-
-
-@pytest.mark.parametrize("kind", ["unsubscribed", "closed", "crashed", "exited"])
-def test_a_member_that_ends_or_unsubscribes_has_nothing(kind: str) -> None:
-    timeline = Timeline([*joined(1, "a", 1, P0), event(5, "a", kind)])
-    assert timeline.ownership("callback") == (owned(P0, "a", 1, 5, 1),)
-    assert timeline.ownership("generation") == (owned(P0, "a", 1, 5, 1),)
-
-
-def test_a_partition_that_is_kept_through_a_rebalance_is_owned_without_a_break() -> None:
-    timeline = Timeline(
-        [event(1, "a", "assigned", P0, generation=1), event(2, "a", "assigned", P0, P1, generation=2)]
-    )
-    assert timeline.ownership() == (owned(P0, "a", 1, None, 1), owned(P1, "a", 2, None, 2))
-
-
-# Ownership by generation
-
-
-def test_an_assignment_that_comes_late_does_not_count_in_a_newer_generation() -> None:
-    timeline = Timeline([*joined(2, "b", 2, P0), *joined(3, "a", 1, P0)])
-    assert timeline.ownership("generation") == (owned(P0, "b", 2, None, 2),)
-    assert timeline.double_assigned() == {}
+# Ownership: moment by moment in test_timeline_properties.py
 
 
 def test_a_double_assignment_counts_also_if_one_of_the_members_was_dead_before_the_other_knew() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed
+from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed, Raised
 from kafka_assignors._timelines.losses import ended_in_turn, left_undone, may_end_others
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, history, joined, lived, records, start, told
@@ -26,8 +26,49 @@ def two(*more: Event, instance_id: str | None = None) -> Timeline:
 # Balance ----------------------------------------------------------------------------------------------
 
 
-def test_loads_that_differ_by_one_are_balanced() -> None:
-    history({"a": "012", "b": "34"}).assert_balanced()
+def two_topics(assignments: dict[str, tuple[str, str]]) -> Timeline:
+    """A group in which a subscribes to s and t, and b only to t."""
+    events = [*start(0, "a", "s", "t"), *start(0, "b", "t")]
+    for member, (s, t) in assignments.items():
+        owned = [TopicPartition("s", int(one)) for one in s] + [TopicPartition("t", int(one)) for one in t]
+        events += joined(1, member, 1, *owned)
+    return Timeline(events, end=2)
+
+
+BALANCED = {
+    "loads that differ by one": history({"a": "012", "b": "34"}),
+    "the newest generation alone": history({"a": "01", "b": ""}, {"a": "0", "b": "1"}),
+    "as subscriptions allow": two_topics({"a": ("012", ""), "b": ("", "0")}),
+    "a static member that restarts counts once": lived(
+        *start(0, "a", "t", instance_id="one"),
+        *start(0, "b", "t", instance_id="two"),
+        *told(1, 1, {"a": "0", "b": "1"}),
+        event(2, "a", "closed"),
+        *start(3, "a.2", "t", instance_id="one"),
+        *told(4, 1, {"a.2": "0"}),
+    ),
+}
+
+
+@pytest.mark.parametrize("timeline", BALANCED.values(), ids=[*BALANCED])
+def test_loads_are_as_close_as_subscriptions_allow(timeline: Timeline) -> None:
+    timeline.assert_balanced()
+
+
+def test_generation_partitions_and_weights_can_be_named() -> None:
+    timeline = history({"a": "01", "b": ""}, {"a": "0", "b": "1"})
+    assert "loads of 1, 1, and it has 2, 0" in message(lambda: timeline.assert_balanced(at=1))
+    unknown = "no member was in a generation 7: they saw generations 1, 2"
+    assert unknown in message(lambda: timeline.assert_balanced(at=7))
+    timeline = history({"a": "0", "b": "1"}, {"a": "0", "b": ""})
+    timeline.assert_balanced(partitions=[P0])  # the other one was deleted
+    assert "t-2 was given to nobody" in message(lambda: timeline.assert_balanced(partitions=[P0, P2]))
+    timeline = history({"a": "0123", "b": "45"})
+    timeline.assert_balanced(weights={"a": 2})
+    assert "loads of 3, 3, and it has 4, 2" in message(timeline.assert_balanced)
+    assert "is not balanced" in message(lambda: timeline.assert_balanced(weights={"b": 2}))
+    uneven = two_topics({"a": ("012", "0"), "b": ("", "1")})
+    assert "loads of 3, 2, and it has 4, 1" in message(uneven.assert_balanced)
 
 
 def test_loads_that_could_be_closer_are_not_balanced() -> None:
@@ -51,32 +92,13 @@ def test_the_loads_of_many_members_are_counted() -> None:
     assert said.splitlines()[11] == "  … and 3 more"
 
 
-def test_the_newest_generation_is_looked_at_unless_another_is_named() -> None:
-    timeline = history({"a": "01", "b": ""}, {"a": "0", "b": "1"})
-    timeline.assert_balanced()
-    assert "loads of 1, 1, and it has 2, 0" in message(lambda: timeline.assert_balanced(at=1))
-    assert "no member was in a generation 7: they saw generations 1, 2" in message(
-        lambda: timeline.assert_balanced(at=7)
-    )
-
-
-def test_a_timeline_without_a_generation_is_not_balanced() -> None:
-    assert "wait until the group is stable" in message(Timeline([]).assert_balanced)
-
-
-def two_topics(assignments: dict[str, tuple[str, str]]) -> Timeline:
-    """A group in which a subscribes to s and t, and b only to t."""
-    events = [*start(0, "a", "s", "t"), *start(0, "b", "t")]
-    for member, (s, t) in assignments.items():
-        owned = [TopicPartition("s", int(one)) for one in s] + [TopicPartition("t", int(one)) for one in t]
-        events += joined(1, member, 1, *owned)
-    return Timeline(events, end=2)
-
-
-def test_subscriptions_limit_what_can_be_balanced() -> None:
-    two_topics({"a": ("012", ""), "b": ("", "0")}).assert_balanced()
-    uneven = two_topics({"a": ("012", "0"), "b": ("", "1")})
-    assert "loads of 3, 2, and it has 4, 1" in message(uneven.assert_balanced)
+def test_a_partition_for_nobody_or_for_two_is_not_balanced() -> None:
+    said = message(history({"a": "0", "b": "1"}, {"a": "0", "b": "0"}).assert_balanced)
+    assert said.splitlines()[:3] == [
+        "generation 2 does not give each partition to one member:",
+        "  t-0 was given to a and b",
+        "  t-1 was given to nobody",
+    ]
 
 
 def test_what_a_member_asked_for_goes_before_what_it_was_told() -> None:
@@ -117,47 +139,132 @@ def test_a_pattern_is_matched_from_the_start_of_topics_that_anybody_had() -> Non
     }
 
 
-def test_weights_change_what_is_balanced() -> None:
-    timeline = history({"a": "0123", "b": "45"})
-    timeline.assert_balanced(weights={"a": 2})
-    assert "loads of 3, 3, and it has 4, 2" in message(timeline.assert_balanced)
-    assert "is not balanced" in message(lambda: timeline.assert_balanced(weights={"b": 2}))
-
-
-def test_a_partition_for_nobody_or_for_two_is_not_balanced() -> None:
-    said = message(history({"a": "0", "b": "1"}, {"a": "0", "b": "0"}).assert_balanced)
-    assert said.splitlines()[:3] == [
-        "generation 2 does not give each partition to one member:",
-        "  t-0 was given to a and b",
-        "  t-1 was given to nobody",
-    ]
-
-
-def test_the_partitions_that_there_are_can_be_named() -> None:
-    timeline = history({"a": "0", "b": "1"}, {"a": "0", "b": ""})
-    timeline.assert_balanced(partitions=[P0])  # the other one was deleted
-    assert "t-2 was given to nobody" in message(lambda: timeline.assert_balanced(partitions=[P0, P2]))
-
-
-def test_a_static_member_that_restarts_counts_once_in_its_generation() -> None:
-    timeline = lived(
-        *start(0, "a", "t", instance_id="one"),
-        *start(0, "b", "t", instance_id="two"),
-        *told(1, 1, {"a": "0", "b": "1"}),
-        event(2, "a", "closed"),
-        *start(3, "a.2", "t", instance_id="one"),
-        *told(4, 1, {"a.2": "0"}),
-    )
-    timeline.assert_balanced()
-
-
 # Stickiness -------------------------------------------------------------------------------------------
 
 
-def test_a_group_that_gathers_moves_what_each_member_that_comes_needs() -> None:
-    timeline = history({"a": "012345"}, {"a": "012", "b": "345"}, {"a": "01", "b": "34", "c": "25"})
-    assert len(timeline.moves()) == 5
+def restarted(after: dict[str, str]) -> Timeline:
+    """The static member a restarts at rest; then there is another generation."""
+    return two(
+        event(2, "a", "closed"),
+        *start(3, "a.2", "t", instance_id="one"),
+        *told(3.5, 1, {"a.2": "01"}),
+        *told(4, 2, after),
+        instance_id="one",
+    )
+
+
+def dying(planned_for: str) -> Timeline:
+    """A leader plans for these members, and c dies before it sees the plan."""
+    claims: dict[str, object] = {one: {"owned": []} for one in planned_for}
+    return lived(
+        *(one for name in "abc" for one in start(0, name, "t")),
+        *told(1, 1, {"a": "01", "b": "23", "c": ""}),
+        event(2, "a", "assign", generation=2, claims=claims, plan={}),
+        event(2.1, "c", "crashed"),
+        *told(2.2, 2, {"a": "0", "b": "2"}),  # 1 and 3 are c's now
+        *told(3, 3, {"a": "03", "b": "12"}),
+    )
+
+
+STICKY = {
+    "a group that gathers": history(
+        {"a": "012345"}, {"a": "012", "b": "345"}, {"a": "01", "b": "34", "c": "25"}
+    ),
+    "what a member that is gone had": history({"a": "01", "b": "23", "c": "45"}, {"a": "014", "b": "235"}),
+    "a hand-over of two generations": history({"a": "0123"}, {"a": "01", "b": ""}, {"a": "01", "b": "23"}),
+    "what is taken and given back": history(
+        {"a": "01", "b": "23"}, {"a": "0", "b": "23"}, {"a": "01", "b": "23"}
+    ),
+    # b was to get 2 to 5 and crashed; what nobody holds then may go to anybody.
+    "a hand-over that is overtaken": history(
+        {"a": "012", "c": "345"}, {"a": "01", "c": "34", "b": ""}, {"a": "015", "c": "342"}
+    ),
+    "what is lost in the middle of a hand-over": two(
+        *told(2, 2, {"a": "0", "b": "2"}), event(2.5, "a", "lost", P0), *told(3, 3, {"a": "13", "b": "02"})
+    ),
+    # With all ten partitions to begin with, a could have kept its four.
+    "a topic that grows in the middle of a hand-over": history(
+        {"a": "0123"}, {"a": "01", "b": ""}, {"a": "01456", "b": "23789"}
+    ),
+    "a topic that a member gave up": lived(
+        *start(0, "a", "t"),
+        *start(0, "b", "t"),
+        *told(1, 1, {"a": "01", "b": "2"}),
+        event(1.5, "a", "subscribed", topics=["s"], pattern=None),
+        *told(2, 2, {"a": "", "b": "012"}),
+    ),
+    "a static member that restarts": restarted({"a.2": "01", "b": "23"}),
+    "a static member that restarts into a rebalance": two(
+        event(2, "a", "crashed"),
+        *start(3, "a.2", "t", instance_id="one"),
+        *start(3, "c", "t"),
+        *told(4, 2, {"a.2": "1", "b": "23", "c": "0"}),
+        instance_id="one",
+    ),
+    "a plan for a member that dies meanwhile": dying("abc"),
+}
+NOT_STICKY = {
+    "beside what a member that is gone had": (
+        "moved 2, least possible 0: t-1 a → b, t-3 b → a",
+        history({"a": "01", "b": "23", "c": "45"}, {"a": "034", "b": "125"}),
+    ),
+    "a hand-over that moves too much": (
+        "generations 2, 3, 4: moved 2, least possible 0: t-0 a → b, t-3 b → a",
+        history({"a": "01", "b": "23"}, {"a": "1", "b": "2"}, {"a": "1", "b": "2"}, {"a": "13", "b": "20"}),
+    ),
+    "a topic that was deleted": (
+        "generation 2: moved 2, least possible 0",
+        lived(
+            *start(0, "a", "s", "t"),
+            *start(0, "b", "s", "t"),
+            event(1, "a", "assignment", P0, TopicPartition("s", 0), generation=1),
+            event(1, "b", "assignment", P1, P2, generation=1),
+            event(2, "a", "assignment", P1, generation=2),
+            event(2, "b", "assignment", P0, P2, generation=2),
+        ),
+    ),
+    "a static member that restarts": (
+        "generation 2: moved 2, least possible 0: t-1 a.2 → b, t-2 b → a.2",
+        restarted({"a.2": "02", "b": "13"}),
+    ),
+    "what a restarted static member is told again": (
+        "generation 2: moved 2, least possible 0",
+        two(
+            *told(2, 2, {"a": "02", "b": "13"}),
+            event(3, "a", "closed"),
+            *start(4, "a.2", "t", instance_id="one"),
+            *told(5, 2, {"a.2": "02"}),
+            instance_id="one",
+        ),
+    ),
+    # Without c they were held back on their way, and went astray.
+    "a plan without the member that dies": (
+        "generations 2, 3: moved 2, least possible 0: t-1 a → b, t-3 b → a",
+        dying("ab"),
+    ),
+}
+
+
+@pytest.mark.parametrize("timeline", STICKY.values(), ids=[*STICKY])
+def test_no_rebalance_moves_more_than_the_best_balance_wants(timeline: Timeline) -> None:
     timeline.assert_sticky()
+
+
+@pytest.mark.parametrize(("said", "timeline"), NOT_STICKY.values(), ids=[*NOT_STICKY])
+def test_what_moved_beyond_that_is_named(said: str, timeline: Timeline) -> None:
+    assert said in message(timeline.assert_sticky)
+
+
+def test_only_rebalances_after_a_generation_count_if_it_is_named_and_weights_count() -> None:
+    timeline = history({"a": "01", "b": "23"}, {"a": "23", "b": "01"}, {"a": "23", "b": "01"})
+    for said in (message(timeline.assert_sticky), message(lambda: timeline.assert_sticky(after=1))):
+        assert "generation 2: moved 4" in said
+    timeline.assert_sticky(after=2)
+    lost = event(2, "a", "lost", P0, P1)
+    two(lost, *told(3, 2, {"b": "0123"}), *told(4, 3, {"b": "01", "a": "23"})).assert_sticky(after=1)
+    weighted = history({"a": "012", "b": "345"}, {"a": "0123", "b": "45"})
+    weighted.assert_sticky(weights={"a": 2})
+    assert "moved 1, least possible 0" in message(weighted.assert_sticky)
 
 
 def test_more_moves_than_needed_are_told_with_what_was_possible() -> None:
@@ -172,163 +279,12 @@ def test_more_moves_than_needed_are_told_with_what_was_possible() -> None:
     assert "   2.000 a          assignment generation 2 t:0,4" in said
 
 
-def test_only_rebalances_after_a_generation_count_if_one_is_named() -> None:
-    timeline = history({"a": "01", "b": "23"}, {"a": "23", "b": "01"}, {"a": "23", "b": "01"})
-    assert "generation 2: moved 4" in message(timeline.assert_sticky)
-    assert "generation 2: moved 4" in message(lambda: timeline.assert_sticky(after=1))
-    timeline.assert_sticky(after=2)
-
-
-def test_partitions_of_a_member_that_is_gone_do_not_move() -> None:
-    history({"a": "01", "b": "23", "c": "45"}, {"a": "014", "b": "235"}).assert_sticky()
-    gone = history({"a": "01", "b": "23", "c": "45"}, {"a": "034", "b": "125"})
-    assert "moved 2, least possible 0: t-1 a → b, t-3 b → a" in message(gone.assert_sticky)
-
-
-def test_a_hand_over_of_two_generations_is_one_rebalance() -> None:
-    timeline = history({"a": "0123"}, {"a": "01", "b": ""}, {"a": "01", "b": "23"})
-    assert [move.generation for move in timeline.moves()] == [3, 3]
-    timeline.assert_sticky()
-
-
-def test_a_hand_over_that_moves_too_much_is_told_with_both_generations() -> None:
-    timeline = history(
-        {"a": "01", "b": "23"}, {"a": "1", "b": "2"}, {"a": "1", "b": "2"}, {"a": "13", "b": "20"}
-    )
-    said = message(timeline.assert_sticky)
-    assert "generations 2, 3, 4: moved 2, least possible 0: t-0 a → b, t-3 b → a" in said
-
-
-def test_what_a_hand_over_takes_and_gives_back_has_not_moved() -> None:
-    history({"a": "01", "b": "23"}, {"a": "0", "b": "23"}, {"a": "01", "b": "23"}).assert_sticky()
-
-
 def test_two_rebalances_in_a_row_are_judged_one_by_one() -> None:
     # There and back again: nothing moved in the end, but twice on the way.
     timeline = history({"a": "01", "b": "23"}, {"a": "03", "b": "21"}, {"a": "01", "b": "23"})
     said = message(timeline.assert_sticky)
     assert "generation 2: moved 2, least possible 0" in said
     assert "generation 3: moved 2, least possible 0" in said
-
-
-def test_a_hand_over_that_is_overtaken_is_not_judged_and_the_next_begins_there() -> None:
-    # b was to get 2 to 5 and crashed; what nobody holds then may go to anybody.
-    timeline = history({"a": "012", "c": "345"}, {"a": "01", "c": "34", "b": ""}, {"a": "015", "c": "342"})
-    assert len(timeline.moves()) == 2
-    timeline.assert_sticky()
-
-
-def test_what_a_member_lost_it_did_not_have() -> None:
-    lost = two(
-        event(2, "a", "lost", P0, P1),
-        *told(3, 2, {"b": "0123"}),
-        *told(4, 3, {"b": "01", "a": "23"}),
-    )
-    lost.assert_sticky(after=1)
-
-
-def test_what_is_lost_in_the_middle_of_a_hand_over_is_free() -> None:
-    two(
-        *told(2, 2, {"a": "0", "b": "2"}),
-        event(2.5, "a", "lost", P0),
-        *told(3, 3, {"a": "13", "b": "02"}),
-    ).assert_sticky()
-
-
-def test_a_topic_that_grows_in_the_middle_of_a_hand_over_begins_another() -> None:
-    # With all ten partitions to begin with, a could have kept its four.
-    history({"a": "0123"}, {"a": "01", "b": ""}, {"a": "01456", "b": "23789"}).assert_sticky()
-
-
-def test_a_topic_that_was_deleted_does_not_keep_a_rebalance_open() -> None:
-    timeline = lived(
-        *start(0, "a", "s", "t"),
-        *start(0, "b", "s", "t"),
-        event(1, "a", "assignment", P0, TopicPartition("s", 0), generation=1),
-        event(1, "b", "assignment", P1, P2, generation=1),
-        event(2, "a", "assignment", P1, generation=2),
-        event(2, "b", "assignment", P0, P2, generation=2),
-    )
-    assert "generation 2: moved 2, least possible 0" in message(timeline.assert_sticky)
-
-
-def test_a_topic_that_a_member_gave_up_does_not_move_from_it() -> None:
-    timeline = lived(
-        *start(0, "a", "t"),
-        *start(0, "b", "t"),
-        *told(1, 1, {"a": "01", "b": "2"}),
-        event(1.5, "a", "subscribed", topics=["s"], pattern=None),
-        *told(2, 2, {"a": "", "b": "012"}),
-    )
-    assert len(timeline.moves()) == 2
-    timeline.assert_sticky()
-
-
-def test_a_static_member_that_restarts_keeps_what_it_had() -> None:
-    def timeline(after: dict[str, str]) -> Timeline:
-        return two(
-            event(2, "a", "closed"),
-            *start(3, "a.2", "t", instance_id="one"),
-            *told(3.5, 1, {"a.2": "01"}),
-            *told(4, 2, after),
-            instance_id="one",
-        )
-
-    timeline({"a.2": "01", "b": "23"}).assert_sticky()
-    said = message(timeline({"a.2": "02", "b": "13"}).assert_sticky)
-    assert "generation 2: moved 2, least possible 0: t-1 a.2 → b, t-2 b → a.2" in said
-
-
-def test_a_static_member_that_restarts_into_a_rebalance_knows_nothing_of_what_it_had() -> None:
-    timeline = two(
-        event(2, "a", "crashed"),
-        *start(3, "a.2", "t", instance_id="one"),
-        *start(3, "c", "t"),
-        *told(4, 2, {"a.2": "1", "b": "23", "c": "0"}),
-        instance_id="one",
-    )
-    timeline.assert_sticky()
-
-
-def test_a_rebalance_that_was_planned_for_a_member_that_dies_meanwhile_is_not_judged() -> None:
-    def timeline(planned_for: str) -> Timeline:
-        return lived(
-            *(one for name in "abc" for one in start(0, name, "t")),
-            *told(1, 1, {"a": "01", "b": "23", "c": ""}),
-            event(
-                2,
-                "a",
-                "assign",
-                generation=2,
-                claims={one: {"owned": []} for one in planned_for},
-                plan={},
-            ),
-            event(2.1, "c", "crashed"),
-            *told(2.2, 2, {"a": "0", "b": "2"}),  # 1 and 3 are c's now
-            *told(3, 3, {"a": "03", "b": "12"}),
-        )
-
-    timeline("abc").assert_sticky()
-    # Without c they were held back on their way, and went astray.
-    said = message(timeline("ab").assert_sticky)
-    assert "generations 2, 3: moved 2, least possible 0: t-1 a → b, t-3 b → a" in said
-
-
-def test_what_a_restarted_static_member_is_told_again_is_not_what_it_had_before() -> None:
-    timeline = two(
-        *told(2, 2, {"a": "02", "b": "13"}),
-        event(3, "a", "closed"),
-        *start(4, "a.2", "t", instance_id="one"),
-        *told(5, 2, {"a.2": "02"}),
-        instance_id="one",
-    )
-    assert "generation 2: moved 2, least possible 0" in message(timeline.assert_sticky)
-
-
-def test_weights_change_what_has_to_move() -> None:
-    timeline = history({"a": "012", "b": "345"}, {"a": "0123", "b": "45"})
-    timeline.assert_sticky(weights={"a": 2})
-    assert "moved 1, least possible 0" in message(timeline.assert_sticky)
 
 
 # Two owners -------------------------------------------------------------------------------------------
@@ -588,7 +544,7 @@ def test_records_that_a_reset_skips_are_lost_by_who_went_on_behind_them() -> Non
     )
     assert message(lambda: timeline.assert_all_consumed({P0: 61})).splitlines()[1] == (
         "  t-0: 40 of 61, offsets 10..49: no member polled offsets 10..49; b went on at 50;"
-        " the last commit before was 10, by a"
+        " the last commit before was 10, by a at 1.500 s"
     )
 
 
@@ -607,7 +563,8 @@ def test_who_had_not_committed_what_another_consumed_again_is_named() -> None:
         "26 records were consumed more than once (what counts is what polls returned):",
         (
             "  t-0: 26: a had consumed offsets 10..35 and had not committed them (the last commit was 10,"
-            " by a) when b got them at 3.000 s; its commit at 2.500 s failed: CommitFailedError: not a member"
+            " by a at 1.500 s) when b got them at 3.000 s; its commit at 2.500 s failed: CommitFailedError:"
+            " not a member"
         ),
     ]
     assert "   2.500 a          commit_failed t-0: 36 CommitFailedError: not a member" in said
@@ -638,7 +595,7 @@ def test_one_that_goes_back_consumes_twice_by_itself_or_behind_a_commit() -> Non
     rewound = Timeline([records(0, "a", (P0, 0, 9)), records(2, "a", (P0, 5, 9))])
     assert "t-0: 5: a consumed offsets 5..9 twice, again at 2.000 s" in message(rewound.assert_no_duplicates)
     reset = Timeline([records(0, "a", (P0, 0, 9)), committed(1, "a", p0=10), records(2, "b", (P0, 0, 0))])
-    assert "a had consumed offset 0 and 10 was committed when b got them" in message(
+    assert "a had consumed offset 0 and the last commit was 10, by a at 1.000 s, when b got them" in message(
         reset.assert_no_duplicates
     )
 
@@ -816,6 +773,169 @@ def test_a_rebalance_that_was_not_to_be_says_who_brought_it_about() -> None:
     generations = [one for number in range(4) for one in told(2.5 + number, 2 + number, {"a": "0"})]
     timeline = Timeline([*told(0, 1, {"a": "0"}), *again, *generations])
     assert "  b subscribed 4 times" in message(lambda: timeline.assert_no_rebalance(after=1))
+
+
+# Causes -----------------------------------------------------------------------------------------------
+
+
+def worked(time: float, member: str, thread: str, *ranges: tuple[TopicPartition, int, int]) -> Event:
+    return Processed(time, member, records=ranges, thread=thread)
+
+
+def first_fault(assertion: Callable[[], None]) -> str:
+    return message(assertion).splitlines()[1].strip()
+
+
+def test_what_is_processed_when_the_partition_was_revoked_is_named_unless_it_came_back() -> None:
+    begun = [
+        *service("a", "b"),
+        event(1, "a", "assigned", P0),
+        records(1.5, "a", (P0, 0, 3)),
+        processed(1.6, "a", (P0, 0, 1)),
+        event(2, "a", "revoked", P0),
+        event(2.1, "b", "assigned", P0),
+        records(2.2, "b", (P0, 0, 3)),
+        processed(2.3, "b", (P0, 0, 3)),
+    ]
+    timeline = lived(*begun, processed(2.8, "a", (P0, 2, 2)), processed(2.9, "a", (P0, 3, 3)))
+    assert first_fault(timeline.assert_no_duplicates) == (
+        "t-0: 4: a had processed offsets 0..1 and had committed nothing when b got them at 2.300 s; and a,"
+        " which had polled offsets 2..3 at 1.500 s, processed them at 2.800 s, when b had processed them;"
+        " a processed offsets 2..3 at 2.800 s and later, when the partition had been revoked 0.800 s before,"
+        " at 2.000 s"
+    )
+    assert first_fault(timeline.assert_in_order) == (
+        "t-0: 2 times: b came to offsets 0..3 at 2.300 s, and a to offset 2 at 2.800 s; a processed offset 2"
+        " at 2.800 s, when the partition had been revoked 0.800 s before, at 2.000 s"
+    )
+    again = lived(*begun, event(2.5, "a", "assigned", P0), processed(2.8, "a", (P0, 2, 3)))
+    assert "revoked" not in first_fault(again.assert_no_duplicates)
+    again.assert_in_order()
+
+
+@pytest.mark.parametrize(("to", "word"), [(6, "offset 6"), (-1, "the end")])
+def test_a_record_that_was_sought_past_is_named_with_the_seek(to: int, word: str) -> None:
+    timeline = lived(
+        event(0, "a", "assigned", P0),
+        event(0.5, "a", "sought", positions=[["t", 0, 3]]),
+        event(1, "b", "assigned", P0),
+        committed(1.1, "a", p0=5),
+        event(1.2, "b", "sought", positions=[["t", 0, to]], callback="on_partitions_assigned"),
+        records(2, "b", (P0, 6, 9)),
+        records(3, "a", (P0, 0, 4)),
+    )
+    assert first_fault(lambda: timeline.assert_all_consumed({P0: 10})) == (
+        "t-0: 1 of 10, offsets 5: no member polled offset 5; b went on at 6;"
+        f" b sought {word} in its on_partitions_assigned at 1.200 s"
+    )
+
+
+def test_records_that_were_sought_back_to_are_named_with_the_seek_and_others_are_not() -> None:
+    rewound = lived(
+        records(0, "a", (P0, 0, 9)),
+        event(1, "a", "sought", positions=[["t", 0, -2]]),
+        records(2, "a", (P0, 0, 0)),
+    )
+    assert first_fault(rewound.assert_no_duplicates) == (
+        "t-0: 1: a consumed offset 0 twice, again at 2.000 s; a sought the beginning at 1.000 s"
+    )
+    assert first_fault(rewound.assert_in_order) == (
+        "t-0: once: a came to offsets 0..9 at 0.000 s, and offset 0 at 2.000 s; a sought the beginning"
+        " at 1.000 s"
+    )
+    # There was no such offset: the client began elsewhere.
+    beyond = lived(
+        records(0, "a", (P0, 0, 9)),
+        event(1, "a", "sought", positions=[["t", 0, 99]]),
+        records(2, "a", (P0, 0, 3)),
+        records(3, "a", (P0, 4, 9)),
+    )
+    assert "; a sought offset 99 at 1.000 s" in first_fault(beyond.assert_no_duplicates)
+    before = lived(
+        event(0, "a", "sought", positions=[["t", 0, 0]]),
+        records(1, "a", (P0, 0, 9)),
+        records(2, "a", (P0, 0, 0)),
+    )
+    assert "sought" not in first_fault(before.assert_no_duplicates)
+
+
+def test_records_that_a_member_gets_again_with_their_partition_are_named_with_the_commit() -> None:
+    def got_again(*commits: Event) -> str:
+        timeline = lived(
+            event(0, "a", "assigned", P0),
+            records(1, "a", (P0, 0, 9)),
+            *commits,
+            event(3, "a", "assigned", P0),
+            records(4, "a", (P0, 5, 9)),
+        )
+        return first_fault(timeline.assert_no_duplicates)
+
+    twice = (
+        "t-0: 5: a consumed offsets 5..9 twice, again at 4.000 s; it got the partition again at 3.000 s, when"
+    )
+    assert got_again(committed(2, "a", p0=5)) == f"{twice} the last commit was 5, by a at 2.000 s"
+    assert got_again() == f"{twice} nothing was committed"
+
+
+def test_several_threads_in_one_consumer_are_named_before_those_that_only_process() -> None:
+    def fault(*polled_in: str) -> str:
+        polls = [
+            event(time, "a", "records", records=[["t", 0, 2 * time, 2 * time + 1]], thread=thread)
+            for time, thread in enumerate(polled_in)
+        ]
+        done = [worked(4, "a", "x", (P0, 2, 3)), worked(5, "a", "y", (P0, 0, 1))]
+        return first_fault(lived(*service("a"), *polls, *done).assert_in_order)
+
+    came = "t-0: once: a came to offsets 2..3 at 4.000 s, and offsets 0..1 at 5.000 s; a"
+    assert (
+        fault("x", "y") == f"{came} polled its consumer in 2 threads or tasks (x, y): a consumer is for one"
+    )
+    assert fault("x", "x") == f"{came} processed the partition's records in 2 threads or tasks (x, y)"
+
+
+def raised(
+    time: float, member: str, where: str, text: str, *ranges: tuple[TopicPartition, int, int]
+) -> Event:
+    return Raised(time, member, where=where, text=text, records=ranges)
+
+
+def test_what_was_raised_over_a_record_that_is_lost_is_named() -> None:
+    def fault(*more: Event) -> str:
+        timeline = lived(
+            *service("a"),
+            records(1, "a", (P0, 0, 3), (P1, 0, 1)),
+            processed(1.1, "a", (P0, 0, 1)),
+            *more,
+            committed(1.5, "a", p0=4),
+            records(2, "a", (P1, 2, 2)),
+            processed(2.1, "a", (P1, 0, 2)),
+            raised(2.2, "a", "log", "KeyError: 3"),
+        )
+        return first_fault(lambda: timeline.assert_all_consumed({P0: 4, P1: 3}))
+
+    lost = (
+        "t-0: 2 of 4, offsets 2..3: a polled offsets 2..3 and committed 4 before it had processed them; 4 is"
+        " the end of its poll at 1.000 s, of whose 6 records it had processed 2"
+    )
+    assert fault() == lost
+    logged = raised(1.2, "a", "log", "ValueError: x"), raised(1.3, "a", "log", "ValueError: y")
+    assert fault(*logged) == f"{lost}; a logged ValueError: x, at 1.200 s, the first of 2"
+    handled = raised(1.4, "a", "handler", "OSError: z", (P0, 3, 3))
+    assert fault(*logged, handled) == f"{lost}; a had from its handler OSError: z at offset 3, at 1.400 s"
+    assert fault(raised(1.4, "a", "handler", "OSError: z", (P0, 1, 1))) == lost
+
+
+def test_a_record_at_which_a_poll_raised_is_named_and_was_left_undone() -> None:
+    failed = event(2, "a", "error", type="ValueError", text="x\ny", records=[["t", 0, 3, 3]])
+    past = [records(1, "a", (P0, 0, 2)), committed(1.5, "a", p0=3), failed]
+    timeline = lived(*past)
+    assert first_fault(lambda: timeline.assert_all_consumed({P0: 5})) == (
+        "t-0: 2 of 5, offsets 3..4: no member polled offsets 3..4; a's poll at 1.000 s raised ValueError: x"
+        " at offset 3; the last commit before was 3, by a at 0.500 s"
+    )
+    assert left_undone(timeline, "a") == {P0: 3}
+    assert left_undone(lived(*past, records(3, "a", (P0, 4, 4))), "a") == {}
+    assert str(failed) == "a          error type ValueError text x\ny"
 
 
 # Ends -------------------------------------------------------------------------------------------------

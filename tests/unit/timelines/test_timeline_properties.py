@@ -11,11 +11,10 @@ from kafka_assignors._timelines.best import best_plan, find_settled, unevenness
 from kafka_assignors._timelines.events import (
     Assigned,
     AssignmentReceived,
-    Crashed,
+    End,
     Event,
     Lost,
     Revoked,
-    Unsubscribed,
 )
 from kafka_assignors._timelines.ownership import Ownership, Reading
 from kafka_assignors._timelines.timeline import Timeline
@@ -38,7 +37,8 @@ def timelines(draw: st.DrawFn) -> Timeline:
         event(0, name, "started", instance_id="one" if static and name in "ab" else None) for name in MEMBERS
     ]
     generation = 1
-    kinds = ["assigned", "revoked", "lost", "assignment", "assignment", "crashed", "unsubscribed"]
+    ends = ["crashed", "closed", "exited", "unsubscribed"]
+    kinds = ["assigned", "revoked", "lost", "assignment", "assignment", *ends]
     for time in draw(st.lists(st.integers(1, END - 1), min_size=5, max_size=20).map(sorted)):
         generation += draw(st.integers(0, 1))
         kind = draw(st.sampled_from(kinds))
@@ -48,7 +48,7 @@ def timelines(draw: st.DrawFn) -> Timeline:
                 time,
                 draw(st.sampled_from(MEMBERS)),
                 kind,
-                *(() if kind in {"crashed", "unsubscribed"} else partitions),
+                *(() if kind in ends else partitions),
                 generation=draw(st.integers(max(1, generation - 1), generation)),
             )
         )
@@ -64,7 +64,7 @@ def owners_by_callback(events: Iterable[Event]) -> set[tuple[str, TopicPartition
                 owners |= {(one.member, partition) for partition in one.partitions}
             case Revoked() | Lost():
                 owners -= {(one.member, partition) for partition in one.partitions}
-            case Crashed() | Unsubscribed():
+            case _ if isinstance(one, End):
                 owners = {pair for pair in owners if pair[0] != one.member}
     return owners
 
@@ -80,7 +80,7 @@ def owners_by_generation(
         who = identity[one.member]
         if isinstance(one, AssignmentReceived) and one.generation == newest:
             owners[who] = one.member, one.partitions
-        elif isinstance(one, Crashed | Unsubscribed) and who in owners and owners[who][0] == one.member:
+        elif isinstance(one, End) and who in owners and owners[who][0] == one.member:
             del owners[who]
     return {(member, partition) for member, partitions in owners.values() for partition in partitions}
 

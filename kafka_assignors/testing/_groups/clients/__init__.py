@@ -7,8 +7,12 @@ group does to the consumer and what the consumer delivers is reported as events,
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import inspect
+import threading
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -125,6 +129,13 @@ def check_settings(names: Iterable[str]) -> None:
             raise ValueError(f"{name} is set by the kit: {in_place}")
 
 
+BEGINNING: Final = -2
+"""Where a consumer seeks that seeks to the beginning, as Kafka's requests have it."""
+
+END: Final = -1
+"""The same of the end."""
+
+
 def no_gate() -> None:
     """Hold nobody up."""
 
@@ -217,7 +228,9 @@ def load(name: ClientName) -> Any:
         ) from error
 
 
-def report_records(report: Report, offsets: Mapping[Pair, Iterable[int]], kind: str = "records") -> bool:
+def report_records(
+    report: Report, offsets: Mapping[Pair, Iterable[int]], kind: str = "records", *, thread: str = ""
+) -> bool:
     """Report what a poll delivered: partition -> offsets. Returns whether that was anything."""
     ranges = [
         (topic, partition, first, last)
@@ -225,8 +238,63 @@ def report_records(report: Report, offsets: Mapping[Pair, Iterable[int]], kind: 
         for first, last in merged((offset, offset) for offset in delivered)
     ]
     if ranges:
-        report(kind, records=ranges)
+        report(kind, records=ranges, thread=thread)
     return bool(ranges)
+
+
+def report_batch(report: Report, batch: Mapping[Any, Sequence[Any]], *, thread: str = "") -> None:
+    """Report what a poll of kafka-python or aiokafka returned: partition -> records."""
+    offsets = {(one.topic, one.partition): [each.offset for each in found] for one, found in batch.items()}
+    report_records(report, offsets, thread=thread)
+
+
+def pairs(partitions: Iterable[Any]) -> list[Pair]:
+    """Partitions of a Python library, sorted, as plain data."""
+    return sorted((partition.topic, partition.partition) for partition in partitions)
+
+
+def at_work() -> str:
+    """The name of the task that runs on this thread's event loop, or else the thread's."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return threading.current_thread().name if task is None else task.get_name()
+
+
+def report_seeks(consumer: Any, report: Report, absences: Absences) -> None:
+    """Have seeks of a consumer of kafka-python or aiokafka reported, when the client has taken them."""
+    seek = consumer.seek
+
+    def observed(partition: Any, offset: int) -> None:
+        seek(partition, offset)
+        absences.sought(report, [(partition.topic, partition.partition, offset)])
+
+    def observed_to(method: Callable[..., Any], offset: int) -> Callable[..., Any]:
+        def sought(*partitions: Any) -> Any:
+            result = method(*partitions)  # of aiokafka still to be awaited
+            absences.sought(report, [(*pair, offset) for pair in pairs(partitions or consumer.assignment())])
+            return result
+
+        return sought
+
+    consumer.seek = observed
+    consumer.seek_to_end = observed_to(consumer.seek_to_end, END)
+    consumer.seek_to_beginning = observed_to(consumer.seek_to_beginning, BEGINNING)
+
+
+def record_of(error: BaseException) -> list[tuple[str, int, int, int]]:
+    """The record at which a client's deserializer raised, as a range of one; none if it was another error."""
+    if (message := getattr(error, "kafka_message", None)) is not None:  # confluent-kafka says so
+        return [(message.topic(), message.partition(), message.offset(), message.offset())]
+    # The others have no word for it.
+    called = ""
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
+        known, name = frame.f_locals, frame.f_code.co_name
+        if called == "_deserialize" or name == "_consumer_record":
+            return [(*known["tp"], known["record"].offset, known["record"].offset)]
+        called = name
+    return []
 
 
 class Commits:
@@ -263,11 +331,16 @@ class Commits:
 
 
 class Absences:
-    """Reports how long an application keeps its consumer waiting: between two polls, and in its listener."""
+    """Reports how long an application keeps its consumer waiting, and what its polls and listener raise.
+
+    `failed` is what the last poll raised, or empty: in a row it is reported once.
+    """
 
     def __init__(self, report: Report) -> None:
+        self.failed = ""
         self._report = report
         self._polled: float | None = None
+        self._callback = ""
 
     @contextlib.contextmanager
     def poll(self) -> Iterator[None]:
@@ -277,6 +350,13 @@ class Absences:
         self._polled = None
         try:
             yield
+        except Exception as error:
+            before, self.failed = self.failed, described(error)
+            if before != self.failed:
+                self._report("error", **type_and_text(error), records=record_of(error))
+            raise
+        else:
+            self.failed = ""
         finally:
             self._polled = time.monotonic()
 
@@ -286,22 +366,83 @@ class Absences:
         return 0.0 if polled is None else time.monotonic() - polled
 
     @contextlib.contextmanager
-    def listener(self, callback: str) -> Iterator[None]:
-        """Around a call of the application's listener."""
+    def listener(self, callback: str, kind: str, partitions: Iterable[Any]) -> Iterator[None]:
+        """Around a call of the application's listener; "assigned", "revoked" or "lost" is the kind of event.
+
+        A partition is the application's from before its listener hears so until after it has let go.
+        """
+        event = {"partitions": pairs(partitions)}
+        if kind == "assigned":
+            self._report(kind, **event)
         begun, error = time.monotonic(), ""
+        self._callback = callback
         try:
             yield
         except BaseException as raised:
             error = described(raised)
             raise
         finally:
+            self._callback = ""
             if (seconds := time.monotonic() - begun) >= LONG or error:
                 self._report("listener", callback=callback, seconds=seconds, error=error)
+            if kind != "assigned":  # they are gone, whether it raised or not
+                self._report(kind, **event)
+
+    def sought(self, report: Report, positions: Sequence[tuple[str, int, int]]) -> None:
+        """Report where the application had its consumer go on, and in which method of its listener."""
+        if positions:
+            report("sought", positions=positions, callback=self._callback)
+
+
+class ListenerCalls:
+    """What observed listeners of kafka-python and aiokafka have in common; `inner` may be None."""
+
+    def __init__(self, absences: Absences, inner: Any) -> None:
+        self._absences, self._inner = absences, inner
+
+    @contextlib.contextmanager
+    def _called(self, kind: str, partitions: Iterable[Any]) -> Iterator[Any]:
+        """Call the application's; what it returns may have to be awaited."""
+        name = f"on_partitions_{kind}"
+        if self._inner is not None and not hasattr(
+            self._inner, name
+        ):  # aiokafka's have no word for lost ones
+            name = "on_partitions_revoked"
+        with self._absences.listener(name, kind, partitions):
+            yield None if self._inner is None else getattr(self._inner, name)(partitions)
+
+
+class AwaitedListenerCalls(ListenerCalls):
+    """The same where the application's methods may be coroutines."""
+
+    async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        await self._awaited("assigned", assigned)
+
+    async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        await self._awaited("revoked", revoked)
+
+    async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        await self._awaited("lost", lost)
+
+    async def _awaited(self, kind: str, partitions: Iterable[Any]) -> None:
+        with self._called(kind, partitions) as done:
+            if inspect.isawaitable(done):
+                await done
 
 
 def described(error: BaseException) -> str:
-    """An exception in one line: its class and its text."""
+    """An exception: its class and its text."""
     return f"{type(error).__name__}: {error}"
+
+
+def type_and_text(error: BaseException) -> dict[str, str]:
+    """An exception as events have it."""
+    return {"type": type(error).__name__, "text": str(error)}
+
+
+def first_line(error: BaseException) -> str:
+    """An exception in one line."""
+    return described(error).partition("\n")[0]
 
 
 def configured(

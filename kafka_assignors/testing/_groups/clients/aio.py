@@ -7,7 +7,6 @@ thread. An application that brings its own event loop is observed on that.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import re
 import threading
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +27,7 @@ from kafka_assignors.aio._coordinator import (
 from kafka_assignors.aio._strategies import Strategy
 from kafka_assignors.testing._groups.clients import (
     Absences,
+    AwaitedListenerCalls,
     CommitError,
     Commits,
     Gate,
@@ -38,7 +38,9 @@ from kafka_assignors.testing._groups.clients import (
     configured,
     described,
     no_gate,
-    report_records,
+    pairs,
+    report_batch,
+    report_seeks,
 )
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 
@@ -113,6 +115,7 @@ class ObservedAiokafkaConsumer:
         consumer.subscribe = self._observed_subscribe
         self._commits = Commits(self._report)
         self.absences = Absences(self._report)
+        report_seeks(consumer, self._write, self.absences)
         configured(
             report,
             session_timeout_ms=consumer._session_timeout_ms,  # noqa: SLF001 - there is no public way to them
@@ -160,7 +163,7 @@ class ObservedAiokafkaConsumer:
         )
 
     def assignment(self) -> Iterable[Pair]:
-        return _pairs(self.consumer.assignment())
+        return pairs(self.consumer.assignment())
 
     def subscription(self) -> Iterable[str]:
         return sorted(self.consumer.subscription())
@@ -200,18 +203,16 @@ class ObservedAiokafkaConsumer:
             try:
                 result = await send(assignment, offsets)
             except UnknownPartitionsError as error:  # the others are stored
-                sent = getattr(offsets, "sent", offsets.keys())
-                self._commits.done(_positions(offsets, sent - error.partitions))
+                self._commits.done(_positions(offsets, offsets.keys() - error.partitions))
                 self._commits.failed(_positions(offsets, error.partitions), error, **sent_as)
                 raise
             except KafkaError as error:
                 if not isinstance(coordinator, CooperativeCoordinator) or not coordinator.sends_again(error):
                     self._commits.failed(_positions(offsets, offsets), error, **sent_as)
                 raise
-            sent = getattr(offsets, "sent", offsets.keys())  # a cooperative consumer leaves out what is gone
-            self._commits.done(_positions(offsets, sent))
-            if gone := offsets.keys() - sent:
-                self._commits.failed(_positions(offsets, gone), revoked_meanwhile(gone), **sent_as)
+            self._commits.done(_positions(offsets, offsets))
+            if gone := getattr(offsets, "revoked", None):  # a cooperative consumer leaves it out
+                self._commits.failed(_positions(gone, gone), revoked_meanwhile(gone), **sent_as)
             return result
 
         coordinator._do_commit_offsets = observed  # noqa: SLF001
@@ -228,68 +229,31 @@ class ObservedAiokafkaConsumer:
         await asyncio.to_thread(self._gate)
         with self.absences.poll():
             batch = await self._getmany(*partitions, **kwargs)
-        self._delivered(batch)
+        report_batch(self._write, batch)
         return batch
 
     async def _observed_getone(self, *partitions: Any) -> Any:
         await asyncio.to_thread(self._gate)
         with self.absences.poll():
             record = await self._getone(*partitions)
-        self._delivered({record: [record]})
+        report_batch(self._write, {record: [record]})
         return record
-
-    def _delivered(self, batch: Mapping[Any, Sequence[Any]]) -> None:
-        report_records(
-            self._write,
-            {
-                (partition.topic, partition.partition): [record.offset for record in records]
-                for partition, records in batch.items()
-            },
-        )
 
 
 observe = ObservedAiokafkaConsumer
 
 
-class _AiokafkaListener(ConsumerRebalanceListener):
-    """Reports, and calls the application's, whose methods may be coroutines or not."""
-
+class _AiokafkaListener(AwaitedListenerCalls, ConsumerRebalanceListener):
     def __init__(self, report: Report, absences: Absences, inner: Any, reported: bool) -> None:
-        self._report, self._absences, self._inner = report, absences, inner
+        super().__init__(absences, inner)
+        self._report = report
         self._reported = reported  # the strategies have reported the assignment
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         if not self._reported:  # eager: what is assigned is all that it has
-            self._report("assignment", partitions=_pairs(assigned))
-        self._report("assigned", partitions=_pairs(assigned))
-        await self._call("on_partitions_assigned", assigned)
-
-    async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        try:
-            await self._call("on_partitions_revoked", revoked)
-        finally:  # they are gone, whether it raised or not
-            self._report("revoked", partitions=_pairs(revoked))
-
-    async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        method = (
-            "on_partitions_lost" if hasattr(self._inner, "on_partitions_lost") else "on_partitions_revoked"
-        )
-        try:
-            await self._call(method, lost)
-        finally:
-            self._report("lost", partitions=_pairs(lost))
-
-    async def _call(self, method: str, partitions: Iterable[Any]) -> None:
-        if self._inner is None:
-            return
-        with self._absences.listener(method):
-            if inspect.isawaitable(done := getattr(self._inner, method)(partitions)):
-                await done
+            self._report("assignment", partitions=pairs(assigned))
+        await super().on_partitions_assigned(assigned)
 
 
 def _positions(offsets: Mapping[Any, Any], partitions: Iterable[Any]) -> dict[Pair, int]:
     return {(one.topic, one.partition): offsets[one].offset for one in partitions}
-
-
-def _pairs(partitions: Iterable[Any]) -> list[Pair]:
-    return sorted((partition.topic, partition.partition) for partition in partitions)

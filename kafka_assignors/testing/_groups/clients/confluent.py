@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups.clients import (
+    BEGINNING,
     BY_EPOCHS,
     Absences,
     CommitError,
@@ -24,9 +25,11 @@ from kafka_assignors.testing._groups.clients import (
     Pair,
     Report,
     Task,
+    at_work,
     configured_with_dots,
     dotted,
     no_gate,
+    pairs,
     report_records,
 )
 from kafka_assignors.testing._topics import LOG_LEVEL
@@ -118,24 +121,25 @@ class ObservedConsumer:
     ) -> None:
         """As the Consumer's, with its callbacks."""
 
+        def called(
+            kind: str, name: str, callback: Callable[..., None] | None, partitions: Sequence[Any]
+        ) -> None:
+            with self.absences.listener(name, kind, partitions):
+                if callback is not None:
+                    callback(self, partitions)
+
         def assigned(_: Any, partitions: Sequence[Any]) -> None:
-            self.held.update(_pairs(partitions))
+            self.held.update(pairs(partitions))
             # By KIP-848 a member that has let go of something is told so, still in its old epoch.
             if partitions or not self._by_epochs:
                 self._report_assignment()
-            self._report("assigned", partitions=_pairs(partitions))
-            if on_assign is not None:
-                with self.absences.listener("on_assign"):
-                    on_assign(self, partitions)
+            called("assigned", "on_assign", on_assign, partitions)
 
         def let_go(kind: str, callback: Callable[..., None] | None, partitions: Sequence[Any]) -> None:
             try:
-                if callback is not None:
-                    with self.absences.listener("on_revoke" if callback is on_revoke else "on_lost"):
-                        callback(self, partitions)
-            finally:  # they are gone, whether it raised or not
-                self.held.difference_update(_pairs(partitions))
-                self._report(kind, partitions=_pairs(partitions))
+                called(kind, "on_revoke" if callback is on_revoke else "on_lost", callback, partitions)
+            finally:
+                self.held.difference_update(pairs(partitions))
 
         self._consumer.subscribe(
             list(topics),
@@ -182,6 +186,26 @@ class ObservedConsumer:
             _report_commit(self._commits, committed, None)
         return committed
 
+    def seek(self, partition: Any) -> None:
+        """As the Consumer's."""
+        self._consumer.seek(partition)
+        self._sought([partition])
+
+    def assign(self, partitions: Sequence[Any]) -> None:
+        """As the Consumer's."""
+        self._consumer.assign(partitions)
+        self._sought(partitions)
+
+    def incremental_assign(self, partitions: Sequence[Any]) -> None:
+        """As the Consumer's."""
+        self._consumer.incremental_assign(partitions)
+        self._sought(partitions)
+
+    def _sought(self, partitions: Sequence[Any]) -> None:
+        # Others are to go on at their commits.
+        sought = [(one.topic, one.partition, one.offset) for one in partitions if one.offset >= BEGINNING]
+        self.absences.sought(self._write, sought)
+
     def _follow_epoch(self) -> None:
         if self._by_epochs:
             epoch = _generation(self._consumer.consumer_group_metadata())
@@ -203,7 +227,7 @@ class ObservedConsumer:
         for record in records:
             if record.error() is None:
                 offsets.setdefault((record.topic(), record.partition()), []).append(record.offset())
-        report_records(self._write, offsets)
+        report_records(self._write, offsets, thread=at_work())
 
 
 class ObservedConfluentConsumer:
@@ -287,7 +311,3 @@ def _report_commit(commits: Commits, partitions: Sequence[Any], error: Any) -> N
     commits.done(done)
     for text, positions in failed.items():
         commits.failed(positions, text)
-
-
-def _pairs(partitions: Iterable[Any]) -> list[Pair]:
-    return sorted((partition.topic, partition.partition) for partition in partitions)

@@ -18,19 +18,24 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from kafka_assignors._common.strategies import STRATEGIES, load
 from kafka_assignors.testing._groups.clients import (
     Absences,
+    AwaitedListenerCalls,
     CommitError,
     Commits,
     Gate,
+    ListenerCalls,
     Membership,
     Pair,
     Report,
     Task,
+    at_work,
     configured,
     described,
     no_gate,
-    report_records,
+    pairs,
+    report_batch,
+    report_seeks,
 )
-from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor, pairs
+from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -92,6 +97,7 @@ class ObservedKafkaConsumer:
         )
         consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
         consumer.commit = self._observed_commit
+        report_seeks(consumer, self._write, self.absences)
         coordinator = consumer._coordinator  # noqa: SLF001 - the one way that all commits go, the timer's too
         coordinator._send_offset_commit_request = self._observed_send_commit  # noqa: SLF001
         state = consumer._subscription  # noqa: SLF001 - of topics named to the constructor
@@ -151,22 +157,13 @@ class ObservedKafkaConsumer:
         self._gate()
         with self.absences.poll():
             batch = self._poll(*args, **kwargs)
-        report_records(
-            self._write,
-            {
-                (partition.topic, partition.partition): [record.offset for record in records]
-                for partition, records in batch.items()
-            },
-        )
+        report_batch(self._write, batch, thread=at_work())
         return batch
 
     def _listener(self, inner: Any) -> Any:
-        """A listener that reports, and calls the application's.
-
-        A partition is the application's from before its listener hears so until after it has let go.
-        """
+        """A listener that reports, and calls the application's."""
         kind = _AsyncListener if isinstance(inner, AsyncConsumerRebalanceListener) else _KafkaPythonListener
-        return kind(self._report, self.absences, inner)
+        return kind(self.absences, inner)
 
     async def _observed_send_commit(self, offsets: Any) -> Any:
         coordinator = self.consumer._coordinator  # noqa: SLF001
@@ -210,52 +207,19 @@ def _recall_join(consumer: Any) -> None:
         coordinator.request_rejoin()
 
 
-class _KafkaPythonListener(ConsumerRebalanceListener):
-    def __init__(self, report: Report, absences: Absences, inner: Any) -> None:
-        self._report, self._absences, self._inner = report, absences, inner
-
+class _KafkaPythonListener(ListenerCalls, ConsumerRebalanceListener):
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        self._report("assigned", partitions=pairs(assigned))
-        if self._inner is not None:
-            with self._absences.listener("on_partitions_assigned"):
-                self._inner.on_partitions_assigned(assigned)
+        with self._called("assigned", assigned):
+            pass
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        try:
-            if self._inner is not None:
-                with self._absences.listener("on_partitions_revoked"):
-                    self._inner.on_partitions_revoked(revoked)
-        finally:  # they are gone, whether it raised or not
-            self._report("revoked", partitions=pairs(revoked))
+        with self._called("revoked", revoked):
+            pass
 
     def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        try:
-            if self._inner is not None:
-                with self._absences.listener("on_partitions_lost"):
-                    self._inner.on_partitions_lost(lost)
-        finally:  # they are gone, whether it raised or not
-            self._report("lost", partitions=pairs(lost))
+        with self._called("lost", lost):
+            pass
 
 
-class _AsyncListener(AsyncConsumerRebalanceListener):
-    def __init__(self, report: Report, absences: Absences, inner: Any) -> None:
-        self._report, self._absences, self._inner = report, absences, inner
-
-    async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        self._report("assigned", partitions=pairs(assigned))
-        with self._absences.listener("on_partitions_assigned"):
-            await self._inner.on_partitions_assigned(assigned)
-
-    async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        try:
-            with self._absences.listener("on_partitions_revoked"):
-                await self._inner.on_partitions_revoked(revoked)
-        finally:
-            self._report("revoked", partitions=pairs(revoked))
-
-    async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        try:
-            with self._absences.listener("on_partitions_lost"):
-                await self._inner.on_partitions_lost(lost)
-        finally:
-            self._report("lost", partitions=pairs(lost))
+class _AsyncListener(AwaitedListenerCalls, AsyncConsumerRebalanceListener):
+    pass

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from kafka_assignors.testing._groups.clients import pairs, type_and_text
 
-    from kafka_assignors.testing._groups.clients import Pair, Report
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafka_assignors.testing._groups.clients import Report
 
 __tracebackhide__ = True
 
@@ -43,7 +45,7 @@ def observe_assignor(assignor: Any, report: Report) -> None:
             try:
                 plan = super().assign(cluster, members)
             except Exception as error:
-                report("assign", claims=claims, error=_error(error), seconds=time.monotonic() - begin)
+                report("assign", claims=claims, error=type_and_text(error), seconds=time.monotonic() - begin)
                 raise
             report("assign", claims=claims, plan=_described_plan(plan), seconds=time.monotonic() - begin)
             return plan
@@ -68,22 +70,13 @@ def _stand_in(members: Sequence[Any]) -> bool:
     return len(members) == 1 and hasattr(members[0], "members")
 
 
-def _error(error: Exception) -> dict[str, str]:
-    return {"type": type(error).__name__, "text": str(error)}
-
-
-def pairs(partitions: Iterable[Any]) -> list[Pair]:
-    """Partitions of any library, sorted, as plain data."""
-    return sorted((partition.topic, partition.partition) for partition in partitions)
-
-
 def _sent_claims(claims: Any) -> dict[str, Any]:
     """What travels to the broker: fields above the subscription's version are left on the way."""
     try:
         sent = claims if isinstance(claims, bytes | bytearray) else claims.encode()
         return _claims(ConsumerProtocolSubscription.decode(bytes(sent)))
     except Exception as error:  # noqa: BLE001 - to observe a broken assignor must not change what it does
-        return {"undecodable": _error(error)}
+        return {"undecodable": type_and_text(error)}
 
 
 def _member_claims(member: Any) -> dict[str, Any]:
@@ -108,7 +101,7 @@ def _described_plan(plan: Any) -> dict[str, Any]:
     try:
         return {member_id: _assignment(assignment) for member_id, assignment in plan.items()}
     except Exception as error:  # noqa: BLE001 - as above
-        return {"undecodable": _error(error)}
+        return {"undecodable": type_and_text(error)}
 
 
 def _assignment(assignment: Any) -> dict[str, Any]:

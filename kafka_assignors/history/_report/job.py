@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors._common.files import write_whole
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.snapshots import Snapshot
 from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._metrics import rebalances_of
-from kafka_assignors.history._records import EachGroup, Selection
+from kafka_assignors.history._metrics import GroupSummary, rebalances_of
+from kafka_assignors.history._records import Selection, each_group
+from kafka_assignors.history._report.drawing import draw
+from kafka_assignors.history._report.model import ReportedGroup, restlessness
+from kafka_assignors.history._report.page import render
+from kafka_assignors.history._schemas import REPORTED
 from kafka_assignors.history._snapshots import SnapshotReader
+from kafka_assignors.history._store.writing import Task
 from kafka_assignors.history._what_if.course import CourseBuilder, bare
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, Wanted, check_wanted, replay_all
-from kafka_assignors.history.report import GroupHistory, GroupSummary, ReportData, write_report
-from kafka_assignors.history.report._drawing import draw
-from kafka_assignors.history.report._model import ReportLimits, restlessness
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kafka_assignors._groups.saving import WhatIf
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history.report._model import Drawing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +47,6 @@ class ReportPage:
     bytes: int
 
 
-@dataclass(slots=True)
-class Reported:
-    """All that a report wants to know of a group; the drawing is None where others are more restless."""
-
-    summary: GroupSummary
-    what_if: Sequence[WhatIf]
-    drawing: Drawing | None
-
-
 def report_archive(
     archive: Archive,
     page: str | os.PathLike[str],
@@ -63,7 +56,6 @@ def report_archive(
     since: datetime | None = None,
     until: datetime | None = None,
     groups: Sequence[str] = (),
-    limits: ReportLimits | None = None,
     engine: Engine | None = None,
 ) -> ReportPage:
     """Write a report.
@@ -76,7 +68,6 @@ def report_archive(
         since: Groups begin with their state at this time; naive times are UTC.
         until: Only records before then.
         groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
-        limits: How much to show.
         engine: What does the work; `Engine.fitting` by default.
 
     Raises:
@@ -85,7 +76,6 @@ def report_archive(
         SparkError: Spark failed.
     """
     path = _checked(Path(page))
-    limits = limits or ReportLimits()
     topics, names = seen_and_names(archive.topics())
     selection = Selection(since=since, until=until, groups=groups)
     group_task = partial(
@@ -93,25 +83,17 @@ def report_archive(
         wanted=check_wanted(assignors, scenarios) if assignors else (),
         topics=topics,
         topic_names=names,
-        limits=limits,
     )
-    task = partial(_most_restless, each=EachGroup(group_task, selection.since_us), most=limits.groups)
+    task = Task(partial(_most_restless, each=each_group(group_task, selection.since_us)), REPORTED)
     engine = engine or Engine.fitting(doing="reporting", replaying=bool(assignors))
     rows = engine.map_sorted(archive, selection, task).rows
     if not rows:
         raise ValueError("there is nothing to report on: the archive has no records of such groups")
-    found = [row.summary for row in rows]
-    data = ReportData(
-        source=archive.description.cluster_id or str(archive.where),
-        made=datetime.now(UTC),
-        since=min(one.since for one in found),
-        until=max(one.until for one in found),
-        groups=found,
-        histories=(),
-        drawings=[row.drawing for row in rows if row.drawing],
-        what_if=[one for row in rows for one in row.what_if],
-    )
-    return ReportPage(page=fspath(page), bytes=write_report(data, path, limits=limits))
+    found = [*map(ReportedGroup.of, rows)]
+    html = render(found, source=archive.description.cluster_id or str(archive.where), made=datetime.now(UTC))
+    content = html.encode()
+    write_whole(path, content)
+    return ReportPage(page=fspath(page), bytes=len(content))
 
 
 def _checked(page: Path) -> Path:
@@ -130,8 +112,7 @@ def report_group(
     wanted: Wanted,
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
-    limits: ReportLimits,
-) -> Iterator[Reported]:
+) -> Iterator[dict[str, Any]]:
     """Measure, replay and draw one group."""
     reader, measured = SnapshotReader(topic_names), GroupFollower(topics)
     course = CourseBuilder(group, topics)
@@ -145,8 +126,11 @@ def report_group(
     rebalances = [*rebalances_of(records, reader, measured, keep)]
     replayed = replay_all(course.build(), wanted, reader.rejected) if wanted else []
     if measured.activity is not None:
-        drawing = draw(GroupHistory(group=group, rebalances=rebalances, snapshots=states), limits)
-        yield Reported(GroupSummary.from_row(measured.activity.row(group)), replayed, drawing)
+        yield {
+            "summary": measured.activity.row(group),
+            "what_if": [*map(asdict, replayed)],
+            "drawing": draw(rebalances, states).row(),
+        }
 
 
 def _drawn(snapshot: Snapshot) -> Snapshot:
@@ -160,21 +144,11 @@ def _drawn(snapshot: Snapshot) -> Snapshot:
     )
 
 
-def _most_restless(batches: Iterator[Any], files: None, *, each: EachGroup, most: int) -> Iterator[Reported]:
+def _most_restless(
+    batches: Iterator[Any], files: None, *, each: Callable[..., Iterator[dict[str, Any]]]
+) -> list[dict[str, Any]]:
     """The rows of all groups of a task; its most restless alone keep their drawings."""
-    rows: list[Reported] = []
-    drawn: list[Reported] = []
-    for row in each(batches, files):
-        rows.append(row)
-        drawn.append(row)
-        if len(drawn) > 2 * most:
-            drawn = _leave_out(drawn, most)
-    _leave_out(drawn, most)
-    yield from rows
-
-
-def _leave_out(rows: list[Reported], most: int) -> list[Reported]:
-    rows.sort(key=lambda row: restlessness(row.summary))
-    for row in rows[most:]:
-        row.drawing = None
-    return rows[:most]
+    rows = sorted(each(batches, files), key=lambda row: restlessness(GroupSummary.of(row["summary"])))
+    for row in rows[limits.GROUPS_DRAWN :]:
+        row["drawing"] = None
+    return rows

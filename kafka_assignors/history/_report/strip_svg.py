@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from kafka_assignors.history.report import _words as words
-from kafka_assignors.history.report._svg import shape, tag
+from kafka_assignors.history._report import words
+from kafka_assignors.history._report.svg import shape, tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

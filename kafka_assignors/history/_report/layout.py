@@ -7,12 +7,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.history.report._svg import Value, runs
+from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._report.svg import Value, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kafka_assignors.history.report._model import Column
+    from kafka_assignors.history._report.model import Column
 
 LEFT: Final = 216  # of the part that shows time
 RIGHT: Final = 992
@@ -54,14 +55,14 @@ class Colouring:
     others: int
 
     @classmethod
-    def of(cls, columns: Sequence[Column], most: int) -> Colouring:
+    def of(cls, columns: Sequence[Column]) -> Colouring:
         """Those that had the most partitions for the longest time, in the order in which they came."""
         had: Counter[str] = Counter()
         for column in columns:
             seconds = (column.end - column.begin).total_seconds()
             for name, load in column.loads.items():
                 had[name] += round(1000 * (load + 0.01) * (seconds + 0.01))
-        chosen = {name for name, _ in had.most_common(min(most, len(LETTERS)))}
+        chosen = {name for name, _ in had.most_common(limits.CONSUMERS)}
         names = [name for name in had if name in chosen]
         return cls(names=names, others=len(had) - len(names))
 

@@ -5,35 +5,33 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.history.report import _words as words
-from kafka_assignors.history.report._svg import ROW, SLIVER, label, n, shape, strokes, written
+from kafka_assignors.history._report import words
+from kafka_assignors.history._report.svg import ROW, SLIVER, label, n, shape, strokes, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from markupsafe import Markup
 
-    from kafka_assignors.history.report._layout import Colouring, Scale
-    from kafka_assignors.history.report._model import Column
+    from kafka_assignors.history._report.layout import Colouring, Scale
+    from kafka_assignors.history._report.model import Column
 
 STACK: Final = 170
 _LETTER: Final = 11  # a box that is narrower has no letter
 
 
-def lanes(
-    scale: Scale, colouring: Colouring, partitions: Sequence[tuple[str, int]], top: float
-) -> list[Markup]:
+def lanes(scale: Scale, colouring: Colouring, partitions: Sequence[str], top: float) -> list[Markup]:
     """A lane for each partition, with slivers where it was without an owner in a rebalance."""
     names: list[Markup] = []
     boxes: dict[str, list[tuple[float, float, float]]] = {}
     letters: list[Markup] = []
     for row, partition in enumerate(partitions):
         middle = top + ROW * (row + 0.5)
-        names.append(label(f"{partition[0]}-{partition[1]}", middle))
+        names.append(label(partition, middle))
         inks: dict[str, list[tuple[float, str]]] = {}
-        since = next(at for at, one in enumerate(scale.columns) if partition in one.owners)
+        since = next(at for at, one in enumerate(scale.columns) if one.owners[row])
         # Before its first owner it may not have been there.
-        owners = [column.owners.get(partition, "") for column in scale.columns[since:]]
+        owners = [column.owners[row] for column in scale.columns[since:]]
         for first, after, owner in scale.runs(owners, since):
             boxes.setdefault(colouring.shade(owner), []).append((first, after, middle))
             if after - first >= _LETTER and (letter := colouring.letter(owner)):
@@ -42,7 +40,7 @@ def lanes(
     slivers = [
         f"M{n(x + SLIVER / 2)} {n(top + ROW * row)}v{ROW * length}"
         for column, x in scale.placed
-        for row, length in _in_rows(_without(column, partitions))
+        for row, length in _in_rows(_without(column))
     ]
     return [
         *names,
@@ -59,16 +57,12 @@ def _in_rows(places: Sequence[int]) -> list[tuple[int, int]]:
     return [(group[0], len(group)) for group in found]
 
 
-def _without(column: Column, partitions: Sequence[tuple[str, int]]) -> list[int]:
-    """Which of the partitions were without an owner while the group rebalanced, by their place."""
-    if column.stopped:
-        return [*range(len(partitions))]
-    return [place for place, partition in enumerate(partitions) if partition in column.without]
+def _without(column: Column) -> Sequence[int]:
+    """The numbers of the partitions that were without an owner while the group rebalanced."""
+    return range(len(column.owners)) if column.stopped else column.without
 
 
-def stack(
-    scale: Scale, colouring: Colouring, partitions: Sequence[tuple[str, int]], top: float
-) -> Iterator[Markup]:
+def stack(scale: Scale, colouring: Colouring, partitions: Sequence[str], top: float) -> Iterator[Markup]:
     """Loads upon each other, in the order of the consumers' rows; what has no owner is on top."""
     unit = STACK / len(partitions)
     known = set(colouring.names)
@@ -78,7 +72,7 @@ def stack(
         (colouring.shade(name), [one.loads.get(name, 0) for one in scale.columns])
         for name in reversed(colouring.names)
     ]
-    layers.append(("none", [len(partitions) - len(one.owners) for one in scale.columns]))
+    layers.append(("none", [one.owners.count("") for one in scale.columns]))
     bottoms = [top + STACK] * len(scale.columns)
     for shade, counts in layers:
         tops = [bottom - count * unit for bottom, count in zip(bottoms, counts, strict=True)]
@@ -94,7 +88,7 @@ def stack(
     slivers = [
         f"M{n(x + SLIVER / 2)} {n(top)}v{n(len(lost) * unit)}"
         for column, x in scale.placed
-        if (lost := _without(column, partitions))
+        if (lost := _without(column))
     ]
     yield shape("sliver", "".join(slivers))
     yield label(words.count(len(partitions), "partition"), top + 6)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from kafka_assignors.history.report import _words as words
-from kafka_assignors.history.report._layout import LEFT, RIGHT, Colouring, Scale
-from kafka_assignors.history.report._partitions_svg import STACK, lanes, stack
-from kafka_assignors.history.report._svg import (
+from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._report import words
+from kafka_assignors.history._report.layout import LEFT, RIGHT, Colouring, Scale
+from kafka_assignors.history._report.partitions_svg import STACK, lanes, stack
+from kafka_assignors.history._report.svg import (
     HEADING,
     ROW,
     SLIVER,
@@ -30,7 +31,7 @@ from kafka_assignors.history.report._svg import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kafka_assignors.history.report._model import Column, ReportLimits
+    from kafka_assignors.history._report.model import Column
 
 WIDTH: Final = 1000
 
@@ -41,12 +42,11 @@ _DAY: Final = 84
 _DIGIT: Final = 7
 
 
-def timeline(columns: Sequence[Column], limits: ReportLimits, *, key: str, title: str) -> Markup:
+def timeline(columns: Sequence[Column], partitions: Sequence[str], *, key: str, title: str) -> Markup:
     """The picture; empty if there is nothing to draw. The ids of its elements begin with `key`."""
     if not columns:
         return Markup()
-    scale, colouring = Scale.of(columns), Colouring.of(columns, limits.consumers)
-    partitions = sorted({one for column in columns for one in column.owners})
+    scale, colouring = Scale.of(columns), Colouring.of(columns)
     top = float(_AXIS)
     parts: list[Markup] = []
     if colouring.names:
@@ -56,7 +56,7 @@ def timeline(columns: Sequence[Column], limits: ReportLimits, *, key: str, title
         ]
         top += HEADING + ROW * (len(colouring.names) + bool(colouring.others)) + 8
     if partitions:
-        few = len(partitions) <= limits.lanes
+        few = len(partitions) <= limits.LANES
         wording = "Partitions, in the colour of the consumer that had them"
         parts.append(heading(wording if few else f"{len(partitions):,} partitions, by who had them", top))
         top += HEADING
@@ -79,9 +79,9 @@ def timeline(columns: Sequence[Column], limits: ReportLimits, *, key: str, title
     )
 
 
-def told(columns: Sequence[Column], limits: ReportLimits) -> list[tuple[str, str, str]]:
+def told(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
     """The picture's consumers as text: letter, name, and when each was there with how many partitions."""
-    colouring = Colouring.of(columns, limits.consumers)
+    colouring = Colouring.of(columns)
     found = []
     for name in colouring.names:
         stays = [run for run in runs(name in one.loads for one in columns) if run[2]]

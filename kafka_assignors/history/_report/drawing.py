@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.times import moment
-from kafka_assignors.history.report._causes import restarts
-from kafka_assignors.history.report._model import Column, Drawing
+from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._report.causes import restarts
+from kafka_assignors.history._report.model import Column, Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,18 +18,17 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
-    from kafka_assignors.history.report._model import GroupHistory, ReportLimits
 
 
-def draw(history: GroupHistory, limits: ReportLimits) -> Drawing:
-    """What is drawn of a history."""
-    rebalances = sorted(history.rebalances, key=lambda one: one.ended)
-    listed = listed_rebalances(rebalances, limits.rebalances)
+def draw(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) -> Drawing:
+    """What is drawn of a group; without snapshots there is no picture of who owned what."""
+    rebalances = sorted(rebalances, key=lambda one: one.ended)
+    listed = listed_rebalances(rebalances, limits.REBALANCES_LISTED)
     causes = Counter[str](kind for one in rebalances for kind in {reason.kind for reason in one.reasons})
+    drawn, partitions = columns(rebalances, sorted(snapshots, key=lambda one: (one.time_us, one.offset)))
     return Drawing(
-        group=history.group,
-        columns=columns(history, limits),
-        ended=[one.ended for one in rebalances],
+        columns=drawn,
+        partitions=[f"{topic}-{number}" for topic, number in partitions],
         listed=[replace(one, moves=()) for one in listed],
         causes=causes,
         restarts=restarts(rebalances),
@@ -60,28 +60,35 @@ def _name(member: SnapshotMember) -> str:
     return member.instance_id or f"{member.client_id}{member.host}"
 
 
-def columns(history: GroupHistory, limits: ReportLimits) -> list[Column]:
-    """A history in at most so many columns, parted where the most time passed between two changes."""
-    snapshots = sorted(history.snapshots, key=lambda one: (one.time_us, one.offset))
+def columns(
+    rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot]
+) -> tuple[list[Column], list[tuple[str, int]]]:
+    """A history, in order, in few columns, parted where the most time passed between two changes.
+
+    Beside them, the partitions that had an owner in any of them.
+    """
     names = consumer_names(snapshots)
-    rebalances = sorted(history.rebalances, key=lambda one: one.ended)
     changes = _changes(snapshots, rebalances)
     if not changes:
-        return []
-    kept = _parted(changes, limits.columns)
+        return [], []
+    kept = _parted(changes, limits.COLUMNS)
     times = [one.ended for one in rebalances], [_time(one) for one in snapshots], changes
+    bounds = [[bisect_left(each, begin) for each in times] for begin in kept] + [[*map(len, times)]]
+    states = [snapshots[number - 1] if number else None for _, number, _ in bounds[1:]]
+    owned = [{} if state is None else _owners(state, names) for state in states]
+    partitions = sorted(set().union(*owned))
     found = []
-    before = [bisect_left(each, kept[0]) for each in times]
-    for begin, end in zip(kept, [*kept[1:], None], strict=True):
-        after = [len(each) if end is None else bisect_left(each, end) for each in times]
-        state = snapshots[after[1] - 1] if after[1] else None
-        its = rebalances[before[0] : after[0]]
+    for number, (begin, end) in enumerate(zip(kept, [*kept[1:], changes[-1]], strict=True)):
+        (before, _, since), (after, _, until) = bounds[number : number + 2]
+        state = states[number]
+        its = rebalances[before:after]
         stopping = [one for one in its if one.unowned_seconds > 0]
+        moved = {(move.topic, move.partition) for one in stopping for move in one.moves}
         found.append(
             Column(
                 begin=begin,
-                end=changes[-1] if end is None else end,
-                owners={} if state is None else _owners(state, names),
+                end=end,
+                owners=[owned[number].get(one, "") for one in partitions],
                 loads={}
                 if state is None
                 else {names[member.member_id]: len(member.assignment) for member in state.members},
@@ -91,12 +98,11 @@ def columns(history: GroupHistory, limits: ReportLimits) -> list[Column]:
                 unowned_seconds=sum(one.unowned_seconds for one in its),
                 # All, but for rounding.
                 stopped=any(one.unowned_seconds >= 0.9 * one.seconds * one.partitions for one in stopping),
-                without=frozenset((move.topic, move.partition) for one in stopping for move in one.moves),
-                states=after[2] - before[2],
+                without=[place for place, one in enumerate(partitions) if one in moved],
+                states=until - since,
             )
         )
-        before = after
-    return found
+    return found, partitions
 
 
 def _changes(snapshots: Sequence[Snapshot], rebalances: Sequence[Rebalance]) -> list[datetime]:

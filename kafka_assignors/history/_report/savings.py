@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS
-from kafka_assignors.history.report import _words as words
+from kafka_assignors.history._report import words
 
 if TYPE_CHECKING:
     from kafka_assignors._groups.saving import Saving, WhatIf

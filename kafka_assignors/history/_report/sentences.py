@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.advice import reason_words
-from kafka_assignors.history.report import _words as words
-from kafka_assignors.history.report._causes import main_reason
-from kafka_assignors.history.report._savings import change, saved
+from kafka_assignors.history._report import words
+from kafka_assignors.history._report.causes import main_reason
+from kafka_assignors.history._report.savings import change, saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from kafka_assignors._groups.saving import Saving
-    from kafka_assignors.history.report._model import Drawing, GroupSummary
+    from kafka_assignors.history._metrics import GroupSummary
+    from kafka_assignors.history._report.model import Drawing
 
 
 def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | None) -> list[str]:

@@ -1,0 +1,1 @@
+"""The history of consumer groups as one HTML page."""

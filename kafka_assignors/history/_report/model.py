@@ -1,0 +1,103 @@
+"""What a report is made of: what tasks find of each group."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.saving import WhatIf
+from kafka_assignors.history._metrics import GroupSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+_HALF_WIDTH_SECONDS: Final = 10.0
+
+
+class Column(NamedTuple):
+    """A row of `schemas.COLUMN`, whose comments say what the fields are."""
+
+    begin: datetime
+    end: datetime
+    owners: Sequence[str]
+    loads: Mapping[str, int]
+    ended: Sequence[datetime]
+    moved: int
+    needless: int
+    unowned_seconds: float
+    stopped: bool
+    without: Sequence[int]
+    states: int
+
+    @property
+    def weight(self) -> float:
+        """How wide it is drawn: ten times the time makes it one step wider, so that bursts keep room."""
+        return 1 + math.log10(1 + (self.end - self.begin).total_seconds() / _HALF_WIDTH_SECONDS)
+
+
+class Drawing(NamedTuple):
+    """What a report draws of a group, and says of its rebalances.
+
+    Attributes:
+        columns: What its timeline shows; the last one ends with the last change.
+        partitions: Those that had an owner in any of them, such as orders-7, in order.
+        listed: The rebalances that are listed; without their moves.
+        causes: How many had each kind of reason.
+        restarts: How many are the doing of a consumer that restarted.
+        strategy: The last that the group was assigned by; None if it is not known.
+    """
+
+    columns: Sequence[Column]
+    partitions: Sequence[str]
+    listed: Sequence[Rebalance]
+    causes: Mapping[str, int]
+    restarts: int
+    strategy: str | None
+
+    def row(self) -> dict[str, Any]:
+        """The drawing as `schemas.REPORTED` has it."""
+        columns = [one._asdict() | {"loads": [*one.loads.items()]} for one in self.columns]
+        listed = [one.row() for one in self.listed]
+        return self._asdict() | {"columns": columns, "listed": listed, "causes": [*self.causes.items()]}
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """The drawing that a row was made of."""
+        columns = [Column(**{**one, "loads": dict(one["loads"])}) for one in row["columns"]]
+        listed = [Rebalance.from_row(one) for one in row["listed"]]
+        return cls(**{**row, "columns": columns, "listed": listed, "causes": dict(row["causes"])})
+
+    @property
+    def ended(self) -> list[datetime]:
+        """When its rebalances ended."""
+        return [time for one in self.columns for time in one.ended]
+
+    def columns_until(self, until: datetime) -> list[Column]:
+        """The columns, the last of which ends then, or with the last change."""
+        return [*self.columns[:-1], *(one._replace(end=max(until, one.end)) for one in self.columns[-1:])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedGroup:
+    """All that a report wants to know of a group; the drawing is None where others are more restless."""
+
+    summary: GroupSummary
+    what_if: Sequence[WhatIf] = ()
+    drawing: Drawing | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """A row of `schemas.REPORTED` as an object."""
+        return cls(
+            summary=GroupSummary.of(row["summary"]),
+            what_if=[WhatIf.from_row(one) for one in row["what_if"]],
+            drawing=None if row["drawing"] is None else Drawing.of(row["drawing"]),
+        )
+
+
+def restlessness(one: GroupSummary) -> tuple[float, float, str]:
+    """The most rebalances come first; of as many, the longest time without an owner."""
+    return -one.rebalances, -one.unowned_seconds, one.group

@@ -1,0 +1,215 @@
+"""The report as one HTML page that needs nothing else: no script, style, font or picture from elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from kafka_assignors._common.escaping import escaped, get_logger
+from kafka_assignors._groups.advice import reason_words
+from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
+from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._report import causes, savings as saved_words, sentences, words
+from kafka_assignors.history._report.layout import COLOURS
+from kafka_assignors.history._report.model import restlessness
+from kafka_assignors.history._report.strip_svg import bar_step, strip
+from kafka_assignors.history._report.timeline_svg import timeline, told
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.saving import Saving, WhatIf
+    from kafka_assignors.history._metrics import GroupSummary
+    from kafka_assignors.history._report.model import Drawing, ReportedGroup
+
+_LOG = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownGroup:
+    """A group in the overview, and its own part as HTML; that is empty if it has none.
+
+    `failed` is whether it could not be shown; its part says why then.
+    """
+
+    rank: int
+    summary: GroupSummary
+    part: str = ""
+    strip: Markup | None = None
+    reason: str = ""
+    advice: str = ""
+    failed: bool = False
+
+    @property
+    def key(self) -> str:
+        """What the ids of its elements begin with."""
+        return f"g{self.rank}"
+
+
+def render(groups: Sequence[ReportedGroup], *, source: str, made: datetime) -> str:
+    """The page; `source` is what the history is of: a cluster's id, or an archive's location."""
+    ranked = sorted(groups, key=lambda one: restlessness(one.summary))
+    summaries = [one.summary for one in ranked]
+    since, until = min(one.since for one in summaries), max(one.until for one in summaries)
+    rows = [_shown(one, rank, since, until) for rank, one in enumerate(ranked[: limits.GROUPS_LISTED], 1)]
+    hidden = summaries[limits.GROUPS_LISTED :]
+    parts = [one for one in rows if one.part]
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            source=source,
+            made=made,
+            since=since,
+            until=until,
+            headline=sentences.headline(summaries, since, until),
+            figures=_figures(ranked),
+            rows=rows,
+            hidden=hidden,
+            hidden_rebalances=sum(one.rebalances for one in hidden),
+            sections=[one.part for one in parts],
+            undrawn=[one.summary.group for one in parts if one.failed],
+            without=len(ranked) - len(parts),
+            step=words.duration(bar_step(since, until).total_seconds()),
+            colours=range(COLOURS),
+        )
+    )
+
+
+def _shown(one: ReportedGroup, rank: int, since: datetime, until: datetime) -> ShownGroup:
+    """A group, with a part of its own if it is drawn; if anything fails, that says why."""
+    bare = ShownGroup(rank=rank, summary=one.summary)
+    try:
+        saving = best_saving(one.what_if)
+        drawing = one.drawing if rank <= limits.GROUPS_DRAWN else None
+        found = replace(bare, reason=_reason(one.summary, drawing), advice=_advice(one.what_if, saving))
+        if drawing is None:
+            return found
+        strip_of = strip(drawing.ended, since, until)
+        shown = _of_drawing(drawing, one, saving, key=bare.key, until=until)
+        part = (
+            _environment()
+            .get_template("group.html")
+            .render(group=bare, since=since, until=until, strip=strip_of, **shown)
+        )
+        return replace(found, part=part, strip=strip_of)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is of this group alone
+        _LOG.exception("the report cannot show all of group %r", one.summary.group)
+        template = _environment().get_template("undrawn.html")
+        part = template.render(group=bare, why=f"{type(error).__name__}: {error}")
+        return replace(bare, part=part, failed=True)
+
+
+def _of_drawing(
+    drawing: Drawing, one: ReportedGroup, saving: Saving | None, *, key: str, until: datetime
+) -> dict[str, Any]:
+    """What a group's own part shows of its drawing and replays."""
+    summary, drawn = one.summary, drawing.columns_until(until)
+    reasons = [
+        (reason_words(kind), often)
+        for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
+        if often and (kind != "member restarted" or not drawing.restarts)  # these are among the restarts
+    ]
+    if drawing.restarts:
+        reasons.insert(0, (causes.RESTARTED, drawing.restarts))
+    most = max((often for _, often in reasons), default=1)
+    return {
+        "strategy": drawing.strategy,
+        "sentences": sentences.group_sentences(summary, drawing, saving),
+        "timeline": timeline(drawn, drawing.partitions, key=key, title=f"The course of {summary.group}"),
+        "told": told(drawn),
+        "bunched": max((column.states for column in drawn), default=1),
+        "states": sum(column.states for column in drawn),
+        "drawn": len(drawn),
+        "reasons": [(said, often, round(100 * often / most)) for said, often in reasons],
+        "what_if": _what_if_rows(one.what_if, saving, drawing.strategy),
+        "failed": any(row.failed for row in one.what_if),
+        "listed": drawing.listed,
+        "left_out": len(drawing.ended) - len(drawing.listed),
+        "latest": limits.REBALANCES_LISTED // 2,
+    }
+
+
+def _reason(summary: GroupSummary, drawing: Drawing | None) -> str:
+    """Why it rebalanced most often."""
+    if drawing is not None and drawing.restarts >= max(summary.reasons.values(), default=1):
+        return causes.RESTARTED.title
+    kind = causes.main_reason(summary.reasons)
+    return "" if kind is None else reason_words(kind).title
+
+
+def _advice(rows: Sequence[WhatIf], saving: Saving | None) -> str:
+    """What would help."""
+    if saving is not None:
+        advice = f"{saved_words.change(saving.row, None)}: {saved_words.saved(saving)} less"
+    else:
+        advice = "nothing that was tried helps much" if savings(rows) else ""
+    return f"{advice[:1].upper()}{advice[1:]}"
+
+
+def _figures(groups: Sequence[ReportedGroup]) -> list[tuple[str, str]]:
+    """The numbers at the top: value and what it is."""
+    rebalances = sum(one.summary.rebalances for one in groups)
+    moved = sum(one.summary.moved for one in groups)
+    unowned = sum(one.summary.unowned_seconds for one in groups)
+    found = [
+        (f"{len(groups):,}", "consumer group" if len(groups) == 1 else "consumer groups"),
+        (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
+        (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
+        (words.duration(unowned, short=True), "without an owner"),
+    ]
+    best = [saving for one in groups if (saving := best_saving(one.what_if)) is not None]
+    if best:
+        avoidable = sum(max(one.unowned_seconds, 0.0) for one in best)
+        found.append((words.duration(avoidable, short=True), "of that avoidable"))
+    return found
+
+
+def _what_if_rows(
+    rows: Sequence[WhatIf], saving: Saving | None, strategy: str | None
+) -> list[tuple[str, WhatIf, str, bool]]:
+    """What happened, then the changes, the best first: words, row, what it saves, whether to recommend it."""
+    found = [("What happened", row, "", False) for row in rows if row.assignor == ACTUAL]
+    for one in savings(rows):
+        name = saved_words.change(one.row, strategy)
+        found.append((f"{name[:1].upper()}{name[1:]}", one.row, saved_words.spared(one), one == saving))
+    return found
+
+
+def _why(rebalance: Rebalance) -> str:
+    most = 3
+    texts = [reason.text for reason in rebalance.reasons]
+    more = f"; and {len(texts) - most} more" if len(texts) > most else ""
+    return f"{'; '.join(texts[:most])}{more}"
+
+
+def _printable(value: Any) -> Any:
+    """What the page shows of a value; what is markup has gone through this before."""
+    return escaped(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("kafka_assignors.history._report"),
+        autoescape=True,
+        finalize=_printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Any] = {
+        "count": words.count,
+        "number": words.number,
+        "duration": words.duration,
+        "moment": words.moment,
+        "why": _why,
+    }
+    environment.filters.update(filters)
+    return environment
