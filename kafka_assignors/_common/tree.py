@@ -103,24 +103,14 @@ class Node:
             self.expected(what)
         return text
 
-    def topics(self) -> dict[str, "Node"]:
-        """The values by name, which are topics that Kafka would have."""
-        found = self.mapping("a mapping of topics by name")
-        for name, node in found.items():
-            node.check_topic(name)
-        return found
-
     def topic(self) -> str:
         """The name of a topic that Kafka would have."""
         name = self.text("the name of a topic")
-        self.check_topic(name)
-        return name
-
-    def check_topic(self, name: str) -> None:
         if not _TOPIC.fullmatch(name):
             self.fail(
                 f"Kafka has no topic named {describe(name)}: use up to 249 of a-z, A-Z, 0-9, '.', '_' and '-'"
             )
+        return name
 
     def number(self, what: str, lowest: int, highest: int) -> int:
         """A whole number, in YAML too only as decimal digits: 010 is ten to some and eight to YAML."""

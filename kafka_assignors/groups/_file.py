@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +51,10 @@ def read_group(file: str | Path, *, cooperative: bool = False) -> GroupFile:
     for field in ("topics", "members"):
         if field not in fields:
             root.fail(f"{field} is missing: a mapping of {field} by name")
-    topics = {topic: _topic(node) for topic, node in fields["topics"].topics().items()}
+    topics = {
+        replace(node, value=name).topic(): _topic(node)
+        for name, node in fields["topics"].mapping("a mapping of topics by name").items()
+    }
     nodes = fields["members"].mapping("a mapping of members by name")
     if not nodes:
         fields["members"].expected("a mapping of at least one member")

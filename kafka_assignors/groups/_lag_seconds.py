@@ -102,24 +102,13 @@ def _age(admin: Admin, leader: int, position: Position, deadline: Deadline) -> f
 def _fetch(topic: str, partition: int, offset: int) -> FetchRequest:
     """A request for one batch, which a broker returns however few bytes are wanted."""
     wanted = FetchRequest.FetchTopic.FetchPartition(
-        partition=partition,
-        current_leader_epoch=-1,
-        fetch_offset=offset,
-        last_fetched_epoch=-1,
-        log_start_offset=-1,
-        partition_max_bytes=1,
+        partition=partition, fetch_offset=offset, partition_max_bytes=1
     )
     return FetchRequest(
-        replica_id=-1,
         max_wait_ms=_WAIT_MS,
         min_bytes=1,
         max_bytes=1,
-        isolation_level=0,
-        session_id=0,
-        session_epoch=-1,
         topics=[FetchRequest.FetchTopic(topic=topic, partitions=[wanted])],
-        forgotten_topics_data=[],
-        rack_id="",
         min_version=4,
         max_version=_BY_NAME,
     )

@@ -125,10 +125,6 @@ class _Groups(Collector):
         self._failed = failed
         self._one_at_a_time = threading.Lock()
 
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: with it the registry need not read the groups to learn the names."""
-        return ()
-
     def collect(self) -> Iterator[Metric]:
         """The metrics; if the groups cannot be read, that they cannot."""
         found: tuple[GroupStatus, ...] = ()
