@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka import TopicPartition
 
+from kafka_assignors import Group, Member
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import by_topic
-from kafka_assignors._timelines.best import best_plan
+from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kafka_assignors._timelines.ownership import Overlap
-    from kafka_assignors._timelines.rebalances import Holdings, SeenRebalance
+    from kafka_assignors._timelines.rebalances import SeenRebalance
+
+Holdings = Mapping[str, frozenset[TopicPartition]]
+"""The partitions of each member."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +58,12 @@ class DemoStep:
         if self.shared:
             return 0
         partitions = frozenset[TopicPartition]().union(*self.after.values())
-        topics = {partition.topic for partition in partitions}
-        return best_plan(partitions, dict.fromkeys(self.after, topics), self.before).moves
+        topics = by_topic(partitions)
+        members = [
+            Member(member_id=name, topics=frozenset(topics), claims=by_topic(self.before.get(name, ())))
+            for name in self.after
+        ]
+        return plan_exact(Group.of(topics, members)).moves
 
     @property
     def longest_silence(self) -> float:
