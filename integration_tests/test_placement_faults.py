@@ -112,11 +112,13 @@ def test_a_move_that_waits_for_a_fenced_broker_says_so_and_goes_on_with_it(
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         assert moved.stderr is not None
-        said = [moved.stderr.readline() for _ in range(4)]
+        left_out, *said = [moved.stderr.readline() for _ in range(5)]
         verified = placement(disturbed_brokers, "verify", topic, "--json")
     _, more = moved.communicate(timeout=PATIENCE)
     assert moved.returncode == 0, more
     why, way_out = f"broker 3 is fenced: {topic}-0, {topic}-1 cannot continue", "start it, or break off with"
+    dead = disturbed_brokers.broker(3).bootstrap
+    assert left_out == f"left out: {dead}: nothing listens there (a wrong port, or no broker is up)\n"
     assert said == [
         "0 of 2 partitions done, 2 under way\n",
         "no progress for 2 s; 0 of 2 partitions done, 2 under way:\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -171,3 +172,11 @@ def test_metrics_fit_80_columns_and_long_groups_are_cut_last(monkeypatch: pytest
         "unowned leaves out the time in which eager members stop: no record has it",
     ]
     assert max(map(len, long_one)) == 80
+
+
+def test_what_the_library_warns_of_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    def warn() -> None:
+        logging.getLogger("kafka_assignors.room").warning("left out: %s", "a\x1b[2J\nb")
+
+    assert ended("group list", warn, ()) == 0
+    assert capsys.readouterr().err == "left out: a\\x1b[2J\\nb\n"
