@@ -61,6 +61,9 @@ FAR_BEHIND: Final = 1000
 """Records that `reports` has not read."""
 
 
+LEFT_OUT: Final = re.compile(r"\Aleft out: .*\n(?:  .*\n)*")
+
+
 class Night:
     """A cluster that wants a user and a password, and who is on call."""
 
@@ -100,13 +103,16 @@ class Night:
         return [COMMAND, *arguments, *more]
 
     def ask(self, *arguments: str, status: int = 0, screen: str = "", once: bool = False, **how: Any) -> str:
-        """What a command says on a terminal of 80 columns; the only time if it must be run once."""
+        """What a command says on a terminal of 80 columns; the only time if it must be run once.
+
+        That the dead broker is left out comes before it.
+        """
         found = self._on_terminal(NARROW, arguments, **how)
         assert found.status == status, found.text
         self.asked.add(self._prompt(arguments))
         if screen:
             self.keep(screen, *arguments, narrow=found, once=once, **how)
-        return found.text
+        return LEFT_OUT.sub("", found.text)
 
     def keep(
         self,

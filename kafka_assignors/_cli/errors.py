@@ -7,17 +7,18 @@
 - 143: ended by SIGTERM.
 """
 
+import logging
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Final
 
 from kafka_assignors._cli.output import filled
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors._common.escaping import block
+from kafka_assignors._common.escaping import block, escaped
 
 _EXTRAS: Final = {
     "demo": "demo",
@@ -41,29 +42,44 @@ class FailedError(KafkaAssignorsError, RuntimeError):
     """What could not be done."""
 
 
+class _Warnings(logging.Handler):
+    """Prints what the library warns of."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _say(escaped(record.getMessage()))
+
+
 def ended(command: str, work: Callable[[], int | None], foreseen: tuple[type[Exception], ...]) -> int:
     """Do all of a command, named with its verb ("history capture"), from the import of its code on.
 
     Returns what the work returns. After a foreseen error it is 2 for a ValueError, else 1. After Ctrl-C it is
     130, after SIGTERM 143; 1 if an extra is not installed.
     """
-    with _terminations() as terminated:
+    log, warnings = logging.getLogger("kafka_assignors"), _Warnings(logging.WARNING)
+    with ExitStack() as stack:
+        terminated = stack.enter_context(_terminations())
+        log.addHandler(warnings)
+        stack.callback(log.removeHandler, warnings)
         try:
             return work() or 0
         except KeyboardInterrupt:
             print(f"interrupted{_AFTER_INTERRUPT.get(command, '')}", file=sys.stderr)
             return 128 + (signal.SIGTERM if terminated.is_set() else signal.SIGINT)
         except foreseen as error:
-            text = block(f"kafka-assignors {command}: {error}")
-            if sys.stderr.isatty():
-                text = "\n".join(line for long in text.split("\n") for line in filled(long, "", "  "))
-            print(text, file=sys.stderr)
+            _say(block(f"kafka-assignors {command}: {error}"))
             return 2 if isinstance(error, ValueError) else 1
         except ImportError as error:
             named = command if command in _EXTRAS else command.partition(" ")[0]
             if named not in _EXTRAS:
                 raise
             return missing(named, error, _EXTRAS[named])
+
+
+def _say(text: str) -> None:
+    """Print escaped text on stderr, in lines of 80 columns on a terminal."""
+    if sys.stderr.isatty():
+        text = "\n".join(line for long in text.split("\n") for line in filled(long, "", "  "))
+    print(text, file=sys.stderr)
 
 
 def missing(command: str, error: ImportError, extra: str) -> int:

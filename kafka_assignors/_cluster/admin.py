@@ -85,9 +85,9 @@ class Admin:
             try:
                 return request(self._client)
             except KafkaError as error:
-                still = node in self._left_out and time.monotonic() - self._looked < _STILL_SECONDS
                 if not (error.retriable or isinstance(error, UnknownBrokerIdError)):
                     raise
+                still = node in self._left_out and time.monotonic() - self._looked < _STILL_SECONDS
                 if node is not None and (still or deadline.passed):
                     raise SilentBrokerError(self._left_out.get(node, str(error))) from error
                 if deadline.passed:

@@ -25,7 +25,8 @@ def check_request(
             f"replication_factor is {replication_factor}: each partition has a leader; ask for 1 or more"
         )
     for name, value in numbers.items():
-        check_not_negative(name, value)
+        if value is not None and value < 0:
+            raise PlacementError(f"{name} is {value}: give 0 or more, or leave it out")
     if not brokers:
         raise PlacementError("no brokers are given: name at least one")
     for broker, times in Counter([*brokers]).items():
@@ -50,9 +51,3 @@ def check_racks(racks: Racks) -> None:
             f"{are(without)} without a rack, and others have one: name the rack of each (ID=RACK), or place "
             "without racks: --disable-rack-aware, create --generator rack-unaware, in Python None for all"
         )
-
-
-def check_not_negative(name: str, value: int | None) -> None:
-    """Check a setting that may be left out."""
-    if value is not None and value < 0:
-        raise PlacementError(f"{name} is {value}: give 0 or more, or leave it out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._common.words import are
@@ -15,7 +15,7 @@ from kafka_assignors.placement._cluster.source import PlacementFile, Topics, ope
 from kafka_assignors.placement._expansion import expand
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._generators import place_rack_aware
-from kafka_assignors.placement._inference.infer import Inference, infer
+from kafka_assignors.placement._inference.infer import GeneratorName, Inference, infer
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._quality import Quality, measure
 from kafka_assignors.placement._striped import place_striped
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors.placement._placement import Placement
-
-Generator = Literal["rack-aware", "rack-unaware", "striped"]
-"""What can place a new topic's replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,7 @@ def create(
     replication_factor: int | None = None,
     *,
     placement: Placement | None = None,
-    generator: Generator | None = None,
+    generator: GeneratorName | None = None,
     start_index: int | None = None,
     shift: int | None = None,
     seed: int | None = None,
@@ -143,7 +140,7 @@ def create(
 
 
 def _generator(
-    name: Generator | None,
+    name: GeneratorName | None,
     brokers: live.Brokers,
     start_index: int | None,
     shift: int | None,
@@ -155,8 +152,8 @@ def _generator(
         if start_index is not None or shift is not None:
             raise PlacementError("striped draws, from a seed if given: it has no start index and shift")
         return partial(place_striped, racks=racks, fenced=[*brokers.down], seed=seed)
-    if name is not None and name not in get_args(Generator):
-        raise PlacementError(f"no generator is named {name!r}: {', '.join(get_args(Generator))}")
+    if name is not None and name not in get_args(GeneratorName):
+        raise PlacementError(f"no generator is named {name!r}: {', '.join(get_args(GeneratorName))}")
     known = dict.fromkeys(racks) if name == "rack-unaware" else racks
     return partial(place_rack_aware, racks=known, start_index=start_index, shift=shift, seed=seed)
 

@@ -26,7 +26,7 @@ _AT_RUN_TIME: Final = (1, 2, _BY_ALL_BROKERS)  # by topic, by broker; other sour
 
 
 class Setting(NamedTuple):
-    """A setting that was made at run time."""
+    """A setting."""
 
     value: str
     own: bool  # made for this resource, and not for all brokers
@@ -46,8 +46,12 @@ def describe(
     names: Sequence[str],
     *,
     node: int | None = None,
+    default: bool = False,
 ) -> Configs:
-    """The named settings of topics or brokers; of a broker by its own word, as `node`."""
+    """The named settings of topics or brokers; of a broker by its own word, as `node`.
+
+    With `default` also those that were not made at run time.
+    """
     if not resources:
         return Configs({}, {})
     resource = DescribeConfigsRequest.DescribeConfigsResource
@@ -57,12 +61,13 @@ def describe(
             resource(resource_type=kind.value, resource_name=one, configuration_keys=[*names])
             for one in resources
         ]
-        return _read(send(client, DescribeConfigsRequest(resources=wanted, include_synonyms=False), node))
+        request = DescribeConfigsRequest(resources=wanted, include_synonyms=False)
+        return _read(send(client, request, node), default=default)
 
     return admin.ask(ask, node=node)
 
 
-def _read(response: Any) -> Configs:
+def _read(response: Any, *, default: bool) -> Configs:
     found = Configs({}, {})
     for one in response.results:
         error = for_code(one.error_code)
@@ -70,7 +75,7 @@ def _read(response: Any) -> Configs:
             found.settings[one.resource_name] = {
                 config.name: Setting(config.value, config.config_source != _BY_ALL_BROKERS)
                 for config in one.configs
-                if config.config_source in _AT_RUN_TIME
+                if default or config.config_source in _AT_RUN_TIME
             }
         elif error is UnknownTopicOrPartitionError:
             continue

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from kafka import TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.admin import ConfigResourceType
 
+from kafka_assignors.placement._cluster.configs import describe
 from kafka_assignors.placement._cluster.topics import read_moving
 
 if TYPE_CHECKING:
@@ -128,12 +129,6 @@ def read_health(
 
 
 def _read_min_in_sync(admin: Admin, topics: Collection[str]) -> dict[str, int]:
-    wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, [_MIN_IN_SYNC]) for topic in sorted(topics)]
-    if not wanted:
-        return {}
-    answer = admin.ask(lambda client: client.describe_configs(wanted, config_filter="all"))
-    return {
-        topic: int(configs[_MIN_IN_SYNC]["value"])
-        for topic, configs in answer["topic"].items()
-        if _MIN_IN_SYNC in configs  # not without the permission to describe configurations
-    }
+    found = describe(admin, ConfigResourceType.TOPIC, sorted(topics), [_MIN_IN_SYNC], default=True).settings
+    # A topic has none without the permission to describe configurations.
+    return {topic: int(one[_MIN_IN_SYNC].value) for topic, one in found.items() if one}

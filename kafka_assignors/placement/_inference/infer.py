@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._placement import Placement, Racks
 
 GeneratorName = Literal["rack-unaware", "rack-aware", "striped"]
-"""The generators that can be recognised in a placement."""
+"""Kafka's generators of placements."""
 
 _LONE = 0.25  # the share of partitions that may have come one by one
 _ROUNDING = 1e-6  # bits

@@ -441,6 +441,9 @@ def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
     consumer = SimpleNamespace(
         getmany=None,
         getone=None,
+        seek=None,
+        seek_to_beginning=None,
+        seek_to_end=None,
         subscribe=None,
         _session_timeout_ms=10_000,
         _max_poll_interval_ms=10_000,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -204,3 +205,11 @@ def test_a_long_name_takes_no_more_room_than_what_is_wrong_with_it(monkeypatch: 
     assert widths("g" * 60, "p" * 100) == (37, 36)
     assert widths("g" * 20, "p" * 100) == (20, 53)
     assert widths("g" * 60, "p" * 20) == (53, 20)
+
+
+def test_what_the_library_warns_of_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    def warn() -> None:
+        logging.getLogger("kafka_assignors.room").warning("left out: %s", "a\x1b[2J\nb")
+
+    assert ended("group list", warn, ()) == 0
+    assert capsys.readouterr().err == "left out: a\\x1b[2J\\nb\n"

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka.errors import KafkaTimeoutError
+from kafka.errors import KafkaTimeoutError, NodeNotReadyError
 
 from kafka_assignors._cluster import admin as module
-from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors._cluster.admin import Admin, ClusterError, SilentBrokerError
 from kafka_assignors._cluster.reaching import Found
 
 if TYPE_CHECKING:
@@ -58,3 +58,30 @@ def test_the_client_stays_if_no_broker_lets_another_one_in(monkeypatch: pytest.M
     ):
         admin.reconnect()
     assert admin.once(lambda client: client) is before
+
+
+def test_a_broker_that_does_not_answer_is_left_out_and_said_to_be_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    addresses = {1: ("kafka-1", 9092), 2: ("kafka-2", 9092), 3: ("kafka-3", 9092)}
+    found = {one: Found(advertised=addresses) for one in addresses.values()}
+    found["kafka-2", 9092] = Found("it hangs")
+    clients = Clients(*addresses.values())
+    admin = opened(monkeypatch, clients)
+    monkeypatch.setattr(module, "look", lambda *_: found)
+    admin.reconnect()
+    admin.reconnect()
+    assert clients.asked[1:] == [["kafka-1:9092", "kafka-3:9092"]] * 2
+    assert admin.once(lambda client: {*client._manager._backoff}) == {2}
+    assert [record.getMessage() for record in caplog.records] == [
+        "left out: broker 2 as kafka-2:9092: it hangs"
+    ]
+    asked = []
+
+    def refused(client: object) -> None:
+        asked.append(client)
+        raise NodeNotReadyError(2)
+
+    with pytest.raises(SilentBrokerError, match=r"^it hangs$"):
+        admin.ask(refused, node=2)
+    assert len(asked) == 1
