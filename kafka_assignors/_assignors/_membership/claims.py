@@ -93,10 +93,7 @@ class Memory:
         if self.lost and partitions <= self.lost:
             return
         self.lost = frozenset()
-        owned = by_topic(partitions)
-        known = self.last.partitions
-        if owned == known:
-            return
+        owned, known = by_topic(partitions), self.last.partitions
         part = all({*ids} <= {*known.get(topic, ())} for topic, ids in owned.items())
         # What it has beyond that, it was given under another strategy since it last joined: so in the
         # generation that it joined then.

@@ -26,6 +26,7 @@ from aiokafka.errors import (
     IllegalGenerationError,
     KafkaError,
     RebalanceInProgressError,
+    RequestTimedOutError,
     UnknownMemberIdError,
     UnknownTopicOrPartitionError,
 )
@@ -362,6 +363,7 @@ async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
     # The coordinator has made the next generation already if it does not know this one.
     assert (lasting.doubted is None) == (error is RebalanceInProgressError)
     assert (coordinator.joining, coordinator.generation, lasting.lost) == (True, 5, False)
+    assert not coordinator._rejoin_needed_fut.done()
     joined.set()
     assert not await joining
 
@@ -728,6 +730,76 @@ async def test_an_assignment_that_cannot_be_read_is_an_error_and_it_joins_again(
 
 
 @each_kind
+async def test_a_strategy_that_the_consumer_does_not_have_is_an_error_and_it_joins_again(
+    coordinator: EagerCoordinator,
+) -> None:
+    with pytest.raises(KafkaError, match="chose 'other', which is no strategy of this consumer"):
+        await coordinator._on_join_complete(5, "m", "other", assignment(A))
+    assert coordinator._rejoin_needed_fut.done()
+    assert coordinator._subscription.assigned_partitions() == {A, B}
+
+
+async def test_an_assignment_of_another_generation_than_its_own_is_not_taken(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    coordinator._subscription.assign_from_subscribed(set())
+    await coordinator._on_join_complete(4, "m", "s", assignment(A))
+    assert coordinator._owned == frozenset()
+    await ended(coordinator)
+
+
+async def test_a_commit_waits_while_the_leader_plans_and_is_sent_in_the_next_generation(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    async def commit(request: Any) -> Any:
+        sent.append((committed(request), coordinator.generation))
+        return answered(request)
+
+    async def sync(_: Any) -> Any:
+        planning.set()
+        await planned.wait()
+        return SimpleNamespace(error_code=0, member_assignment=assignment(A, B))
+
+    sent: list[Any] = []
+    planning, planned = asyncio.Event(), asyncio.Event()
+    coordinator._client.answers |= {
+        "JoinGroupRequest": follows_in(6),
+        "SyncGroupRequest": sync,
+        "OffsetCommitRequest": commit,
+        "HeartbeatRequest": OK,
+    }
+    joining = asyncio.create_task(rejoin(coordinator))
+    await planning.wait()
+    offsets = {A: OffsetAndMetadata(7, "")}
+    committing = asyncio.create_task(coordinator.commit_offsets(coordinator._lasting, offsets))
+    for _turn in range(100):
+        await asyncio.sleep(0)
+    assert sent == []
+    planned.set()
+    assert await joining
+    await committing
+    assert sent == [({A: 7}, 6)]
+    await ended(coordinator)
+
+
+@each_kind
+async def test_a_join_may_take_as_long_as_a_rebalance_and_one_that_fails_gives_up_its_coordinator(
+    coordinator: EagerCoordinator,
+) -> None:
+    async def join(_: Any) -> Any:
+        times.append(coordinator._client._conns[0, JOINING]._request_timeout)
+        raise RequestTimedOutError
+
+    times: list[float] = []
+    coordinator._rebalance_timeout_ms = 60_000
+    coordinator._client.answers["JoinGroupRequest"] = join
+    assert not await rejoin(coordinator)
+    assert (times, coordinator.coordinator_id) == ([65.0], None)
+    assert not await rejoin(coordinator)  # for want of a coordinator
+    assert len(times) == 1
+
+
+@each_kind
 async def test_partitions_of_topics_without_a_subscription_are_left_out(
     coordinator: EagerCoordinator, listener: Listener
 ) -> None:
@@ -1074,9 +1146,53 @@ async def test_who_unsubscribes_commits_and_its_listener_hears_it_before_it_leav
 
 
 async def test_who_stops_waits_for_what_it_unsubscribed(leaving: Leaving) -> None:
-    leaving.unsubscribe()
+    left = leaving.unsubscribe()
     await leaving.coordinator.close()
     assert leaving.did == GIVEN_UP
+    assert left.done()
+
+
+async def test_what_is_revoked_is_neither_delivered_nor_forgotten_before_its_listener_is_done(
+    leaving: Leaving,
+) -> None:
+    lasting: Any = leaving.coordinator._lasting
+    seen: list[Any] = []
+
+    def look() -> None:
+        seen.extend((lasting.state_value(A).paused, lasting.state_value(B).paused, sorted(lasting.tps)))
+
+    lasting.release({A, B})
+    leaving.coordinator._confirm(time.monotonic())
+    records = leaving.coordinator._fetcher._records
+    records |= {A: 1, B: 2}
+    assigned = leaving.state.wait_for_assignment()
+    leaving.listener.does_when_revoked = look
+    await leaving.coordinator._revoke({A})
+    assert seen == [True, False, [A, B]]
+    assert leaving.did == [("committed", {A: 7})]
+    assert (lasting.tps, records, assigned.done()) == ({B}, {B: 2}, True)
+
+
+async def test_without_auto_commit_nothing_is_committed_as_it_goes(leaving: Leaving) -> None:
+    leaving.coordinator._enable_auto_commit = False
+    await leaving.unsubscribe()
+    assert leaving.did == GIVEN_UP[1:]
+
+
+async def test_a_listener_without_a_word_for_what_is_lost_hears_that_it_is_revoked(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    class Plain(ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned: Any) -> None: ...
+
+        def on_partitions_revoked(self, revoked: Any) -> None:
+            heard.append(revoked)
+
+    heard: list[Any] = []
+    coordinator._subscription.subscribe({"t"}, listener=Plain())
+    coordinator.reset_generation()
+    await coordinator._give_up_what_was_lost()
+    assert heard == [{A, B}]
 
 
 @pytest.mark.parametrize("instance", [None, "one"])
@@ -1110,11 +1226,22 @@ async def test_the_next_join_waits_for_what_was_unsubscribed(leaving: Leaving) -
         leaving.did.append(("joins", request._member_id))
         return LOADING
 
-    leaving.coordinator._client.answers["JoinGroupRequest"] = join
+    coordinator, following = leaving.coordinator, Listener()
+    coordinator._client.answers["JoinGroupRequest"] = join
     leaving.unsubscribe()
-    leaving.state.subscribe({"t"}, listener=Listener())
-    assert not await rejoin(leaving.coordinator)
+    leaving.state.subscribe({"t"}, listener=following)
+    assert not await rejoin(coordinator)
     assert leaving.did == [*GIVEN_UP, ("joins", "")]
+    coordinator._client.answers |= {
+        "JoinGroupRequest": follows_in(6),
+        "SyncGroupRequest": SimpleNamespace(error_code=0, member_assignment=assignment(A)),
+        "HeartbeatRequest": OK,
+    }
+    assert await rejoin(coordinator)
+    coordinator._confirm(time.monotonic())
+    assert ({*coordinator._owned}, following.assigned) == ({A}, [{A}])
+    assert not coordinator._subscription.lasting.state_value(A).paused
+    await ended(coordinator)
 
 
 async def test_heartbeats_go_on_while_the_listener_of_what_was_unsubscribed_works(leaving: Leaving) -> None:

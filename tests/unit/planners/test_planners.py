@@ -298,6 +298,11 @@ def test_hand_over_gives_what_nobody_else_holds_and_all_of_that(case: Case, rng:
     )
 
 
+def test_hand_over_gives_the_same_plan_if_nobody_holds_what_others_get() -> None:
+    plan = plan_kip54(Group.of({"t": range(3)}, [Member(member_id="a", topics=frozenset("t"))]))
+    assert hand_over(plan) is plan
+
+
 @pytest.mark.parametrize(("left_in", "given_now"), [(4, True), (5, False), (6, False)])
 def test_hand_over_waits_for_a_holder_that_left_the_topic_unless_it_is_behind(
     left_in: int, *, given_now: bool
