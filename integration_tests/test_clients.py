@@ -16,7 +16,7 @@ from confluent_kafka import Consumer
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 
 from integration_tests.support.patience import QUICK, QUICK_POLLS
-from integration_tests.support.scene import Scene, sizes
+from integration_tests.support.scene import Scene, live_through, sizes
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._timelines.events import Closed, CommitFailed, Consumed, Lost
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, Seat, grow_topic
@@ -39,21 +39,7 @@ OF_CLIENT = {
 def test_members_of_each_client_join_crash_freeze_leave_and_come_back(client: str, scene: Scene) -> None:
     group = scene.group(["range"], client=client)
     with scene.load() as load:
-        for name in "abc":
-            group.join(name, settings=None if name == "c" else QUICK)
-        assert sizes(group) == {"a": 2, "b": 2, "c": 2}
-        group.members["b"].crash()
-        assert sizes(group) == {"a": 3, "c": 3}
-        group.members["a"].freeze()
-        assert sizes(group) == {"c": 6}
-        group.members["a"].thaw()
-        assert sizes(group) == {"a": 3, "c": 3}
-        group.members["c"].leave()
-        assert sizes(group) == {"a": 6}
-        group.members["a"].restart()
-        assert sizes(group) == {"a.2": 6}
-        load.stop()
-        group.wait_consumed(load)
+        live_through(group, load, quick=QUICK)
     timeline = group.timeline
     assert timeline.double_assigned() == {}
     assert timeline.overlaps("generation") == ()

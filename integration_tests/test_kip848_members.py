@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from integration_tests.support.commands import run_command
-from integration_tests.support.scene import sizes
+from integration_tests.support.scene import live_through, sizes
 from kafka_assignors.testing import ConsumerGroup, GroupNotStableError, grow_topic
 from kafka_assignors.testing._groups.clients import java
 
@@ -30,23 +30,7 @@ CLIENTS = ["confluent-kafka", "java"]
 def test_members_join_crash_freeze_leave_and_come_back(client: str, scene: Scene) -> None:
     group = scene.group(client=client, settings=BY_EPOCHS)
     with scene.load() as load:
-        for name in "abc":
-            group.join(name)
-        assert sizes(group) == {"a": 2, "b": 2, "c": 2}
-        group.members["b"].crash()
-        assert sizes(group) == {"a": 3, "c": 3}
-        without_b = group.timeline.events[-1].time
-        group.members["a"].freeze()
-        assert sizes(group) == {"c": 6}
-        without_a = group.timeline.events[-1].time
-        group.members["a"].thaw()
-        assert sizes(group) == {"a": 3, "c": 3}
-        group.members["c"].leave()
-        assert sizes(group) == {"a": 6}
-        group.members["a"].restart()
-        assert sizes(group) == {"a.2": 6}
-        load.stop()
-        group.wait_consumed(load)
+        without_b, without_a = live_through(group, load)
     assert group.timeline.double_assigned() == {}
     # The session timeout is the broker's, and no client says how long it is.
     timeout, without = "the broker's group.consumer.session.timeout.ms", r"generation \d+, without it, was"

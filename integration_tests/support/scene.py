@@ -35,6 +35,30 @@ class Scene:
         return load
 
 
+def live_through(group: ConsumerGroup, load: Load, *, quick: Mapping[str, Any] | None = None) -> list[float]:
+    """Members join, crash, freeze, thaw, leave and come back, and consume all; when they had got over the
+    crash, and when over the freeze. Those that crash and freeze have settings of their own.
+    """
+    for name in "abc":
+        group.join(name, settings=None if name == "c" else quick)
+    assert sizes(group) == {"a": 2, "b": 2, "c": 2}
+    group.members["b"].crash()
+    assert sizes(group) == {"a": 3, "c": 3}
+    over = [group.timeline.events[-1].time]
+    group.members["a"].freeze()
+    assert sizes(group) == {"c": 6}
+    over.append(group.timeline.events[-1].time)
+    group.members["a"].thaw()
+    assert sizes(group) == {"a": 3, "c": 3}
+    group.members["c"].leave()
+    assert sizes(group) == {"a": 6}
+    group.members["a"].restart()
+    assert sizes(group) == {"a.2": 6}
+    load.stop()
+    group.wait_consumed(load)
+    return over
+
+
 def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
     """How many partitions members have, once the group is stable."""
     return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}

@@ -24,7 +24,7 @@ from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
 from kafka_assignors.testing._brokers.watched import WatchedProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the embedded broker needs a POSIX shell")
@@ -42,43 +42,34 @@ def test_free_ports_differ_and_can_be_bound() -> None:
             server.bind(("127.0.0.1", port))
 
 
-def attempts(outcomes: Sequence[Exception | None], log: list[str]) -> Iterator[Brokers]:
-    remaining = iter(outcomes)
+@pytest.mark.parametrize(
+    ("errors", "log", "raised"),
+    [
+        pytest.param([PortTakenError()] * 2, ["failed", "failed", "started"], None, id="taken meanwhile"),
+        pytest.param([PortTakenError()] * 3, ["failed"] * 3, PortTakenError, id="taken again and again"),
+        pytest.param([BrokerDiedError("bad setting")], ["failed"], BrokerDiedError, id="died otherwise"),
+    ],
+)
+def test_a_port_taken_meanwhile_means_another_start_and_no_more_than_two(
+    errors: list[Exception], log: list[str], raised: type[Exception] | None
+) -> None:
+    found: list[str] = []
+    left = iter(errors)
 
     @contextlib.contextmanager
     def attempt() -> Iterator[Brokers]:
-        if (error := next(remaining)) is not None:
-            log.append("failed")
+        if (error := next(left, None)) is not None:
+            found.append("failed")
             raise error
-        log.append("started")
+        found.append("started")
         yield []
-        log.append("stopped")
+        found.append("stopped")
 
     with contextlib.ExitStack() as stack:
-        yield enter_retrying(stack, attempt)
-
-
-def test_a_port_taken_meanwhile_means_another_start() -> None:
-    log: list[str] = []
-    with contextlib.contextmanager(attempts)([PortTakenError(), PortTakenError(), None], log):
-        assert log == ["failed", "failed", "started"]
-    assert log == ["failed", "failed", "started", "stopped"]
-
-
-def test_ports_taken_again_and_again_are_an_error_in_the_end() -> None:
-    log: list[str] = []
-    context = contextlib.contextmanager(attempts)([PortTakenError()] * 3, log)
-    with pytest.raises(PortTakenError), context:
-        pass
-    assert log == ["failed"] * 3
-
-
-def test_a_broker_that_dies_of_something_else_is_not_started_again() -> None:
-    log: list[str] = []
-    context = contextlib.contextmanager(attempts)([BrokerDiedError("bad setting")], log)
-    with pytest.raises(BrokerDiedError, match="bad setting"), context:
-        pass
-    assert log == ["failed"]
+        with pytest.raises(raised) if raised else contextlib.nullcontext():
+            enter_retrying(stack, attempt)
+        assert found == log
+    assert found == [*log, *([] if raised else ["stopped"])]
 
 
 # Processes --------------------------------------------------------------------------------------------

@@ -142,7 +142,6 @@ def unleash(
     Raises:
         ChaosError: The group did not settle, or a promise was broken.
     """
-    script.check()
     replication = min(REPLICAS, cluster.nodes)
     topics = [create_topic(cluster, count, replication=replication) for count in script.limits.partitions]
     with contextlib.ExitStack() as stack:

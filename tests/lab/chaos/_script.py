@@ -112,14 +112,6 @@ class Script:
         steps = self.steps[:count]
         return replace(self, steps=(*steps[:-1], *(replace(step, settle=True) for step in steps[-1:])))
 
-    def check(self) -> None:
-        """Make sure that it can be run."""
-        model = Model(self.limits)
-        for number, step in enumerate(self.steps, 1):
-            if (objection := model.objection(step)) is not None:
-                raise ValueError(f"step {number} of the script ({step}) cannot be done: {objection}")
-            model.take(step)
-
 
 def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
     """Draw a script.

@@ -233,14 +233,12 @@ def test_a_cluster_of_one_is_left_alone() -> None:
 # Saving -------------------------------------------------------------------------------------------------
 
 
-def test_a_script_that_makes_no_sense_is_refused_with_the_step() -> None:
-    first = ScriptStep(kind="join", target="m1", topics=("t1", "t2"))
+def test_a_step_that_makes_no_sense_is_not_drawn() -> None:
+    model = Model(Limits())
+    model.take(ScriptStep(kind="join", target="m1", topics=("t1", "t2")))
     for step, why in (
-        (ScriptStep(kind="join", target="m1", topics=("t1",)), "there is a member m1 already"),
-        (ScriptStep(kind="join", target="m2", topics=("t9",)), "there are the topics t1, t2"),
         (ScriptStep(kind="thaw", target="m1"), "m1 is not frozen"),
         (ScriptStep(kind="resume", target="m1"), "m1 is not paused"),
-        (ScriptStep(kind="crash", target="m2"), "no member m2 runs"),
         (ScriptStep(kind="crash", target="m1"), "2 members have to stay"),
         (ScriptStep(kind="freeze", target="m1"), "nobody else is there for the topics of m1"),
         (ScriptStep(kind="restart", target="m1"), "m1 is no static member"),
@@ -249,24 +247,14 @@ def test_a_script_that_makes_no_sense_is_refused_with_the_step() -> None:
             "nobody else is there for what m1 gives up",
         ),
         (ScriptStep(kind="grow", target="t1", partitions=16), "t1 has 16 partitions"),
-        (ScriptStep(kind="grow", target="t1", partitions=33), "a topic has 32 partitions at the most"),
         (ScriptStep(kind="start broker", target="1"), "node 1 is not down"),
-        (ScriptStep(kind="kill broker", target="4"), "there are the nodes 1 to 3"),
     ):
-        script = Script(seed=1, limits=Limits(), steps=(first, step))
-        with pytest.raises(ValueError, match=f"step 2 of the script .*: {why}"):
-            script.check()
+        assert model.objection(step) == why
 
 
-def test_what_is_no_script_is_refused() -> None:
+def test_too_few_events_for_the_members_to_begin_with_are_refused() -> None:
     with pytest.raises(ValueError, match="3 events: 4 members have to join"):
         plan_events(1, 3, Limits(fewest=4))
-    with pytest.raises(ValueError, match="members from 3 to 3"):
-        Limits(fewest=3, most=3)
-    with pytest.raises(ValueError, match="a share of slow members of 2: wanted is 0 to 1"):
-        Limits(slow=2)
-    with pytest.raises(ValueError, match="wanted are 1 to 32 a topic"):
-        Limits(partitions=(6, 33))
 
 
 def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
@@ -281,12 +269,9 @@ def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
     assert model.objection(back) is None
 
 
-def test_a_slow_member_has_polls_and_work_that_take_time() -> None:
+def test_a_slow_member_is_shown_with_its_polls_and_work() -> None:
     slow = ScriptStep(kind="join", target="m1", topics=("t1", "t2"), poll_ms=50, work_ms=1000)
     assert str(slow) == "join m1 slow (50 ms polls, 1 s of work) to t1 t2; settle"
-    model = Model(Limits())
-    assert model.objection(replace(slow, work_ms=0)) == "a slow member has both polls and work that take time"
-    assert model.objection(slow) is None
 
 
 def test_a_growing_topic_waits_for_a_broker_that_is_down_and_for_somebody_who_watches() -> None:
