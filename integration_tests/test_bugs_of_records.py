@@ -101,10 +101,22 @@ def test_a_listener_that_seeks_where_it_is_skips_nothing(scene: Scene) -> None:
     timeline.assert_all_consumed(produced)
 
 
-def test_records_that_come_again_as_a_listener_sought_back_are_named(scene: Scene) -> None:
-    timeline, _ = taken_over(services.begins_anew_with_each_partition, scene)
+@pytest.mark.parametrize(
+    ("service", "callback"),
+    [
+        (services.begins_anew_with_each_partition, "on_partitions_assigned"),
+        (services.begins_anew_with_kafka_python, "on_partitions_assigned"),
+        (services.begins_anew_with_librdkafka, "on_assign"),
+    ],
+    ids=["aiokafka", "kafka-python", "confluent-kafka"],
+)
+def test_records_that_come_again_as_a_listener_sought_back_are_named(
+    service: Service, callback: str, scene: Scene
+) -> None:
+    timeline, _ = taken_over(service, scene)
     said = message(timeline.assert_no_duplicates)
-    assert says("begins_anew_with_each_partition", said)
+    assert says("begins_anew_with_each_partition", said.replace(callback, "on_partitions_assigned"))
+    assert {one.callback for one in timeline.of(Sought)} == {callback}
 
 
 def test_two_threads_in_one_consumer_are_named(scene: Scene) -> None:
@@ -127,8 +139,9 @@ def poisoned(service: Service, scene: Scene) -> tuple[Timeline, Mapping[TopicPar
     return group.timeline, produced, offset
 
 
-def test_an_exception_that_was_logged_and_passed_over_is_named(scene: Scene) -> None:
-    timeline, produced, offset = poisoned(services.logs_what_it_cannot_read, scene)
+@pytest.mark.parametrize("service", [services.logs_what_it_cannot_read, services.forgets_its_tasks])
+def test_an_exception_that_was_logged_and_passed_over_is_named(service: Service, scene: Scene) -> None:
+    timeline, produced, offset = poisoned(service, scene)
     assert {one.where for one in timeline.of(Raised)} == {"log"}
     assert timeline.missing(produced) == {TopicPartition(scene.topic, 0): (offset,)}
     said = message(timeline.assert_all_consumed, produced)

@@ -147,7 +147,7 @@ def test_a_member_that_is_expelled_amid_a_join_is_told_that_it_lost(
     )
     with driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive:
         leader, other = sharing(group, drive)
-        held, mark = other.state().assignment, group.event_count
+        held, mark = other.state().assignment, group.timeline.end
         leader.assignor.gate.clear()
         leader.assignor.asked.clear()
         newcomer = drive("newcomer")
@@ -158,8 +158,9 @@ def test_a_member_that_is_expelled_amid_a_join_is_told_that_it_lost(
         expel(kafka_cluster.access, group.group_id, member_id)
 
         def heard() -> list[Assigned | Lost | Revoked]:
-            calls = [one for one in group.events_since(mark) if isinstance(one, Assigned | Lost | Revoked)]
-            return [one for one in calls if one.partitions]  # the round before may have yet to end
+            calls: tuple[Assigned | Lost | Revoked, ...] = group.timeline.of(Assigned, Lost, Revoked)
+            # The round before may have yet to end.
+            return [one for one in calls if one.partitions and one.time > mark]
 
         group.wait_for(heard, what="the application to be told")
         leader.assignor.gate.set()

@@ -607,6 +607,44 @@ async def begins_anew_with_each_partition(seat: Seat) -> None:
     await _seeks(seat, lambda consumer: _Replays(consumer, by=0))
 
 
+class _ReplaysToo(ConsumerRebalanceListener):
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        if assigned:
+            self._consumer.seek_to_beginning(*assigned)
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        """Do nothing."""
+
+
+def begins_anew_with_kafka_python(seat: Seat) -> None:
+    """The same with kafka-python."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics, listener=_ReplaysToo(consumer))
+    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+
+
+def begins_anew_with_librdkafka(seat: Seat) -> None:
+    """The same with confluent-kafka, whose callback assigns partitions with where to begin."""
+
+    def assigned(consumer: Any, partitions: Any) -> None:
+        for one in partitions:
+            one.offset = confluent_kafka.OFFSET_BEGINNING
+        consumer.assign(partitions)
+
+    consumer = seat.observe(confluent_kafka.Consumer({**seat.librdkafka(), "enable.auto.commit": False}))
+    consumer.subscribe(seat.topics, on_assign=assigned)
+    while not seat.leaving:
+        for record in consumer.consume(50, 1):
+            time.sleep(_WORK)
+            seat.processed(record)
+        with contextlib.suppress(confluent_kafka.KafkaException):  # as in _commit
+            consumer.commit(asynchronous=False)
+    consumer.close()
+
+
 async def _seeks(seat: Seat, listener: Callable[[Any], Any]) -> None:
     consumer = seat.observe(AIOKafkaConsumer(**{**seat.aiokafka(), "enable_auto_commit": False}))
     await consumer.start()
@@ -671,6 +709,22 @@ def handles_and_goes_on(seat: Seat) -> None:
                 handle(record)
         _commit(consumer)
     consumer.close()
+
+
+async def forgets_its_tasks(seat: Seat) -> None:
+    """Starts a task for each record, and never looks what came of it: the event loop logs what it raised."""
+
+    async def handle(record: Any) -> None:
+        int(record.value)
+        seat.processed(record)
+
+    async with _aiokafka_consumer(seat, enable_auto_commit=False) as consumer:
+        while not seat.leaving:
+            for record in chain.from_iterable((await consumer.getmany(timeout_ms=_POLL_MS)).values()):
+                asyncio.create_task(handle(record))  # noqa: RUF006 - this is the bug
+            await asyncio.sleep(_WORK)
+            with contextlib.suppress(KafkaError):  # as in _commit
+                await consumer.commit()
 
 
 def commits_its_position(seat: Seat) -> None:

@@ -17,8 +17,6 @@ narrows its subscription, while it joins still holds what it has to revoke.
   `on_partitions_lost` if it was expelled, `on_partitions_revoked` for topics that it no longer subscribes to.
 """
 
-from __future__ import annotations
-
 import time
 import weakref
 from collections.abc import Iterable

@@ -52,19 +52,15 @@ KIP848: Final = integers(sorted(KIP848_TYPES)).cast(pa.int16())
 
 
 class Order(NamedTuple):
-    """In which order tasks get rows.
+    """In which order tasks get rows of a schema.
 
-    Attributes:
-        schema: The rows' columns.
-        together: Rows that are equal in these are one task's, one after the other; without any, all are.
-        then: By which those are sorted.
-        a_core: How many tasks there are for each core; if 0, as many as the rows' bytes make.
+    Rows that are equal in `together` are one task's, sorted by `then`; if it is empty, all are.
     """
 
     schema: pa.Schema
     together: tuple[str, ...]
     then: tuple[str, ...] = ("partition", "offset")
-    a_core: int = 0
+    a_core: int = 0  # tasks; if 0, as many as the rows' bytes make
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,14 +80,10 @@ class SparkError(KafkaAssignorsError, RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which records of an archive are meant.
+    """Which records of an archive are meant: those before `until` of groups that match a pattern.
 
-    Attributes:
-        since: The first moment; naive times are UTC.
-        until: The moment before which to stop.
-        groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
-        every_record: Whether records without a group are meant, too, and nothing else of before `since`.
-            Otherwise groups of KIP-848 begin with their state at `since`; see `begin`.
+    With `every_record` records without a group are meant, too, and nothing else of before `since`. Otherwise
+    groups of KIP-848 begin with their state at `since`; see `begin`.
     """
 
     since: datetime | None = None

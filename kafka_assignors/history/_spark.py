@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kafka_assignors.history._records import Order
-    from kafka_assignors.history._store.reading import Source, Split
+    from kafka_assignors.history._store.reading import Split
     from kafka_assignors.history._store.writing import MakeFiles, Task
 
     Read = Callable[[Iterator[Any]], Iterator[Any]]
@@ -185,8 +185,7 @@ def run(
 ) -> Outcome:
     """See `Engine.run`."""
     if order is None:
-        numbers, source = _shares(spark, split)
-        return _outcome(numbers, partial(_read_shares, source=source), task, files)
+        return _outcome(*_shares(spark, split), task, files)
     tasks: list[Any] = [] if order.together else [1]
     if order.a_core:
         tasks = [order.a_core * spark.sparkContext.defaultParallelism]
@@ -196,13 +195,13 @@ def run(
 
 def run_frame(rows: DataFrame, schema: pa.Schema, task: Task, files: MakeFiles | None) -> Outcome:
     """The same of rows that Spark has, with these columns."""
-    return _outcome(rows.select(schema.names), partial(_in_schema, schema=schema), task, files)
+    return _outcome(rows.select(schema.names), partial(in_schema, schema=schema), task, files)
 
 
 def frame(spark: SparkSession, split: Split, schema: pa.Schema) -> DataFrame:
     """Rows of a schema as Spark's; times are `TimestampType`."""
-    numbers, source = _shares(spark, split)
-    return numbers.mapInArrow(partial(_read_shares, source=source), spark_schema(schema))
+    numbers, read = _shares(spark, split)
+    return numbers.mapInArrow(read, spark_schema(schema))
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
@@ -210,24 +209,22 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema.remove_metadata(), prefer_timestamp_ntz=False)
 
 
-def _shares(spark: SparkSession, split: Split) -> tuple[DataFrame, Source]:
-    """A number for each share of the rows, which a task is to read, and the shares."""
+def _shares(spark: SparkSession, split: Split) -> tuple[DataFrame, Read]:
+    """A number for each share of the rows, and what a task reads of such numbers."""
     source = split(spark.sparkContext.defaultParallelism)
     count = len(source.shares)
-    return spark.range(0, count, 1, max(1, count)), source
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                yield from source.read(source.shares[number])
+
+    return spark.range(0, count, 1, max(1, count)), read
 
 
-def _read_shares(batches: Iterator[Any], *, source: Source) -> Iterator[Any]:
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            yield from source.read(source.shares[number])
-
-
-def _in_schema(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
+def in_schema(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
     """Batches from Spark in a schema of ours: their times have the session's zone."""
-    for batch in batches:
-        arrays = [batch[field.name].cast(field.type) for field in schema]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return (batch.select(schema.names).cast(schema) for batch in batches)
 
 
 def _outcome(rows: DataFrame, read: Read, task: Task, files: MakeFiles | None) -> Outcome:

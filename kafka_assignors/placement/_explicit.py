@@ -1,7 +1,7 @@
 """Placements that are written out: the format of `kafka-topics --replica-assignment`, and checks.
 
 In "2:0:1,0:1:2" there are two partitions, and the leader of the first is on broker 2. The partitions' ids are
-not in the text: they count up from the first.
+not in the text: they count up from 0.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.tree import HIGHEST_ID
-from kafka_assignors.placement._checks import check_not_negative
+from kafka_assignors._common.words import first_of
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._placement import Placement
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
+_SHOWN = 10  # brokers that an error names
 _BLANKS = "".join(map(chr, range(0x21)))  # what Java's String.trim takes away
 
 
-def parse_explicit(text: str, *, first_partition: int = 0) -> dict[int, list[int]]:
+def parse_explicit(text: str) -> dict[int, list[int]]:
     """Read a placement as Kafka's own tool does (`TopicCommand.parseReplicaAssignment`), and check it.
 
     Args:
         text: Partitions separated by commas, the brokers of each by colons. Blanks around a number are
             ignored, and so are separators at the end.
-        first_partition: The id of the first partition.
 
     Returns:
         Partition id -> broker ids, the preferred leader first.
@@ -38,11 +38,9 @@ def parse_explicit(text: str, *, first_partition: int = 0) -> dict[int, list[int
             partitions differ in their number of replicas. Also for a negative id or a partition without
             brokers (":"), which the tool reads, but no broker takes.
     """
-    check_not_negative("first_partition", first_partition)
-    entries = _split(text, ",")
     placement = {
         partition: [_broker(partition, entry, number) for number in _split(entry, ":")]
-        for partition, entry in enumerate(entries, first_partition)
+        for partition, entry in enumerate(_split(text, ","))
     }
     check_placement(placement)
     return placement
@@ -89,7 +87,8 @@ def _check_replicas(entry: str, replicas: Sequence[int], known: frozenset[int] |
             raise PlacementError(f"{entry} has broker {broker} twice: name each broker of a partition once")
         if known is not None and broker not in known:
             raise PlacementError(
-                f"{entry} has broker {broker}, which does not exist or is not up: take one of {_some(known)}"
+                f"{entry} has broker {broker}, which does not exist or is not up: take one of"
+                f" {first_of(sorted(known), _SHOWN)}"
             )
         seen.add(broker)
 
@@ -112,12 +111,3 @@ def _split(text: str, separator: str) -> list[str]:
 
 def _entry(replicas: Sequence[int]) -> str:
     return ":".join(map(str, replicas))
-
-
-_SHOWN = 10
-
-
-def _some(brokers: frozenset[int]) -> str:
-    """The ids, or the first of them if there are many."""
-    shown = ", ".join(map(str, sorted(brokers)[:_SHOWN]))
-    return shown if len(brokers) <= _SHOWN else f"{shown}, ... ({len(brokers)} in all)"

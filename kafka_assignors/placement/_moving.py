@@ -160,7 +160,7 @@ def plan_reassignment(
             logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
             sizes = logs.largest(cluster.topics)
             if to_brokers and not topics:
-                left = _internal_left(cluster.admin, cluster.moving, to_brokers)
+                left = _internal_left(cluster, to_brokers)
     if allow_fenced:
         cluster = cluster._replace(racks=cluster.all_racks, down={})
     if target is not None:
@@ -402,13 +402,12 @@ def _best(
     )
 
 
-def _internal_left(
-    admin: Admin, moves: Mapping[TopicPartition, live.Reassignment], to_brokers: Collection[int]
-) -> dict[str, tuple[int, ...]]:
+def _internal_left(cluster: Opened, to_brokers: Collection[int]) -> dict[str, tuple[int, ...]]:
     """The internal topics with replicas on brokers that are to have none, and these brokers."""
-    begun = live.by_topic({tp: move.target for tp, move in moves.items()})
+    begun = live.by_topic({tp: move.target for tp, move in cluster.moving.items()})
     found = {
         topic: holders({**live.replicas_of(states), **begun.get(topic, {})}) - {*to_brokers}
-        for topic, states in live.read_states(admin, internal="only").items()
+        for topic, states in cluster.states.items()
+        if topic not in cluster.topics
     }
     return {topic: tuple(sorted(brokers)) for topic, brokers in found.items() if brokers}

@@ -28,7 +28,6 @@ def place_striped(
     racks: Racks,
     *,
     fenced: Collection[int] = (),
-    first_partition: int = 0,
     seed: int | None = None,
 ) -> dict[int, list[int]]:
     """Place partitions in stripes over racks and brokers.
@@ -39,8 +38,6 @@ def place_striped(
         racks: Every broker's rack, in the order in which the controller lists the brokers: which racks begin
             where depends on it. Brokers without a rack share one that has no name.
         fenced: Brokers among them that are fenced: they never lead, and come last in their rack.
-        first_partition: The id of the first partition that is placed. It changes nothing else: 4.3.1 draws
-            afresh when a topic is expanded.
         seed: All is drawn as by `java.util.Random(seed)`; None: by chance.
 
     Returns:
@@ -50,7 +47,7 @@ def place_striped(
         PlacementError: The topic or the brokers cannot be, there are fewer brokers than replicas, all brokers
             are fenced, or a fenced one is none of them.
     """
-    check_request(partitions, replication_factor, racks, first_partition=first_partition)
+    check_request(partitions, replication_factor, racks)
     if unknown := sorted(set(fenced) - racks.keys()):
         raise PlacementError(
             f"broker {', '.join(map(str, unknown))} is fenced, but not among the brokers with racks: add it "
@@ -61,10 +58,7 @@ def place_striped(
             f"all {len(racks)} brokers are fenced, and a leader must not be: leave at least one out of fenced"
         )
     rack_list = RackList(racks, fenced, JavaRandom(seed))
-    return {
-        partition: rack_list.place(replication_factor)
-        for partition in range(first_partition, first_partition + partitions)
-    }
+    return {partition: rack_list.place(replication_factor) for partition in range(partitions)}
 
 
 class BrokerList:

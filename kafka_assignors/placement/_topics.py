@@ -70,8 +70,7 @@ def describe(
             logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
             sizes = logs.largest(cluster.topics)
             brokers = live.Brokers({**cluster.racks}, {**cluster.down})
-            states = live.read_states(cluster.admin, topics or None, internal="with")
-            health = read_health(cluster.admin, states, brokers, logs)
+            health = read_health(cluster.admin, cluster.states, brokers, logs)
     quality = measure(
         cluster.topics, cluster.all_racks, sizes=sizes, min_insync=min_insync, down=cluster.down
     )

@@ -27,11 +27,6 @@ LOG_LEVEL: Final = 2
 """What librdkafka says on stderr: less than that brokers refuse connections, which tests make them do."""
 
 
-def servers(kafka: Kafka) -> list[str]:
-    """The addresses of a cluster's brokers, however the cluster is named."""
-    return [*Access.to(kafka).servers]
-
-
 def admin_client(kafka: Kafka) -> AdminClient:
     """A client that is no member of any group, and logs errors only."""
     return AdminClient({**Access.to(kafka).librdkafka(), "log_level": LOG_LEVEL})

@@ -322,13 +322,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"brokers": [1, 2, 8, 7]}, "brokers has 7, 8, and racks does not: add them there"),
     ({"racks": {0: "a", 2: None, 1: None}}, "brokers 1, 2 are without a rack, and others have one: name"),
     ({"replication_factor": 0}, "t-0 is to have 0 replicas: give a replication factor of 1 or more"),
-    ({"replication_factor": {"t": -1}}, "t-0 is to have -1 replicas: give a replication factor of 1"),
-    ({"replication_factor": {"x": 1}}, "replication_factor names topic 'x', which is not among the 1 topics"),
     ({"fixed": ["x"]}, "fixed names topic 'x', which is not among the 1 topics given: add its placement"),
-    (
-        {"fixed": ["t"], "replication_factor": {"t": 3}},
-        "topic 't' is fixed, but replication_factor asks for 3",
-    ),
     ({"topics": {"t": {5: [1, 2, 1]}}}, "t-5 has replicas on [1, 2, 1], 2 of them on broker 1: name each"),
     ({"topics": {"t": {5: []}}}, "t-5 is to have 0 replicas"),
     ({"sizes": {("t", 1): 5}}, "sizes say nothing of t-0: add ('t', 0), or give no sizes"),

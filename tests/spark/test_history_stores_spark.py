@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from tests.support.azure_store import AzureStore
     from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
@@ -68,7 +67,7 @@ SLOW_DOWN = "503 Service Unavailable (SlowDown): the store is busy or not availa
 
 @pytest.fixture(autouse=True)
 def _no_store_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("AWS_", "AZURE_"))]:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
 
 
@@ -178,43 +177,6 @@ def test_in_an_object_store_there_is_the_same(
     home = f"{object_store.bucket()}/a bö"
     found = history(spark, f"s3://{home}", f"s3a://{home}", object_store.options, dump)
     assert_is_the_same(found, of_folder)
-
-
-def test_in_azures_store_there_is_the_same(
-    spark: SparkSession, azure_store: AzureStore, dump: Path, of_folder: Any
-) -> None:
-    home = f"{azure_store.container()}/a bö"
-    found = history(spark, f"abfss://{home}", f"abfs://{home}", azure_store.options, dump)
-    assert_is_the_same(found, of_folder)
-
-
-def test_of_two_writers_at_once_in_azures_store_one_is_told(
-    spark: SparkSession, azure_store: AzureStore
-) -> None:
-    made = Archive.create(f"abfss://{azure_store.container()}/a", azure_store.options)
-    made.belongs_to("c", 1)
-    late = opened(made)
-    add(spark, made, [generation(1, 0, "a")])
-    with pytest.raises(ConflictError):
-        add(spark, late, [generation(1, 0, "a")])
-    assert offsets(opened(made).read(spark)) == [0]
-
-
-def test_a_container_that_there_is_not_and_a_wrong_key_are_named(azure_store: AzureStore) -> None:
-    home, options = f"abfss://{azure_store.container()}/a", azure_store.options
-    missing = home.replace("box-", "no-box-")
-    with pytest.raises(StoreError) as refused:
-        Archive(missing, options)
-    assert str(refused.value) == (
-        f"cannot list {missing}: 404 Not Found (ContainerNotFound): there is no such bucket or container"
-    )
-    wrong = options | {"AZURE_STORAGE_ACCOUNT_KEY": "bm8="}
-    with pytest.raises(StoreError) as refused:
-        Archive(home, wrong)
-    assert str(refused.value) == (
-        f"cannot read {home}/archive.json: 403 Forbidden: the store does not allow it: check the credentials"
-        " and what they may do"
-    )
 
 
 def assert_is_the_same(found: Any, of_folder: Any) -> None:

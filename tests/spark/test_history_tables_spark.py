@@ -26,7 +26,7 @@ from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
-from kafka_assignors.history._spark import _in_schema, frame as spark_frame
+from kafka_assignors.history._spark import frame as spark_frame, in_schema
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.job import (
     MANIFEST,
@@ -443,4 +443,4 @@ def test_archive_rows_are_read_in_any_schema_that_spark_makes_of_them() -> None:
         ],
         names=[*reversed(ARCHIVE.names)],
     )
-    assert [*_in_schema(iter([other]), schema=ARCHIVE)] == [batch]
+    assert [*in_schema(iter([other]), schema=ARCHIVE)] == [batch]

@@ -30,7 +30,6 @@ MARKERS_OF_FIXTURES: Final = {
     "java": "java",
     "kafka_3_9": "java",
     "object_store": "system",
-    "azure_store": "system",
 }
 """The marker of tests that use a fixture, wherever they are."""
 

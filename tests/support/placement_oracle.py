@@ -31,7 +31,7 @@ class Case:
 
     topics: dict[str, dict[int, list[int]]]
     racks: dict[int, str | None]
-    replication_factor: int | dict[str, int] | None = None
+    replication_factor: int | None = None
     sizes: dict[tuple[str, int], int] | None = None
     brokers: list[int] | None = None
     fixed: list[str] = field(default_factory=list)
@@ -59,9 +59,7 @@ class Case:
         return [(t, p) for t in sorted(self.topics) if t not in self.fixed for p in sorted(self.topics[t])]
 
     def factor(self, topic: str, partition: int) -> int:
-        if isinstance(self.replication_factor, int):
-            return self.replication_factor
-        return (self.replication_factor or {}).get(topic, len(self.topics[topic][partition]))
+        return self.replication_factor or len(self.topics[topic][partition])
 
     def problems(self) -> list[list[tuple[str, int]]]:
         """The partitions that are balanced together."""
@@ -304,9 +302,8 @@ def random_case(seed: int, *, brokers: int = 6, partitions: int = 8) -> Case:
             p: random.sample(crowd + dead, one_factor or random.randint(1, most))
             for p in random.sample(range(30), count)
         }
-    factors: list[int | dict[str, int] | None] = [None, None, random.randint(1, most)]
+    factors = [None, None, random.randint(1, most)]
     fixed = [name for name in names if random.random() < 0.15]
-    factors.append({name: random.randint(1, most) for name in names if name not in fixed})
     keys = [(t, p) for t, of in topics.items() for p in of]
     highest = random.choice([1, 3, 2**20, 2**40])
     return Case(

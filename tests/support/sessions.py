@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tests.support.azure_store import AzureStore
     from tests.support.java.oracle import JavaOracle
     from tests.support.object_store import ObjectStore
 
@@ -46,19 +44,6 @@ def object_store() -> Iterator[ObjectStore]:
     from tests.support.object_store import running_object_store  # noqa: PLC0415 - see above
 
     with running_object_store() as store:
-        yield store
-
-
-@pytest.fixture(scope="session")
-def azure_store() -> Iterator[AzureStore]:
-    """A store that speaks Azure's blob storage; each test takes containers of its own from it."""
-    from tests.support.azure_store import AzureMissingError, running_azure_store  # noqa: PLC0415 - see above
-
-    with ExitStack() as running:
-        try:
-            store = running.enter_context(running_azure_store())
-        except AzureMissingError as error:
-            pytest.skip(str(error))
         yield store
 
 

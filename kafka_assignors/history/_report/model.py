@@ -41,13 +41,8 @@ class Column(NamedTuple):
 class Drawing(NamedTuple):
     """What a report draws of a group, and says of its rebalances.
 
-    Attributes:
-        columns: What its timeline shows; the last one ends with the last change.
-        partitions: Those that had an owner in any of them, such as orders-7, in order.
-        listed: The rebalances that are listed; without their moves.
-        causes: How many had each kind of reason.
-        restarts: How many are the doing of a consumer that restarted.
-        strategy: The last that the group was assigned by; None if it is not known.
+    Its last column ends with the last change. Partitions are those that had an owner in any column, such as
+    orders-7. Causes are how many rebalances had each kind of reason; listed ones are without their moves.
     """
 
     columns: Sequence[Column]

@@ -107,12 +107,12 @@ def make_tables(
         done = engine.map_sorted(records, selection, Task(write, _READ), where=where)
         new.update(done.files)
         rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
-    return TableCounts(
-        read=sum(row["read"] for row in done.rows),
-        decoded=rows["records"],
-        rejected=rows["rejected"],
-        rows=rows,
-    )
+        return TableCounts(
+            read=sum(row["read"] for row in done.rows),
+            decoded=rows["records"],
+            rejected=rows["rejected"],
+            rows=rows,
+        )
 
 
 def read_table(

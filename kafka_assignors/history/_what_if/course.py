@@ -47,16 +47,10 @@ def bare(member: SnapshotMember, assignment: Partitions = frozenset()) -> Snapsh
 class CourseStep(NamedTuple):
     """A membership of a rebalance, or where the history begins; times are on a clock that is never set back.
 
-    Attributes:
-        rebalance: The number of its rebalance; steps that follow each other with one number are one. 0 for
-            none: where the history begins, and where a group is otherwise than it was left.
-        members: Who was in the group then, by identity, without what they had; empty if nobody was left.
-        partitions: The partitions that there were, of topics that nobody subscribes to, too.
-        began_us: When all had joined, in microseconds since 1970.
-        assigned_us: When the assignments were there.
-        ended_us: When a cooperative hand-over to the same members was over.
-        away: Identities that were away without the group knowing, and for how many microseconds between the
-            step before and this one.
+    Steps of one rebalance have its number; 0 is where the history begins, or the group is otherwise than it
+    was left. Members are without what they had. All had joined at `began_us`, had assignments at
+    `assigned_us`, and a hand-over to the same members was over at `ended_us`. `away` are identities that were
+    away without the group knowing, and for how many microseconds since the step before.
     """
 
     rebalance: int
@@ -86,14 +80,8 @@ def _subscriber(member: SnapshotMember) -> tuple[str, frozenset[str], str | None
 class CountedRebalance:
     """What came of one rebalance, in what happened or in a replay.
 
-    Attributes:
-        ended_us: When it ended, in microseconds since 1970.
-        members: How many members there were.
-        moved: How many partitions moved.
-        imbalance: The largest load less the smallest.
-        unowned_seconds: Partition-seconds without an owner, from the end of the rebalance before to its own.
-        left_out: How many partitions went to nobody.
-        failed: Whether the assignor raised, or left them out.
+    `unowned_seconds` are partition-seconds from the end of the rebalance before to its own. `left_out` is how
+    many partitions went to nobody. It has failed if the assignor raised, or left them out.
     """
 
     ended_us: int
@@ -121,16 +109,10 @@ class CountedRebalance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """A group's rebalances in order.
+    """A group's rebalances in order, as they are replayed, and as they were (`happened`).
 
-    Attributes:
-        group: The group.
-        steps: Where its history begins, and its rebalances; none if no assignor of consumers could assign it,
-            or nobody was ever in it.
-        happened: Its rebalances as they were.
-        began_well: Whether all partitions had an owner where its history begins.
-        until_us: When the history ends.
-        away: As `CourseStep.away`, after the last step.
+    There are no steps if no assignor of consumers could assign the group, or nobody was ever in it. `away` is
+    as `CourseStep.away`, after the last step. If all partitions had an owner at first, it `began_well`.
     """
 
     group: str

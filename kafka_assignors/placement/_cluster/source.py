@@ -43,7 +43,7 @@ class Opened(NamedTuple):
     topics: Topics
     admin: Admin | None  # of a running cluster
     down: Racks  # brokers that are not up -> their racks
-    states: Mapping[str, Mapping[int, live.PartitionState]]
+    states: Mapping[str, Mapping[int, live.PartitionState]]  # internal topics' as well
     moving: Mapping[TopicPartition, live.Reassignment]  # if asked for; then topics are without what these add
 
     @property
@@ -72,7 +72,11 @@ def opened(
             # First: what arrives meanwhile has too many replicas only in what was described before.
             moves = live.read_moving(admin) if moving else {}
             states = live.read_states(admin, wanted or None)
-            topics = {topic: live.replicas_of(partitions) for topic, partitions in states.items()}
+            topics = {
+                topic: live.replicas_of(partitions)
+                for topic, partitions in states.items()
+                if wanted or not live.is_internal(partitions)
+            }
             for tp, move in moves.items():
                 if tp.partition in topics.get(tp.topic, {}):
                     topics[tp.topic][tp.partition] = [*move.before]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError, for_code
@@ -44,6 +44,7 @@ class PartitionState(NamedTuple):
     replicas: tuple[int, ...]  # during a reassignment with those that it adds and removes
     in_sync: frozenset[int]
     leader: int | None  # None if it is offline
+    internal: bool = False  # of an internal topic
 
 
 class Reassignment(NamedTuple):
@@ -104,8 +105,12 @@ def check_up(added: Mapping[TopicPartition, Sequence[int]], brokers: Brokers, *,
 
 
 def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:
-    """The placements of topics, as of `read_states`."""
-    return {topic: replicas_of(states) for topic, states in read_states(admin, topics).items()}
+    """The placements of topics, of all but internal ones if none are named."""
+    return {
+        topic: replicas_of(states)
+        for topic, states in read_states(admin, topics).items()
+        if topics is not None or not is_internal(states)
+    }
 
 
 def replicas_of(states: Mapping[int, PartitionState]) -> dict[int, list[int]]:
@@ -113,17 +118,14 @@ def replicas_of(states: Mapping[int, PartitionState]) -> dict[int, list[int]]:
     return {partition: list(state.replicas) for partition, state in states.items()}
 
 
-def read_states(
-    admin: Admin,
-    topics: Collection[str] | None = None,
-    *,
-    internal: Literal["without", "with", "only"] = "without",
-    missing: bool = False,
-) -> dict[str, dict[int, PartitionState]]:
-    """The state of each partition of some topics, which must exist unless they may be `missing`.
+def is_internal(states: Mapping[int, PartitionState]) -> bool:
+    return any(state.internal for state in states.values())
 
-    Of all topics if none are named: without internal ones, with them, or only these, as `internal` says.
-    """
+
+def read_states(
+    admin: Admin, topics: Collection[str] | None = None, *, missing: bool = False
+) -> dict[str, dict[int, PartitionState]]:
+    """The state of each partition of some topics, or of all; they must exist unless they may be `missing`."""
     found: dict[str, dict[int, PartitionState]] = {}
     # Without names, kafka-python asks for all.
     names = None if topics is None else sorted(topics)
@@ -134,13 +136,12 @@ def read_states(
                 continue
             raise PlacementError(f"the cluster has no topic {name!r}")
         _check_described(name, topic["error_code"])
-        if topics is None and internal == ("without" if topic["is_internal"] else "only"):
-            continue
         found[name] = {
             one["partition_index"]: PartitionState(
                 replicas=tuple(one["replica_nodes"]),
                 in_sync=frozenset(one["isr_nodes"]),
                 leader=None if one["leader_id"] < 0 else one["leader_id"],
+                internal=topic["is_internal"],
             )
             for one in sorted(topic["partitions"], key=lambda one: int(one["partition_index"]))
         }

@@ -104,7 +104,7 @@ def plan_moves(
     topics: Mapping[str, Placement],
     racks: Racks,
     *,
-    replication_factor: int | Mapping[str, int] | None = None,
+    replication_factor: int | None = None,
     sizes: Mapping[tuple[str, int], int] | None = None,
     brokers: Collection[int] | None = None,
     fixed: Collection[str] = (),
@@ -119,7 +119,7 @@ def plan_moves(
     Args:
         topics: Where the replicas are now. Brokers that are not in `racks` may occur: they are gone or going.
         racks: Each broker of the cluster and its rack; all None if racks do not matter.
-        replication_factor: That of all topics, or of some by name; None keeps each partition's own.
+        replication_factor: That of all topics; None keeps each partition's own.
         sizes: (topic, partition) -> bytes of the partition's log. None counts replicas.
         brokers: Those that may hold replicas after; None for all of `racks`.
         fixed: Topics that stay as they are, and count as load; with `per_topic` they do not count.
@@ -201,7 +201,6 @@ def place_balanced(
     racks: Racks,
     *,
     existing: Mapping[str, Placement] | None = None,
-    brokers: Collection[int] | None = None,
 ) -> dict[int, list[int]]:
     """Place new partitions so that all together are best balanced, beside existing ones that stay.
 
@@ -212,13 +211,12 @@ def place_balanced(
         replication_factor: How many replicas each of them gets.
         racks: Each broker of the cluster and its rack; all None if racks do not matter.
         existing: Topics that count as load, by name.
-        brokers: Those that may get replicas; None for all of `racks`.
 
     Raises:
         PlacementError: An argument cannot be, or no placement is allowed; the message names the entry.
         ImportError: OR-tools is not installed.
     """
-    cluster = BrokerSet.of(racks, brokers)
+    cluster = BrokerSet.of(racks, None)
     planned = [
         Wanted(topic="", partition=partition, present=(), factor=replication_factor, size=None)
         for partition in sorted(set(partitions))

@@ -44,23 +44,14 @@ def wanted_partitions(
     topics: Mapping[str, Placement],
     *,
     fixed: Collection[str],
-    replication_factor: int | Mapping[str, int] | None,
+    replication_factor: int | None,
     sizes: Mapping[tuple[str, int], int] | None,
 ) -> list[Wanted]:
     """All partitions to be placed, by topic and id; arguments as of `plan_moves`."""
-    factors = replication_factor if isinstance(replication_factor, Mapping) else {}
-    for argument, names in (("fixed", fixed), ("replication_factor", factors)):
-        unknown = sorted(set(names) - set(topics))
-        if unknown:
-            raise PlacementError(
-                f"{argument} names topic {unknown[0]!r}, which is not among the {len(topics)} topics given: "
-                "add its placement, or leave it out"
-            )
-    both = sorted(set(factors) & set(fixed))
-    if both:
+    if unknown := sorted(set(fixed) - set(topics)):
         raise PlacementError(
-            f"topic {both[0]!r} is fixed, but replication_factor asks for {factors[both[0]]} replicas: take "
-            "it out of one of them"
+            f"fixed names topic {unknown[0]!r}, which is not among the {len(topics)} topics given: add its"
+            " placement, or leave it out"
         )
     planned = []
     for topic in sorted(topics):
@@ -69,13 +60,12 @@ def wanted_partitions(
             _check_once(topic, partition, present)
             if topic in fixed:
                 continue
-            own = len(present) if isinstance(replication_factor, Mapping | None) else replication_factor
             planned.append(
                 Wanted(
                     topic=topic,
                     partition=partition,
                     present=present,
-                    factor=factors.get(topic, own),
+                    factor=len(present) if replication_factor is None else replication_factor,
                     size=None if sizes is None else _size(sizes, topic, partition),
                 )
             )

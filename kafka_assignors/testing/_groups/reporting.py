@@ -63,15 +63,6 @@ class ReportingGroup(ABC):
             self._changed.notify_all()
 
     @property
-    def event_count(self) -> int:
-        """How many events there are so far."""
-        return len(self._events)
-
-    def events_since(self, count: int) -> list[Event]:
-        """The events after the first `count`, as they came in."""
-        return self._events[count:]
-
-    @property
     def timeline(self) -> Timeline:
         """All that happened up to now. Events are put in order only if there are new ones."""
         with self._changed:

@@ -333,7 +333,7 @@ class Commits:
 class Absences:
     """Reports how long an application keeps its consumer waiting, and what its polls and listener raise.
 
-    `failed` is what the last poll raised, or empty: in a row it is reported once.
+    `failed` is what the last poll or listener raised, or empty: in a row it is reported once.
     """
 
     def __init__(self, report: Report) -> None:
@@ -379,7 +379,7 @@ class Absences:
         try:
             yield
         except BaseException as raised:
-            error = described(raised)
+            error = self.failed = described(raised)  # a poll may raise it, too
             raise
         finally:
             self._callback = ""
