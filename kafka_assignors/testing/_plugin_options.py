@@ -199,10 +199,8 @@ def _consumer_settings(config: pytest.Config) -> dict[str, Any]:
     """The settings of all groups' consumers."""
     found = _pairs(config, "kafka_consumer_settings", "session_timeout_ms=3000")
     if found:
-        from kafka_assignors.testing._groups.clients import (  # noqa: PLC0415 - as in _client
-            check_settings,
-            is_by_epochs,
-        )
+        from kafka_assignors.testing._groups.clients import check_settings  # noqa: PLC0415 - as in _client
+        from kafka_assignors.testing._groups.config import is_by_epochs  # noqa: PLC0415
 
         try:
             check_settings(found)

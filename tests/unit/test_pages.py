@@ -135,8 +135,8 @@ def test_the_defaults_of_members_are_those_of_the_kit() -> None:
     group = inspect.signature(ConsumerGroup).parameters
     arguments = {name: group[name].default for name in ("commit", "poll_ms", "work_ms", "timeout")}
     with ConsumerGroup("localhost:9092", "orders") as made:
-        task = made._usual.config("g", "m1", instance_id=None, held=False).task()
-    kits = {**made.settings, "enable_auto_commit": task.auto_commit, **arguments}
+        kits_own = made._usual.config("g", "m1", instance_id=None, held=False).common()
+    kits = {**made.settings, "enable_auto_commit": kits_own["enable_auto_commit"], **arguments}
     assert shown == {name: str(value) for name, value in kits.items()}
     assert len(rows.splitlines()) == len(shown)
 

@@ -7,13 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from kafka_assignors.testing._brokers.access import Access
-from kafka_assignors.testing._groups import clients
 from kafka_assignors.testing._groups.imports import imported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from kafka_assignors.testing._groups.clients import ClientName
 
 __tracebackhide__ = True
 
@@ -26,6 +23,22 @@ POLL_MS: Final = 1000
 Not shorter: a leader whose poll ends while it waits for its own SyncGroup may never apply the assignment
 (kafka-python 3.0). So a poll should last longer than a rebalance.
 """
+
+
+def is_by_epochs(settings: Mapping[str, Any]) -> bool:
+    """Whether a consumer of these settings joins by KIP-848: members have epochs, and the broker assigns.
+
+    Raises ValueError if it would join by another protocol than that and the classic one.
+    """
+    chosen = str(settings.get("group_protocol", settings.get("group.protocol", "classic"))).lower()
+    if chosen not in {"classic", "consumer"}:
+        share = (
+            "share groups (KIP-932) are not supported" if chosen == "share" else "there is no such protocol"
+        )
+        raise ValueError(
+            f"group_protocol={chosen}: {share}; use classic, which is the default, or consumer (KIP-848)"
+        )
+    return chosen == "consumer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +55,7 @@ class WorkerConfig:
     name: str
     topics: Sequence[str]
     pattern: str | None
-    client: ClientName | str
+    client: str
     assignors: Sequence[str | tuple[str, Mapping[str, Any]]] | None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     instance_id: str | None = None
@@ -69,18 +82,20 @@ class WorkerConfig:
         values = json.loads(line)
         return cls(**{**values, "access": Access.from_json(values["access"])})
 
-    def task(self) -> clients.Task:
-        """The consumer that this is about, its assignors imported and made."""
-        return clients.Task(
-            access=self.access,
-            group_id=self.group_id,
-            name=self.name,
-            assignors=None if self.assignors is None else [_assignor(spec) for spec in self.assignors],
-            instance_id=self.instance_id,
-            auto_commit=self.commit == "auto",
-            settings=self.settings,
-            recalls_joins=self.recalls_joins,
-        )
+    @property
+    def by_epochs(self) -> bool:
+        """Whether the group is to be one of KIP-848."""
+        return is_by_epochs(self.settings)
+
+    def common(self) -> dict[str, Any]:
+        """The settings of a consumer that every library has, in kafka-python's spelling."""
+        static = {} if self.instance_id is None else {"group_instance_id": self.instance_id}
+        own = {"group_id": self.group_id, "client_id": self.name, "enable_auto_commit": self.commit == "auto"}
+        return {**self.settings, **own, **static}
+
+    def made_assignors(self) -> list[Any] | None:
+        """The assignors for one consumer, made, or names as they are; None for the client's own choice."""
+        return None if self.assignors is None else [_assignor(spec) for spec in self.assignors]
 
 
 def _assignor(spec: Any) -> Any:

@@ -114,7 +114,7 @@ class Seat:
         if not found:
             raise TypeError(f"{consumer!r} is no consumer of kafka-python, confluent-kafka or aiokafka")
         epochs = {}
-        if clients.is_by_epochs(self._config.settings):
+        if self._config.by_epochs:
             clients.check_epochs(found[0])
             epochs["by_epochs"] = True
         self.observed = clients.load(found[0]).observe(consumer, self._report, self._before_poll, **epochs)
@@ -205,7 +205,7 @@ class Seat:
         self._report("releases", partitions=[_pair(partition)], what=what)
 
     def _settings(self, client: ClientName) -> dict[str, Any]:
-        return cast("dict[str, Any]", clients.load(client).settings(self._config.task()))
+        return cast("dict[str, Any]", clients.load(client).settings(self._config))
 
 
 def _position(record: Any) -> tuple[str, int, int]:

@@ -19,9 +19,8 @@ from kafka_assignors.testing._groups.clients import (
     ClientName,
     check_epochs,
     check_settings,
-    is_by_epochs,
 )
-from kafka_assignors.testing._groups.config import CommitMode, WorkerConfig
+from kafka_assignors.testing._groups.config import CommitMode, WorkerConfig, is_by_epochs
 from kafka_assignors.testing._groups.imports import path_of
 
 if TYPE_CHECKING:

@@ -70,8 +70,7 @@ class Worker:
     def __init__(self, config: WorkerConfig, report: Report) -> None:
         self._config = config
         self._report = report
-        self._library: Any = None
-        self._task: clients.Task | None = None
+        self._make: Callable[[], Client] | None = None
         self._function: Callable[[Seat], Any] | None = None
         self._commands: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self._client: Client | None = None
@@ -105,8 +104,8 @@ class Worker:
         """Import what the member needs: before `run`, as it takes time that a member that is held has."""
         config = self._config
         if config.client in clients.MODULES:
-            self._library = clients.load(cast("ClientName", config.client))
-            self._task = config.task()
+            library = clients.load(cast("ClientName", config.client))
+            self._make = functools.partial(library.make, config, library.settings(config), self._report)
         else:
             self._function = functools.partial(imported(config.client), **config.arguments)
 
@@ -121,13 +120,13 @@ class Worker:
         if self._called_off:
             self._report("closed", reason="left")
             return 0
-        if self._function is None:
-            made: Client = self._library.make(self._task, self._report)
+        if self._make is not None:
+            made = self._make()
             made.subscribe(config.topics, config.pattern)
         else:
             seat = self._seated()
             try:
-                consumer, loop = called(self._function, seat)
+                consumer, loop = called(cast("Any", self._function), seat)
             except _LeaveError:
                 consumer = None
                 with contextlib.suppress(Exception):  # most often it is closed, or on a loop that has ended

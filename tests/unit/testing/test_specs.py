@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from kafka_assignors.testing._brokers.access import Access, Security
-from kafka_assignors.testing._groups.clients import MODULES, ClientName, Task, load
+from kafka_assignors.testing._groups.clients import MODULES, ClientName, load
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.imports import imported, path_of
@@ -96,12 +96,12 @@ def test_a_member_by_epochs_leaves_out_what_its_group_sets_for_classic_ones() ->
 
 @pytest.mark.parametrize("settings", [{"group.protocol": "consumer"}, {"group_protocol": "CONSUMER"}])
 def test_the_protocol_is_known_in_each_spelling(settings: dict[str, str]) -> None:
-    assert config(spec(settings=settings)).task().by_epochs
+    assert config(spec(settings=settings)).by_epochs
 
 
 def test_a_classic_group_is_not_by_epochs() -> None:
-    assert not config(spec(settings={"group_protocol": "classic"})).task().by_epochs
-    assert not config(spec()).task().by_epochs
+    assert not config(spec(settings={"group_protocol": "classic"})).by_epochs
+    assert not config(spec()).by_epochs
 
 
 @pytest.mark.parametrize(
@@ -136,16 +136,18 @@ def made_by_the_kit(client: ClientName, protocol: str, ca_file: Path) -> set[str
     """What a consumer is called with, if nobody sets anything."""
     trustme.CA().cert_pem.write_to_path(ca_file)
     security = Security(protocol="SASL_SSL", ca_file=str(ca_file), username="u", password="p")  # noqa: S106
-    task = Task(
+    member = WorkerConfig(
         access=Access(("h:1",), security),
         group_id="g",
         name="m1",
+        topics=[],
+        pattern=None,
+        client=client,
         assignors=["range"],
         instance_id="i",
-        auto_commit=False,
         settings={"group_protocol": protocol},
     )
-    return {*load(client).settings(task)} - {"group_protocol", "group.protocol", "log_level"}
+    return {*load(client).settings(member)} - {"group_protocol", "group.protocol", "log_level"}
 
 
 @pytest.mark.parametrize(

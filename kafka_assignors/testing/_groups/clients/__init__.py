@@ -14,17 +14,14 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.strategies import COMPARED
 from kafka_assignors._timelines.events import LONG
 from kafka_assignors._timelines.records import merged
-
-if TYPE_CHECKING:
-    from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._groups.config import is_by_epochs
 
 __tracebackhide__ = True
 
@@ -49,47 +46,6 @@ class Membership(NamedTuple):
     generation: int
     member_id: str
     state: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """What a member's consumer is to be."""
-
-    access: Access
-    group_id: str
-    name: str
-    assignors: Sequence[Any] | None
-    instance_id: str | None
-    auto_commit: bool
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    recalls_joins: bool = False
-
-    @property
-    def by_epochs(self) -> bool:
-        """Whether the group is to be one of KIP-848."""
-        return is_by_epochs(self.settings)
-
-    def common(self) -> dict[str, Any]:
-        """The settings that every library has, in kafka-python's spelling."""
-        static = {} if self.instance_id is None else {"group_instance_id": self.instance_id}
-        own = {"group_id": self.group_id, "client_id": self.name, "enable_auto_commit": self.auto_commit}
-        return {**self.settings, **own, **static}
-
-
-def is_by_epochs(settings: Mapping[str, Any]) -> bool:
-    """Whether a consumer of these settings joins by KIP-848: members have epochs, and the broker assigns.
-
-    Raises ValueError if it would join by another protocol than that and the classic one.
-    """
-    chosen = str(settings.get("group_protocol", settings.get("group.protocol", "classic"))).lower()
-    if chosen not in {"classic", "consumer"}:
-        share = (
-            "share groups (KIP-932) are not supported" if chosen == "share" else "there is no such protocol"
-        )
-        raise ValueError(
-            f"group_protocol={chosen}: {share}; use classic, which is the default, or consumer (KIP-848)"
-        )
-    return chosen == "consumer"
 
 
 _IN_PLACE: Final[Mapping[str, str]] = {
@@ -215,7 +171,7 @@ def check_epochs(name: ClientName) -> None:
 
 
 def load(name: ClientName) -> Any:
-    """The module of a client, with `settings(task)`, `make(task, report)`, `observe(consumer, report, gate)`.
+    """The module of a client: `settings(config)`, `make(config, settings, report)`, `observe(consumer, ...)`.
 
     Raises ClientUnavailableError if the library is not installed.
     """

@@ -34,7 +34,6 @@ from kafka_assignors.testing._groups.clients import (
     Membership,
     Pair,
     Report,
-    Task,
     configured,
     described,
     no_gate,
@@ -47,6 +46,8 @@ from kafka_assignors.testing._groups.clients.observed_assignor import observe_as
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
 
+    from kafka_assignors.testing._groups.config import WorkerConfig
+
 __tracebackhide__ = True
 
 _STOCK: Final = {
@@ -56,12 +57,12 @@ _STOCK: Final = {
 }
 
 
-def settings(task: Task) -> dict[str, Any]:
+def settings(config: WorkerConfig) -> dict[str, Any]:
     """What to call AIOKafkaConsumer with."""
     chosen: dict[str, Any] = {}
-    if task.assignors is not None:
-        chosen = {"partition_assignment_strategy": [_strategy(one) for one in task.assignors]}
-    return {**task.common(), **task.access.aiokafka(), **chosen}
+    if (assignors := config.made_assignors()) is not None:
+        chosen = {"partition_assignment_strategy": [_strategy(one) for one in assignors]}
+    return {**config.common(), **config.access.aiokafka(), **chosen}
 
 
 def _strategy(assignor: Any) -> Any:
@@ -77,15 +78,14 @@ def _strategy(assignor: Any) -> Any:
     return type(base.__name__, (base,), {})
 
 
-def make(task: Task, report: Report) -> ObservedAiokafkaConsumer:
-    """A consumer for a task, started and observed."""
+def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> ObservedAiokafkaConsumer:
+    """A consumer, started and observed."""
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name=f"event loop of {task.name}", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name=f"event loop of {config.name}", daemon=True).start()
 
     async def started() -> AIOKafkaConsumer:
-        how = settings(task)
-        ours = any(isinstance(one, Strategy) for one in how.get("partition_assignment_strategy", ()))
-        consumer = (CooperativeConsumer if ours else AIOKafkaConsumer)(**how)
+        ours = any(isinstance(one, Strategy) for one in settings.get("partition_assignment_strategy", ()))
+        consumer = (CooperativeConsumer if ours else AIOKafkaConsumer)(**settings)
         await consumer.start()
         return consumer
 

@@ -24,7 +24,6 @@ from kafka_assignors.testing._groups.clients import (
     Membership,
     Pair,
     Report,
-    Task,
     at_work,
     configured_with_dots,
     dotted,
@@ -35,7 +34,9 @@ from kafka_assignors.testing._groups.clients import (
 from kafka_assignors.testing._topics import LOG_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from kafka_assignors.testing._groups.config import WorkerConfig
 
 __tracebackhide__ = True
 
@@ -54,13 +55,13 @@ _NO_OFFSET: Final = -168
 """Code: there is nothing to commit."""
 
 
-def settings(task: Task) -> dict[str, Any]:
+def settings(config: WorkerConfig) -> dict[str, Any]:
     """What to call Consumer with."""
-    chosen = {**dotted(task.common(), _OTHER_NAMES), **task.access.librdkafka()}
+    chosen = {**dotted(config.common(), _OTHER_NAMES), **config.access.librdkafka()}
     chosen.setdefault("log_level", LOG_LEVEL)
-    if task.assignors is not None:
-        setting = BY_EPOCHS["confluent-kafka"] if task.by_epochs else "partition.assignment.strategy"
-        chosen[setting] = ",".join(map(str, task.assignors))
+    if (assignors := config.made_assignors()) is not None:
+        setting = BY_EPOCHS["confluent-kafka"] if config.by_epochs else "partition.assignment.strategy"
+        chosen[setting] = ",".join(map(str, assignors))
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
 
 
@@ -74,10 +75,10 @@ def callbacks(report: Report) -> dict[str, Any]:
     return {"on_commit": on_commit}
 
 
-def make(task: Task, report: Report) -> ObservedConfluentConsumer:
-    chosen = settings(task)
-    configured_with_dots(report, chosen)
-    return ObservedConfluentConsumer(Consumer(chosen | callbacks(report)), report, by_epochs=task.by_epochs)
+def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> ObservedConfluentConsumer:
+    configured_with_dots(report, settings)
+    consumer = Consumer({**settings, **callbacks(report)})
+    return ObservedConfluentConsumer(consumer, report, by_epochs=config.by_epochs)
 
 
 class ObservedConsumer:

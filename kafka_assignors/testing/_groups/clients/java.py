@@ -22,14 +22,15 @@ from kafka_assignors.testing._groups.clients import (
     Membership,
     Pair,
     Report,
-    Task,
     configured_with_dots,
     dotted,
     report_records,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kafka_assignors.testing._groups.config import WorkerConfig
 
 __tracebackhide__ = True
 
@@ -45,18 +46,18 @@ _DESERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArrayDeseriali
 _OTHER_NAMES: Final = {"fetch_max_wait_ms": "fetch.max.wait.ms"}
 
 
-def settings(task: Task) -> dict[str, str]:
+def settings(config: WorkerConfig) -> dict[str, str]:
     """The properties of the consumer."""
     chosen = {
-        **dotted(task.common(), _OTHER_NAMES),
-        **task.access.java(),
+        **dotted(config.common(), _OTHER_NAMES),
+        **config.access.java(),
         "key.deserializer": _DESERIALIZER,
         "value.deserializer": _DESERIALIZER,
     }
-    if task.assignors is not None and task.by_epochs:
-        chosen[BY_EPOCHS["java"]] = ",".join(map(str, task.assignors))
-    elif task.assignors is not None:
-        names = [str(one) for one in task.assignors]
+    names = [str(one) for one in config.made_assignors() or ()]
+    if names and config.by_epochs:
+        chosen[BY_EPOCHS["java"]] = ",".join(names)
+    elif names:
         chosen["partition.assignment.strategy"] = ",".join(_ASSIGNORS.get(name, name) for name in names)
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in chosen.items()
@@ -78,13 +79,12 @@ def start_java() -> None:
         )
 
 
-def make(task: Task, report: Report) -> ObservedJavaConsumer:
+def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> ObservedJavaConsumer:
     start_java()
     consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
-    chosen = settings(task)
-    configured_with_dots(report, chosen)
+    configured_with_dots(report, settings)
     return ObservedJavaConsumer(
-        consumer_class(jpype.java.util.HashMap(chosen)), report, by_epochs=task.by_epochs
+        consumer_class(jpype.java.util.HashMap(settings)), report, by_epochs=config.by_epochs
     )
 
 

@@ -26,7 +26,6 @@ from kafka_assignors.testing._groups.clients import (
     Membership,
     Pair,
     Report,
-    Task,
     at_work,
     configured,
     described,
@@ -40,32 +39,34 @@ from kafka_assignors.testing._groups.clients.observed_assignor import observe_as
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from kafka_assignors.testing._groups.config import WorkerConfig
+
 __tracebackhide__ = True
 
 _CLOSE_MS = 3000
 _COMMIT_MS = 5000
 
 
-def settings(task: Task) -> dict[str, Any]:
+def settings(config: WorkerConfig) -> dict[str, Any]:
     """What to call KafkaConsumer with."""
     chosen: dict[str, Any] = {}
-    if task.assignors is not None:
+    if (assignors := config.made_assignors()) is not None:
         made = [
             load(STRATEGIES[assignor].stock or "")()
             if isinstance(assignor, str)
             else assignor()
             if isinstance(assignor, type)
             else assignor
-            for assignor in task.assignors
+            for assignor in assignors
         ]
         chosen = {"partition_assignment_strategy": made}
-    return {**task.common(), **task.access.kafka_python(), **chosen}
+    return {**config.common(), **config.access.kafka_python(), **chosen}
 
 
-def make(task: Task, report: Report) -> ObservedKafkaConsumer:
-    consumer: Any = KafkaConsumer(**settings(task))
+def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> ObservedKafkaConsumer:
+    consumer: Any = KafkaConsumer(**settings)
     return ObservedKafkaConsumer(
-        consumer, report, functools.partial(_recall_join, consumer) if task.recalls_joins else no_gate
+        consumer, report, functools.partial(_recall_join, consumer) if config.recalls_joins else no_gate
     )
 
 
