@@ -18,7 +18,7 @@ from typing import Final
 
 from kafka_assignors._cli.output import filled
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors._common.escaping import block, escaped
+from kafka_assignors._common.escaping import block, escaped, get_logger
 
 _EXTRAS: Final = {
     "demo": "demo",
@@ -55,7 +55,7 @@ def ended(command: str, work: Callable[[], int | None], foreseen: tuple[type[Exc
     Returns what the work returns. After a foreseen error it is 2 for a ValueError, else 1. After Ctrl-C it is
     130, after SIGTERM 143; 1 if an extra is not installed.
     """
-    log, warnings = logging.getLogger("kafka_assignors"), _Warnings(logging.WARNING)
+    log, warnings = get_logger("kafka_assignors"), _Warnings(logging.WARNING)
     with ExitStack() as stack:
         terminated = stack.enter_context(_terminations())
         log.addHandler(warnings)
