@@ -21,7 +21,7 @@ from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
 from kafka_assignors.history._tables.job import make_tables, read_table
-from kafka_assignors.history._tables.replaced import read_set
+from kafka_assignors.history._tables.replaced import read_versions
 from tests.support.archives import counted, group, member, row
 from tests.support.kinds import ROOT
 from tests.support.small_archives import DAY, add, generation, kip848_dump, rows_of as archive_rows
@@ -94,7 +94,7 @@ def rows_of(spark: SparkSession, where: str, name: str, options: dict[str, str])
         return rows_in(archive_rows(spark, Archive(f"{where}/archive", options)))
     if kind == "tables":
         return read_table(f"{where}/tables", table, options).read_all().to_pylist()  # type: ignore[no-any-return]
-    versions, _ = read_set(locate(f"{where}/metrics", options), MANIFEST)
+    versions = read_versions(locate(f"{where}/metrics", options), MANIFEST)
     log = Log(locate(f"{where}/metrics/{table}", options), versions[table])
     batches = read_parts(log.where, map(whole, log.files()), SCHEMAS[table])
     return [row for batch in batches for row in batch.to_pylist()]
