@@ -284,17 +284,3 @@ def test_a_member_of_twice_the_weight_gets_twice_the_partitions_whoever_leads(
     group.members["one"].leave()
     assert sorted(sizes(group.wait_stable()).values()) == [5, 7]
     assert never_two_owners(group)
-
-
-@pytest.mark.parametrize("assignor", STICKY)
-def test_no_more_partitions_move_in_a_rebalance_than_may(
-    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic_factory(10), [(assignor, {"max_moves": 2})])
-    group.join("a")
-    group.wait_stable()
-    group.join("b")
-    assert sizes(group.wait_stable()) == {"a": 8, "b": 2}
-    group.join("c")
-    assert sorted(sizes(group.wait_stable()).values()) == [2, 2, 6]
-    assert never_two_owners(group)

@@ -207,15 +207,6 @@ def some_records(group: ConsumerGroup, scene: Scene) -> None:
     group.wait_consumed(load)
 
 
-def test_a_wait_for_records_says_what_it_counts(scene: Scene) -> None:
-    group = scene.group(members=1)
-    group.members["m1"].pause_polling()
-    load = scene.records(group, 20)
-    with pytest.raises(GroupNotStableError) as caught:
-        group.wait_consumed(load, timeout=1)
-    assert "waiting for all records to be consumed (what counts is what polls returned):" in str(caught.value)
-
-
 def handed_over(service: Service, scene: Scene) -> tuple[ConsumerGroup, Mapping[TopicPartition, int]]:
     """A service of one member that had processed all when a second one came, and how much there was."""
     group = scene.group(client=service, members=1)

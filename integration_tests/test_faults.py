@@ -78,13 +78,6 @@ def test_brokers_all_killed_come_back_with_their_data_at_their_addresses(
     assert end_offsets(kafka_cluster, before) == before
 
 
-def test_a_broker_restarted_in_order_keeps_its_data(kafka_cluster: Cluster, topic: str) -> None:
-    before = produced(kafka_cluster, topic, 600)
-    kafka_cluster.broker(2).restart()
-    kafka_cluster.wait_complete()
-    assert end_offsets(kafka_cluster, before) == before
-
-
 def test_nothing_is_lost_when_the_coordinators_machine_breaks_down(
     kafka_cluster: Cluster, topic_factory: Callable[..., str], consumer_group: Callable[..., ConsumerGroup]
 ) -> None:

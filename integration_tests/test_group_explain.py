@@ -163,15 +163,6 @@ def test_what_a_rolling_restart_of_a_running_group_would_cost_is_said(kafka: Clu
     )
 
 
-def test_a_group_without_members_is_explained(kafka: Cluster, group_id: str) -> None:
-    with group_of(kafka, create_topic(kafka, 1), group_id, RangeAssignor) as group:
-        a = group.join("a")
-        group.wait_stable()
-        a.leave()
-    found = explained(kafka, group_id)
-    assert (found["state"], found["members"], found["strategy"]) == ("Empty", [], None)
-
-
 @pytest.mark.parametrize("code", [code for code in listings(PAGE) if "Cluster(" in code])
 def test_a_listing_of_the_page_runs(kafka: Cluster, code: str) -> None:
     topic = create_topic(kafka, 2)

@@ -59,6 +59,7 @@ def test_what_is_not_consumed_is_said_to_be_in_the_log(scene: Scene) -> None:
     with pytest.raises(GroupNotStableError) as refused:
         group.wait_consumed(load, timeout=0.5)
     said = str(refused.value)
+    assert "waiting for all records to be consumed (what counts is what polls returned):" in said
     for partition, count in produced.items():
         name = f"{partition.topic}-{partition.partition}"
         assert f"\n  - the log of {name} ends at {count}\n" in said

@@ -1,8 +1,6 @@
 """Cheapest flows: compiled, in Python, and by OR-tools; and plans with and without the compiled modules."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields, replace
 from random import Random
 from typing import Any
@@ -15,7 +13,7 @@ from ortools.graph.python import min_cost_flow
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._exact import flow
 from kafka_assignors.planners._exact.flow import UNLIMITED, FlowNetwork, SentFlow, send
-from tests.support.networks import array, check_network, copied, told, wide_network
+from tests.support.networks import array, check_network, copied, told, using, wide_network
 from tests.support.random_groups import random_case
 from tests.support.scale import examples, few, scaled
 
@@ -28,13 +26,6 @@ each_way = pytest.mark.parametrize(
         pytest.param(IN_PYTHON, id="python"),
     ],
 )
-
-
-@contextmanager
-def using(way: Any) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flow, "_compiled", way)
-        yield
 
 
 def random_network(seed: int) -> FlowNetwork:

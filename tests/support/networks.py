@@ -99,9 +99,9 @@ def network_of(data: bytes) -> FlowNetwork:
 
 
 @contextmanager
-def in_python() -> Iterator[None]:
-    """Without the compiled module."""
-    kept, flow._compiled = flow._compiled, None
+def using(way: Any) -> Iterator[None]:
+    """With a compiled module; in Python if it is None."""
+    kept, flow._compiled = flow._compiled, way
     try:
         yield
     finally:
@@ -122,7 +122,7 @@ def check_network(data: bytes) -> None:
     network = network_of(data)
     mine, other = copied(network), copied(network)
     result, refusal = outcome(mine)
-    with in_python():
+    with using(None):
         other_result, other_refusal = outcome(other)
     # A flow that is no cheapest one may be noticed by one of them and not by the other.
     if "cheapest" not in refusal + other_refusal and not network.flow.any():
