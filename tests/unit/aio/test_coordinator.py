@@ -498,6 +498,14 @@ async def test_who_has_fallen_out_commits_nothing_as_a_member_of_no_generation(
     assert coordinator._client.sent == []
 
 
+async def test_who_is_in_no_generation_commits_nothing(coordinator: CooperativeCoordinator) -> None:
+    """A broker would take it from nobody, if the group is empty."""
+    coordinator.generation = -1
+    with pytest.raises(CommitFailedError):
+        await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+    assert coordinator._client.sent == []
+
+
 async def cancelled_commit(coordinator: CooperativeCoordinator, error: int = 0) -> asyncio.Event:
     """Begin a commit and cancel it; the broker answers as soon as the event is set."""
     sent, answers = asyncio.Event(), asyncio.Event()
@@ -1278,6 +1286,18 @@ async def test_a_listener_that_unsubscribes_hears_of_each_partition_once_and_is_
     await ended(leaving.coordinator)
 
 
+async def test_a_listener_that_unsubscribes_before_a_join_ends_that(leaving: Leaving) -> None:
+    def unsubscribe() -> None:
+        leaving.unsubscribe()
+
+    leaving.state.subscribe({"u"}, listener=leaving.listener)
+    leaving.listener.does_when_revoked = unsubscribe
+    assert not await rejoin(leaving.coordinator)
+    assert leaving.coordinator._leaving is not None
+    await leaving.coordinator._leaving
+    assert not [one for one in leaving.coordinator._client.sent if isinstance(one, JoinGroupRequest)]
+
+
 async def test_what_was_lost_before_unsubscribing_is_not_told_to_the_next_listener(leaving: Leaving) -> None:
     leaving.coordinator.reset_generation()
     left, following = leaving.unsubscribe(), Listener()
@@ -1436,6 +1456,39 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
     assert lasting.doubted is not None
     joined.set()
     assert not await asking
+
+
+async def test_heartbeats_while_the_leader_plans_are_no_word_that_nobody_waits_for_this_member(
+    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its SyncGroup may be lost. Without one the coordinator expels it, whatever it answers before."""
+    clock = Clock()
+    clock.rules(monkeypatch)
+
+    async def sync(_: Any) -> Any:
+        planning.set()
+        await planned.wait()
+        return SimpleNamespace(error_code=RebalanceInProgressError.errno)
+
+    planning, planned = asyncio.Event(), asyncio.Event()
+    lasting: Any = coordinator._lasting
+    coordinator._certainty = Certainty(10.0, 12.0)
+    coordinator._certainty.synced(clock.now)
+    coordinator._client.answers |= {
+        "JoinGroupRequest": follows_in(6),
+        "SyncGroupRequest": sync,
+        "HeartbeatRequest": OK,
+    }
+    joining = asyncio.create_task(rejoin(coordinator))
+    await planning.wait()
+    doubts = []
+    for seconds in (11, 1):
+        clock.now += seconds
+        await coordinator._do_heartbeat()
+        doubts.append(lasting.doubted is not None)
+    assert doubts == [False, True]
+    planned.set()
+    assert not await joining
 
 
 async def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certainty(
