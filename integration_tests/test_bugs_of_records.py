@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def is_behind(timeline: Timeline) -> bool:
     """Whether m1 has many records that it polled and has not processed."""
-    return count(timeline, Consumed, "m1") - count(timeline, Processed, "m1") > 150
+    return count(timeline, Consumed, "m1") - count(timeline, Processed, "m1") > 300
 
 
 def has_begun(timeline: Timeline) -> bool:
