@@ -203,8 +203,9 @@ def capture(
 
     from kafka_assignors._cluster import handle
 
-    with handle.connect(cluster):
-        pass  # if no broker answers, there is no archive then that was not there before
+    with handle.connect(cluster) as admin:
+        # If no broker answers, there is no archive then that was not there before.
+        servers = admin.settings["bootstrap_servers"]
     from kafka_assignors._cli.history_text import captured_lines
     from kafka_assignors.history import Engine, _capture, _limits
 
@@ -219,7 +220,7 @@ def capture(
     try:
         with _capture.show_capture() as watch:
             done = _capture.capture(
-                [*cluster.bootstrap_servers],
+                servers,
                 into,
                 once=not continuous,
                 interval=interval or _limits.INTERVAL_SECONDS,

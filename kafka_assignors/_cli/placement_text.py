@@ -111,6 +111,8 @@ def health_lines(health: Health) -> Iterator[str]:
         yield f"broker {broker} does not answer: {why}"
     for broker, why in health.untold.items():
         yield f"broker {broker} does not say all that its logs hold: {why}"
+    if health.controller:
+        yield f"the controller does not say what is being reassigned: {health.controller}"
     kinds = [(_KINDS[kind], str(len(partitions))) for kind, partitions in health.partitions.items()]
     before = sum(max(map(len, cells)) + 2 for cells in zip(*kinds, strict=True))
     listed = (_listed(partitions, before) for partitions in health.partitions.values())

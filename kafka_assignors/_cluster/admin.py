@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 0.2
 """How long to wait between two looks at a cluster that is at work."""
 
+CONTROLLER: Final = -1
+"""In place of a broker's id: the controller, which brokers pass requests on to."""
+
 _log = get_logger(__name__)
 
 _Answer = TypeVar("_Answer")
@@ -53,7 +56,8 @@ class Admin:
         self.settings = {**(settings or {}), "bootstrap_servers": list(bootstrap_servers)}
         """Those of its client: the servers are the ones that answered."""
         self._named = [*bootstrap_servers]
-        self._left_out: dict[int, str] = {}
+        self.left_out: dict[int, str] = {}
+        """Brokers that it does not ask, and why."""
         self._looked = 0.0
         self._warned: set[str] = set()
         self._client = self._connect()
@@ -74,7 +78,7 @@ class Admin:
     def ask(self, request: Callable[[KafkaAdminClient], _Answer], *, node: int | None = None) -> _Answer:
         """Send what may be sent twice; again, and to others, while brokers come and go.
 
-        `node` is the broker that alone can answer, if there is one: it gets less time.
+        `node` is the broker that alone can answer, or the controller, if there is one: it gets less time.
 
         Raises:
             ClusterError: No broker answers any more; `SilentBrokerError` if only that one does not.
@@ -87,9 +91,9 @@ class Admin:
             except KafkaError as error:
                 if not (error.retriable or isinstance(error, UnknownBrokerIdError)):
                     raise
-                still = node in self._left_out and time.monotonic() - self._looked < _STILL_SECONDS
+                still = node in self.left_out and time.monotonic() - self._looked < _STILL_SECONDS
                 if node is not None and (still or deadline.passed):
-                    raise SilentBrokerError(self._left_out.get(node, str(error))) from error
+                    raise SilentBrokerError(self.left_out.get(node, str(error))) from error
                 if deadline.passed:
                     raise
             time.sleep(LOOK_SECONDS)
@@ -106,7 +110,7 @@ class Admin:
     def consumer(self, **settings: Any) -> KafkaConsumer:
         """A consumer by the same way to the cluster, with further settings; close it after use."""
         consumer = KafkaConsumer(**{**self.settings, **settings})
-        leave_out(consumer, self._left_out)
+        leave_out(consumer, self.left_out)
         return consumer
 
     def _connect(self, known: Sequence[str] = ()) -> KafkaAdminClient:
@@ -114,7 +118,7 @@ class Admin:
         if reached.missed.keys() - self._warned:
             _log.warning("left out: %s", _reasons(reached.missed.items()))
         self._warned |= reached.missed.keys()
-        self._left_out, self._looked = reached.silent, time.monotonic()
+        self.left_out, self._looked = reached.silent, time.monotonic()
         self.settings["bootstrap_servers"] = reached.servers
         try:
             client = KafkaAdminClient(**self.settings)
@@ -164,7 +168,8 @@ def _reach(servers: list[str], settings: Mapping[str, Any]) -> _Reached:
         for (server, wrong), host in zip(named.items(), hosts, strict=True)
         if wrong and host not in advertised.values()
     }
-    return _Reached(reached, silent, {**others, **brokers})
+    others_up = [_text(address) for node, address in advertised.items() if node not in silent]
+    return _Reached([*dict.fromkeys([*reached, *others_up])], silent, {**others, **brokers})
 
 
 def _text(address: Address) -> str:

@@ -18,15 +18,15 @@ _LEFT_OUT_SECONDS: Final = 60.0
 
 
 def send(
-    client: KafkaAdminClient, request: Any, node: int | None = None, *, timeout_ms: int | None = None
+    client: KafkaAdminClient, request: Any, node: int | None = None, seconds: float | None = None
 ) -> Any:
     """Send a request of `kafka.protocol` or `messages` to a broker, or any, and wait for its response.
 
-    Without a timeout it waits as long as the client's settings say.
-
-    Raises KafkaError if the broker is not known, or does not answer.
+    It is waited for so many seconds; None for what the client is set to. Raises KafkaError if the broker is
+    not known, or does not answer.
     """
-    return client._net.run(client._manager.send, request, node, timeout_ms)  # noqa: SLF001
+    limit = None if seconds is None else seconds * 1000
+    return client._net.run(client._manager.send, request, node, limit)  # noqa: SLF001
 
 
 def find_coordinators(client: KafkaAdminClient, group_ids: Sequence[str]) -> dict[str, int]:

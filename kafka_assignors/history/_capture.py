@@ -111,8 +111,8 @@ def capture(
     """
     engine = engine or Engine.spark(doing=None)
     engine.start()
-    client = {**(settings or {}), "bootstrap_servers": list(bootstrap_servers)}
     with Admin(bootstrap_servers, settings) as admin:
+        client = dict(admin.settings)
         bounds = read_bounds(client)
         _check_readable(client, bounds)
         _check_same(archive, admin, bounds)

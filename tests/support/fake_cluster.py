@@ -12,6 +12,7 @@ from kafka.errors import (
     NoReassignmentInProgressError,
     UnknownTopicOrPartitionError,
 )
+from kafka.protocol.admin import ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
@@ -79,7 +80,7 @@ class Cluster:
             {"broker_id": broker, "rack": None, "is_fenced": broker in self.fenced}
             for broker in sorted(self.brokers)
         ]
-        return {"cluster_id": "cluster", "brokers": brokers}
+        return {"cluster_id": "cluster", "brokers": brokers, "controller_id": 1}
 
     def describe_topics(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         return [
@@ -146,9 +147,16 @@ class Cluster:
     def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return work(*arguments)
 
-    def send(self, request: Any, node: object, timeout_ms: int | None) -> Any:
-        """Answer DescribeConfigs, or Metadata of topics."""
-        del node, timeout_ms
+    def send(self, request: Any, *_: object) -> Any:
+        """Answer DescribeConfigs, Metadata of topics, or ListPartitionReassignments."""
+        if isinstance(request, ListPartitionReassignmentsRequest):
+            listed = [
+                SimpleNamespace(
+                    name=tp.topic, partitions=[SimpleNamespace(partition_index=tp.partition, **state)]
+                )
+                for tp, state in self.list_partition_reassignments().items()
+            ]
+            return SimpleNamespace(error_code=0, topics=listed)
         if isinstance(request, MetadataRequest):
             described = self.describe_topics([one.name for one in request.topics])
             return SimpleNamespace(
@@ -225,7 +233,7 @@ class ClusterAdmin(Admin):
 
     def __init__(self, cluster: Cluster) -> None:
         self._client: Any = cluster
-        self._left_out = {}
+        self.left_out = {}
         self.settings = {}
 
     def __enter__(self) -> Self:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from kafka import TopicPartition
 from kafka.admin import ConfigResourceType
 
+from kafka_assignors._cluster.admin import SilentBrokerError
 from kafka_assignors.placement._cluster.configs import describe
 from kafka_assignors.placement._cluster.topics import read_moving
 
@@ -43,6 +44,7 @@ class Health:
             be produced to them with `acks=all`.
         led_by_others: Those that another broker leads than the preferred leader.
         reassigned: Those that are being reassigned.
+        controller: Why the controller does not say what is being reassigned; empty if it does.
     """
 
     brokers: dict[int, BrokerState]
@@ -53,11 +55,12 @@ class Health:
     under_min_isr: TopicPartitions
     led_by_others: TopicPartitions
     reassigned: TopicPartitions
+    controller: str = ""
 
     @property
     def healthy(self) -> bool:
-        """Whether all brokers are up, and all partitions have all their replicas in sync."""
-        down = any(state != "up" for state in self.brokers.values())
+        """Whether the controller and all brokers are up, and all partitions have all replicas in sync."""
+        down = self.controller or any(state != "up" for state in self.brokers.values())
         return not (down or self.offline or self.under_replicated or self.under_min_isr)
 
     @property
@@ -72,6 +75,7 @@ class Health:
             "brokers": self.brokers,
             "silent": self.silent,
             "untold": self.untold,
+            "controller": self.controller,
             "counts": {name: len(found) for name, found in self.partitions.items()},
             **self.partitions,
         }
@@ -84,6 +88,7 @@ def judge(
     logs: Logs,
     min_in_sync: Mapping[str, int],
     adding: Mapping[TopicPartition, Collection[int]],
+    controller: str = "",
 ) -> Health:
     """Judge what a cluster says."""
     found: dict[str, list[tuple[str, int]]] = {name: [] for name in _KINDS}
@@ -111,6 +116,7 @@ def judge(
         brokers=dict(sorted(states_of.items())),
         silent=logs.silent,
         untold=logs.untold,
+        controller=controller,
         **{name: tuple(partitions) for name, partitions in found.items()},
     )
 
@@ -119,13 +125,14 @@ def read_health(
     admin: Admin, topics: Mapping[str, Mapping[int, PartitionState]], brokers: Brokers, logs: Logs
 ) -> Health:
     """Ask the cluster for what else is needed to judge it, and judge it."""
-    return judge(
-        topics,
-        brokers,
-        logs=logs,
-        min_in_sync=_read_min_in_sync(admin, topics),
-        adding={tp: one.adding for tp, one in read_moving(admin).items()},
-    )
+    adding: Mapping[TopicPartition, Collection[int]] = {}
+    controller = ""
+    try:
+        adding = {tp: one.adding for tp, one in read_moving(admin, patient=False).items()}
+    except SilentBrokerError as error:
+        controller = str(error)
+    min_in_sync = _read_min_in_sync(admin, topics)
+    return judge(topics, brokers, logs=logs, min_in_sync=min_in_sync, adding=adding, controller=controller)
 
 
 def _read_min_in_sync(admin: Admin, topics: Collection[str]) -> dict[str, int]:

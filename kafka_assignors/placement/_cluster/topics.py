@@ -6,16 +6,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafka import TopicPartition
-from kafka.errors import KafkaError, for_code
+from kafka.errors import KafkaError, NoError, for_code
+from kafka.protocol.admin import ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors._cluster.admin import CONTROLLER, LOOK_SECONDS, ClusterError
 from kafka_assignors._cluster.requests import send
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from kafka import KafkaAdminClient
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.placement._placement import Placement
@@ -25,6 +28,7 @@ FENCED_WAYS_OUT: Final = "start it, take another, or say --allow-fenced"
 _Value = TypeVar("_Value")
 
 _VISIBLE_SECONDS: Final = 30.0
+_LISTED_SECONDS: Final = 5.0
 _UNKNOWN_TOPIC: Final = 3
 
 
@@ -55,15 +59,29 @@ class Reassignment(NamedTuple):
     adding: list[int]
 
 
-def read_moving(admin: Admin) -> dict[TopicPartition, Reassignment]:
-    """All reassignments that are under way."""
+def read_moving(admin: Admin, *, patient: bool = True) -> dict[TopicPartition, Reassignment]:
+    """All reassignments that are under way.
+
+    If not `patient`, a controller that does not say within seconds is a SilentBrokerError.
+    """
+
+    def ask(client: KafkaAdminClient) -> Any:
+        request = ListPartitionReassignmentsRequest(timeout_ms=int(_LISTED_SECONDS * 1000), topics=None)
+        asked = client.describe_cluster()["controller_id"]
+        # Any broker passes it on, but for those of clusters on ZooKeeper.
+        response = send(client, request, None if asked in admin.left_out else asked, _LISTED_SECONDS)
+        if (error := for_code(response.error_code)) is not NoError:
+            raise error(response.error_message)
+        return response.topics
+
     return {
-        partition: Reassignment(
-            [broker for broker in state["replicas"] if broker not in state["adding_replicas"]],
-            [broker for broker in state["replicas"] if broker not in state["removing_replicas"]],
-            list(state["adding_replicas"]),
+        TopicPartition(topic.name, one.partition_index): Reassignment(
+            [broker for broker in one.replicas if broker not in one.adding_replicas],
+            [broker for broker in one.replicas if broker not in one.removing_replicas],
+            [*one.adding_replicas],
         )
-        for partition, state in admin.ask(lambda client: client.list_partition_reassignments()).items()
+        for topic in admin.ask(ask, node=None if patient else CONTROLLER)
+        for one in topic.partitions
     }
 
 

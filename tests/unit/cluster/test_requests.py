@@ -46,13 +46,14 @@ def test_a_request_to_a_broker_that_is_not_known_is_refused(client: Any) -> None
 def test_a_request_is_sent_to_the_broker_that_is_named_and_its_response_is_returned(client: Any) -> None:
     asked = []
 
-    async def answer(request: Any, node_id: int, timeout_ms: int | None) -> str:
-        asked.append((request, node_id, timeout_ms))
+    async def answer(request: Any, node_id: int, limit_ms: float | None) -> str:
+        asked.append((request, node_id, limit_ms))
         return "response"
 
     client._manager.send = answer
-    assert send(client, "request", 2, timeout_ms=700) == "response"
-    assert asked == [("request", 2, 700)]
+    assert send(client, "request", 2) == "response"
+    assert send(client, "request", 2, 0.5) == "response"
+    assert asked == [("request", 2, None), ("request", 2, 500)]
 
 
 def test_coordinators_and_brokers_that_a_client_has_heard_of_are_found_without_a_request(client: Any) -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from kafka import TopicPartition
+from kafka.errors import RequestTimedOutError
 
-from kafka_assignors.placement._cluster.health import Health, judge
+from kafka_assignors._cli.placement_text import health_lines
+from kafka_assignors._cluster import admin as module
+from kafka_assignors.placement._cluster.health import Health, judge, read_health
 from kafka_assignors.placement._cluster.logs import Logs, sizes_in
-from kafka_assignors.placement._cluster.topics import Brokers, PartitionState
+from kafka_assignors.placement._cluster.topics import Brokers, PartitionState, read_brokers, read_states
+from tests.support.fake_cluster import Cluster, ClusterAdmin
 
 UP = Brokers({1: "a", 2: "b", 3: "c"}, {})
 
@@ -75,6 +80,23 @@ def test_brokers_are_fenced_silent_or_gone() -> None:
     health = judged({0: state([1, 9], [1, 9], 1)}, brokers, silent={2: "refused"})
     assert health.brokers == {1: "up", 2: "no answer", 3: "fenced", 9: "gone"}
     assert not health.healthy
+
+
+def test_a_cluster_without_a_controller_is_described_without_reassignments() -> None:
+    cluster = Cluster({"orders": {0: [1, 2]}})
+    admin = ClusterAdmin(cluster)
+
+    def time_out() -> None:
+        raise RequestTimedOutError("too slow")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_ONE_BROKER_SECONDS", 0)
+        patch.setattr(cluster, "list_partition_reassignments", time_out)
+        health = read_health(admin, read_states(admin), read_brokers(admin), Logs({}, {}, {}))
+    assert (health.reassigned, health.healthy) == ((), False)
+    assert next(iter(health_lines(health))) == (
+        "the controller does not say what is being reassigned: [Error 7] RequestTimedOutError: too slow"
+    )
 
 
 def test_numbers_are_beside_the_names_in_json() -> None:
