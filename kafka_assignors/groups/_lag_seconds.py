@@ -78,7 +78,7 @@ def _age(admin: Admin, leader: int, position: Position, deadline: Deadline) -> f
         request = _fetch(topic, partition, offset)
 
         def ask(client: KafkaAdminClient, request: FetchRequest = request) -> Any:
-            return send(client, request, leader, deadline.left)
+            return send(client, request, leader, deadline.left + 0.001)
 
         (read,) = admin.once(ask).responses[0].partitions
         if (error := for_code(read.error_code)) is not NoError:

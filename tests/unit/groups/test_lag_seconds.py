@@ -31,9 +31,9 @@ class Brokers:
     def once(self, request: Callable[[Any], Any]) -> Any:
         return request(None)
 
-    def _send(self, _: Any, request: Any, node: int, *, timeout_ms: int) -> Any:
+    def _send(self, _: Any, request: Any, node: int, seconds: float) -> Any:
         (wanted,) = request.topics[0].partitions
-        assert 0 < timeout_ms <= 1000 * _lag_seconds.READ_SECONDS + 1
+        assert 0 < seconds <= _lag_seconds.READ_SECONDS + 0.001
         self.asked.append((node, wanted.partition, wanted.fetch_offset))
         answer = {"error_code": 0, "high_watermark": 9, **self._answers[node](wanted.fetch_offset)}
         read = SimpleNamespace(**answer)
