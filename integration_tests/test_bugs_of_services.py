@@ -483,8 +483,8 @@ def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
 def test_a_commit_of_an_old_generation_is_an_event_with_the_brokers_error(
     member: dict[str, bool], scene: Scene
 ) -> None:
-    # The group soon goes on without a static member.
-    left_behind = {**member, "rebalance_timeout_ms": QUICK_MS}
+    # The group soon goes on without a static member, whose requests outlast that.
+    left_behind = {**member, "rebalance_timeout_ms": QUICK_MS, "request_timeout_ms": 10 * QUICK_MS}
     group = scene.group(client=(services.commits_last_with_aiokafka, left_behind))
     m1 = group.join("m1", instance_id="one")
     with scene.load(200) as load:
