@@ -194,7 +194,8 @@ def test_what_is_processed_again_is_named_with_the_commit_from_which_it_came(sce
         done, sure = count(timeline, Processed, "m1"), sum(committed(timeline).values())
         return sure > 0 and done - sure > 20
 
-    group, _ = crashed(services.commits_now_and_then, scene, when=has_some_uncommitted)
+    group, load = crashed(services.commits_now_and_then, scene, when=has_some_uncommitted)
+    group.wait_consumed(load)
     timeline = group.timeline
     said = message(timeline.assert_no_duplicates)
     assert says("commits_now_and_then", said)

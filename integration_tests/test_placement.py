@@ -212,6 +212,7 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     with stopped(three_brokers, 3):
         assert set(admin.ask(lambda client: client.alter_partition_reassignments(moves)).values()) == {None}
         first = begin_command(three_brokers, "placement", "reassign", *wanted_file)
+        assert next_error_line(first).startswith("left out: ")
         assert next_error_line(first) == "0 of 2 partitions done, 2 under way\n"
         first.send_signal(signal.SIGINT)
         _, said = first.communicate(timeout=PATIENCE)

@@ -26,7 +26,7 @@ from kafka_assignors._cli.options import (
     running_cluster,
 )
 from kafka_assignors._cli.output import joined, show, show_result
-from kafka_assignors._common.escaping import block
+from kafka_assignors._common.escaping import block, escaped
 from kafka_assignors._common.files import write_whole
 from kafka_assignors._common.tree import HIGHEST_ID
 
@@ -424,11 +424,11 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
 
     bar = progress_bar()
     task = bar.add_task("partitions", total=None, visible=False)
-    told = ""
+    told: list[str] = []
 
     def say(line: str) -> None:
         # Names of topics are no markup, and lines are broken by the terminal.
-        bar.console.print(block(line), markup=False, highlight=False, soft_wrap=True)
+        bar.console.print(escaped(line), markup=False, highlight=False, soft_wrap=True)
 
     def watch(progress: Progress) -> None:
         nonlocal told
@@ -436,9 +436,10 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
         counts = f"{progress.done} of {progress.total} partitions done, {progress.under_way} under way"
         if not bar.console.is_terminal and not progress.stalled:
             say(counts)
-        why = "\n".join(reason_lines(progress.stalled))
-        if why not in {"", told}:
-            say(f"no progress for {pace.stalled_after} s; {counts}:\n{why}")
+        why = [*reason_lines(progress.stalled)]
+        if why and why != told:
+            for line in (f"no progress for {pace.stalled_after} s; {counts}:", *why):
+                say(line)
         told = why
 
     pacing = library.Pacing(

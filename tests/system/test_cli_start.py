@@ -70,7 +70,7 @@ def test_help_imports_the_commands_and_nothing_slow(arguments: list[str]) -> Non
 def test_a_command_imports_what_it_needs_and_nothing_of_another(tmp_path: Path) -> None:
     (tmp_path / "group.yaml").write_text(GROUP_AS_YAML, encoding="utf-8")
     ours, slow, planners = imported("plan", str(tmp_path / "group.yaml"))
-    assert ours == BASE | COMMANDS | {"plan_text"}
+    assert ours == BASE | COMMANDS | {"group_parts", "plan_text"}
     assert slow == {"numpy", "yaml"}
     assert planners == {"_cooperative", "_exact"}
 

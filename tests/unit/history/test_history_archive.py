@@ -558,7 +558,10 @@ def test_wrong_command_lines_are_refused(
 @pytest.fixture
 def no_cluster_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A capture takes it that its cluster answers."""
-    monkeypatch.setattr("kafka_assignors._cluster.handle.connect", lambda _: nullcontext())
+    monkeypatch.setattr(
+        "kafka_assignors._cluster.handle.connect",
+        lambda _: nullcontext(SimpleNamespace(settings={"bootstrap_servers": "h:1"})),
+    )
 
 
 @pytest.mark.usefixtures("no_cluster_asked")

@@ -289,11 +289,12 @@ class Commits:
 class Absences:
     """Reports how long an application keeps its consumer waiting, and what its polls and listener raise.
 
-    `failed` is what the last poll or listener raised, or empty: in a row it is reported once.
+    `failed` is what the last poll raised, or empty. What a listener raised is not reported once more by the
+    poll that raises it.
     """
 
     def __init__(self, report: Report) -> None:
-        self.failed = ""
+        self.failed = self._heard = ""
         self._report = report
         self._polled: float | None = None
         self._callback = ""
@@ -307,9 +308,10 @@ class Absences:
         try:
             yield
         except Exception as error:
-            before, self.failed = self.failed, described(error)
-            if before != self.failed:
+            self.failed = described(error)
+            if self.failed != self._heard:
                 self._report("error", **type_and_text(error), records=record_of(error))
+            self._heard = ""
             raise
         else:
             self.failed = ""
@@ -335,7 +337,7 @@ class Absences:
         try:
             yield
         except BaseException as raised:
-            error = self.failed = described(raised)  # a poll may raise it, too
+            error = self._heard = described(raised)
             raise
         finally:
             self._callback = ""
