@@ -221,6 +221,7 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
         with pytest.raises(PlacementError, match=r"is on its way to \[1, 3\] and is to be on \[2, 3\]"):
             moving.reassign(admin, {topic: {0: [2, 3]}})
         second = begin_command(three_brokers, "placement", "reassign", *wanted_file)
+        assert next_error_line(second).startswith("left out: ")
         assert next_error_line(second) == "0 of 2 partitions done, 2 under way\n"
     shown, said = second.communicate(timeout=PATIENCE)
     assert second.returncode == 0, said
