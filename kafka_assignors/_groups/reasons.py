@@ -57,7 +57,7 @@ HAND_OVER: Final = "hand-over of a cooperative rebalance"
 """The second round of a rebalance, whose reason is that of the first."""
 
 
-@dataclass(frozen=True, kw_only=True)  # with slots it is pickled by Python: see `Rebalance`
+@dataclass(frozen=True, kw_only=True)
 class Change:
     """Something that differs between two generations.
 

@@ -31,7 +31,6 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_REASON: Final = frozenset({"hand-over of a cooperative rebalance", "coordinator moved", "unknown"})
 
 
-# Without slots: with them Python 3.11 goes through the fields by name, and to pickle one takes 26 us, not 1.
 @dataclass(frozen=True, kw_only=True)
 class Rebalance:
     """A rebalance: one row of `schemas.REBALANCES`, which says what each field is.

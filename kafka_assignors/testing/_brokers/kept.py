@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from kafka_assignors._common.files import write_whole
 from kafka_assignors.testing._brokers.cluster import Cluster, common_settings, kafka_cluster
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, cache_folder
@@ -123,9 +124,7 @@ class _Place:
 
     def write(self, name: str, content: Any) -> None:
         """Write a file that is there as a whole or not at all."""
-        new = self.folder / f"{name}.{os.getpid()}"
-        new.write_text(json.dumps(content), encoding="utf-8")
-        new.replace(self.folder / f"{name}.json")
+        write_whole(self.folder / f"{name}.json", json.dumps(content))
 
     def read(self, name: str) -> Any:
         """What was written; None if nothing was."""
