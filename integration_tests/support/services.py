@@ -665,7 +665,7 @@ def polls_in_two_threads(seat: Seat) -> None:
     def work() -> None:
         while not seat.leaving:
             with lock:
-                batch = consumer.poll(timeout_ms=200)
+                batch = consumer.poll(timeout_ms=_POLL_MS)
             for record in chain.from_iterable(batch.values()):
                 time.sleep(_WORK)
                 seat.processed(record)
