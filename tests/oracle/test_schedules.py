@@ -17,6 +17,7 @@ from tests.lab.schedules import (
     Schedule,
     Step,
     Told,
+    _run,
     broken,
     draw,
     every,
@@ -264,6 +265,8 @@ def test_a_consumer_whose_instance_id_another_takes_ends(
     )
     assert {*run(schedule).owners.values()} == {"m1.2"}
     plant(monkeypatch)
+    # They take it from each other every few milliseconds, and each is simulated.
+    monkeypatch.setattr(_run, "SETTLING_MS", 5000)
     assert broken(schedule)
 
 
