@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.cluster import collect_hosts
-from kafka.errors import KafkaError, UnknownBrokerIdError
+from kafka.errors import (
+    AuthorizationError,
+    KafkaError,
+    UnknownBrokerIdError,
+)
 
 from kafka_assignors._cluster.reaching import look
 from kafka_assignors._cluster.requests import known_brokers, leave_out
@@ -40,6 +44,14 @@ class ClusterError(KafkaAssignorsError, RuntimeError):
 
 class SilentBrokerError(ClusterError):
     """A broker does not answer that alone could; the message says why it does not."""
+
+
+def reason(error: KafkaError) -> str:
+    """Why a cluster did not do something. Of a missing right brokers say nothing, or repeat the request."""
+    if not isinstance(error, AuthorizationError):
+        return str(error)
+    on = type(error).__name__.removesuffix("AuthorizationFailedError").lower()
+    return f"the user lacks a right on the {on}; docs/permissions.md names what each command needs"
 
 
 class Admin:

@@ -12,13 +12,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
-from kafka.errors import GroupIdNotFoundError, IncompatibleBrokerVersion, KafkaError, NoError, for_code
+from kafka.errors import (
+    AuthorizationError,
+    GroupIdNotFoundError,
+    IncompatibleBrokerVersion,
+    KafkaError,
+    NoError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
-from kafka_assignors._cluster.admin import SilentBrokerError
+from kafka_assignors._cluster.admin import ClusterError, SilentBrokerError, reason
 from kafka_assignors._cluster.messages import ConsumerGroupDescribeRequest
 from kafka_assignors._cluster.requests import find_coordinators, send
+from kafka_assignors._common.escaping import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +49,7 @@ _MANY_OFFSETS: Final = 8  # the version of OffsetFetch from which on it is of ma
 _MEMBER_KINDS: Final[Mapping[int, Literal["classic", "consumer"]]] = {0: "classic", 1: "consumer"}
 
 _Read = TypeVar("_Read")
+_log = get_logger(__name__)
 
 
 class ListedGroup(NamedTuple):
@@ -131,7 +141,13 @@ class Topic:
 
 
 def list_groups(admin: Admin) -> tuple[ListedGroup, ...]:
-    """All groups of a cluster, by id. Raises KafkaError if the cluster does not say."""
+    """The groups of a cluster, by id. If the user may not see all, a warning is in the log.
+
+    Raises KafkaError if the cluster does not say.
+    """
+    may = admin.ask(lambda client: client.describe_cluster()).get("authorized_operations")
+    if may is not None and "DESCRIBE" not in may:
+        _log.warning("groups that the user may not describe are left out: all need DESCRIBE on the cluster")
     listed = {
         group["group_id"]: ListedGroup(
             group_id=group["group_id"],
@@ -215,6 +231,19 @@ def read_topics(admin: Admin) -> dict[str, Topic]:
     }
 
 
+def find_hidden(admin: Admin, topics: Collection[str]) -> frozenset[str]:
+    """Which of these topics the user may not describe, whether there are such or not."""
+    described = admin.ask(lambda client: client.describe_topics(sorted(topics))) if topics else ()
+    refused = TopicAuthorizationFailedError.errno
+    return frozenset(topic["name"] for topic in described if topic["error_code"] == refused)
+
+
+def hidden_error(topics: Iterable[str]) -> ClusterError:
+    """The error for topics that have to be known, but are hidden from the user."""
+    why = reason(TopicAuthorizationFailedError())
+    return ClusterError(f"{', '.join(sorted(topics))} cannot be described: {why}")
+
+
 class Extent(NamedTuple):
     """The offset of the first record that a partition still has, and the one after its last."""
 
@@ -286,7 +315,13 @@ def _described(
 
     def ask(client: KafkaAdminClient) -> dict[str, _Read | Refused]:
         found: dict[str, _Read | Refused] = {}
-        for part, response in _ask_coordinators(client, group_ids, request, at_once):
+        coordinators = defaultdict(list)
+        for group_id, node in find_coordinators(client, group_ids).items():
+            if isinstance(node, KafkaError):
+                found[group_id] = Refused(group_id, reason(node), unknown=False)
+            else:
+                coordinators[node].append(group_id)
+        for part, response in _ask_coordinators(client, coordinators, request, at_once):
             # Coordinators answer in an order of their own.
             groups = {group.group_id: group for group in response.groups or ()} or {part[0]: response}
             found |= {group_id: _read_group(group_id, group, read) for group_id, group in groups.items()}
@@ -296,13 +331,13 @@ def _described(
 
 
 def _ask_coordinators(
-    client: KafkaAdminClient, group_ids: Sequence[str], request: Callable[[list[str]], Any], at_once: int
+    client: KafkaAdminClient,
+    coordinators: Mapping[int, list[str]],
+    request: Callable[[list[str]], Any],
+    at_once: int,
 ) -> Iterator[tuple[list[str], Any]]:
     """The response to each request, with the groups that it is of."""
-    by_coordinator = defaultdict(list)
-    for group_id, node in find_coordinators(client, group_ids).items():
-        by_coordinator[node].append(group_id)
-    for node, ids in by_coordinator.items():
+    for node, ids in coordinators.items():
         for begin in range(0, len(ids), at_once):
             part = ids[begin : begin + at_once]
             yield part, send(client, request(part), node)
@@ -312,6 +347,8 @@ def _read_group(group_id: str, group: Any, read: Callable[[Any], _Read]) -> _Rea
     error = for_code(group.error_code)
     if error is NoError:
         return read(group)
+    if issubclass(error, AuthorizationError):
+        return Refused(group_id, reason(error()), unknown=False)
     message = getattr(group, "error_message", None) or error.description
     if issubclass(error, KafkaError) and error.retriable:  # by another request, or another broker
         raise error(f"{group_id}: {message}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kafka.errors import KafkaError
 
-from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors._cluster.admin import Admin, ClusterError, reason
 from kafka_assignors._cluster.command_config import read_command_config
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Cluster:
         try:
             yield admin
         except KafkaError as error:
-            raise ClusterError(str(error)) from error
+            raise ClusterError(reason(error)) from error
         finally:
             if self._admin is not admin:
                 admin.close()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.errors import GroupAuthorizationFailedError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -29,10 +31,21 @@ def send(
     return client._net.run(client._manager.send, request, node, limit)  # noqa: SLF001
 
 
-def find_coordinators(client: KafkaAdminClient, group_ids: Sequence[str]) -> dict[str, int]:
-    """The coordinators of groups, as ids of brokers. Raises KafkaError if no broker says."""
-    found: dict[str, int] = client._net.run(client._find_coordinator_ids, [*group_ids])  # noqa: SLF001
-    return found
+def find_coordinators(
+    client: KafkaAdminClient, group_ids: Sequence[str]
+) -> dict[str, int | GroupAuthorizationFailedError]:
+    """The coordinators of groups, as ids of brokers; of a group that the user may not describe, the error.
+
+    Raises KafkaError if no broker says.
+    """
+    try:
+        return dict(client._net.run(client._find_coordinator_ids, [*group_ids]))  # noqa: SLF001
+    except GroupAuthorizationFailedError as error:  # of one of them
+        if len(group_ids) == 1:
+            return {group_ids[0]: error}
+    return {
+        one: found for group_id in group_ids for one, found in find_coordinators(client, [group_id]).items()
+    }
 
 
 def known_brokers(client: KafkaAdminClient) -> list[Any]:

@@ -20,6 +20,7 @@ Kind = Literal[
     "nothing to do",
     "unread topic",
     "missing topic",
+    "hidden topic",
     "no owner",
     "two owners",
     "double claim",
@@ -167,19 +168,31 @@ def _about_bytes(found: GroupAccount) -> Iterator[Problem]:
     )
 
 
+def find_topic_problems(missing: Collection[str], hidden: Collection[str] = ()) -> Iterator[Problem]:
+    """What is wrong with topics that do not exist, or that the user may not describe."""
+    if missing:
+        yield Problem(
+            kind="missing topic",
+            severity="warning",
+            text=f"members subscribe to topics that do not exist: {', '.join(sorted(missing))}",
+            advice="create it, or correct the subscription: kafka-python's leaders wait for such topics",
+        )
+    if hidden:
+        yield Problem(
+            kind="hidden topic",
+            severity="warning",
+            text=f"members subscribe to topics that this user may not describe: {', '.join(sorted(hidden))}",
+            advice="their lag, and what would move, is not known: the user needs DESCRIBE on them",
+        )
+
+
 def _about_partitions(
     found: GroupAccount, topics: Mapping[str, Collection[int]], committed: Collection[str]
 ) -> Iterator[Problem]:
     wanted = found.subscribed
     existing = {(topic, partition) for topic in wanted & topics.keys() for partition in topics[topic]}
     owners = Counter(partition for account in found.members for partition in account.assignment)
-    if missing := sorted(wanted - topics.keys()):
-        yield Problem(
-            kind="missing topic",
-            severity="warning",
-            text=f"members subscribe to topics that do not exist: {', '.join(missing)}",
-            advice="create it, or correct the subscription: kafka-python's leaders wait for such topics",
-        )
+    yield from find_topic_problems(wanted - topics.keys())
     if free := sorted(existing - owners.keys()):
         yield Problem(
             kind="no owner",

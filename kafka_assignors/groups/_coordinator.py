@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._cluster.admin import ClusterError, reason
+from kafka_assignors._cluster.groups import hidden_error
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._groups.finding import GROUPS_TOPIC, partition_for_group
 
@@ -54,8 +55,10 @@ def coordinator_of(admin: Admin, group_id: str) -> GroupCoordinator:
     try:
         (described,) = admin.ask(lambda client: client.describe_topics([GROUPS_TOPIC]))
     except KafkaError as error:
-        raise ClusterError(f"the cluster does not describe {GROUPS_TOPIC}: {error}") from error
+        raise ClusterError(f"the cluster does not describe {GROUPS_TOPIC}: {reason(error)}") from error
     leaders = {one["partition_index"]: one["leader_id"] for one in described["partitions"]}
+    if described["error_code"] == TopicAuthorizationFailedError.errno:
+        raise hidden_error([GROUPS_TOPIC])
     if not leaders:
         raise ClusterError(f"the cluster has no {GROUPS_TOPIC}: it makes it when the first group is sought")
     partition = partition_for_group(group_id, len(leaders))

@@ -14,6 +14,7 @@ from kafka_assignors._groups.explanation import explain as explain_record
 from kafka_assignors._groups.joining import joining_problem
 from kafka_assignors._groups.lag import find_lag, lag_partitions
 from kafka_assignors._groups.problems import find_lag_problems, in_order
+from kafka_assignors.groups._hidden import name_hidden
 from kafka_assignors.groups._lag_seconds import with_seconds
 from kafka_assignors.groups._live import (
     LiveEpochGroup,
@@ -217,6 +218,7 @@ def explain(
         except OtherProtocolError:
             live = read_epoch_group(admin, group_id, observe=observe)
             explained = ExplainedConsumerGroup.of(live, _extents(admin, live))
+        (explained,) = name_hidden(admin, live.topics, [explained])
         if max_lag_seconds is not None:
             (explained,) = with_seconds(admin, live.topics, [explained], max_lag_seconds)
         return explained

@@ -8,9 +8,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import IncompatibleBrokerVersion, KafkaError
+from kafka.errors import IncompatibleBrokerVersion, KafkaError, TopicAuthorizationFailedError
 
-from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
 from kafka_assignors._cluster.groups import (
     EpochGroup,
     Refused,
@@ -215,7 +215,7 @@ def read_group(
             committed=_committed(admin, group_id),
         )
     except KafkaError as error:
-        raise ClusterError(f"cannot read group {group_id!r} and its records: {error}") from error
+        raise ClusterError(f"cannot read group {group_id!r} and its records: {reason(error)}") from error
 
 
 def read_epoch_group(admin: Admin, group_id: str, *, observe: float = 0.0) -> LiveEpochGroup:
@@ -232,7 +232,7 @@ def read_epoch_group(admin: Admin, group_id: str, *, observe: float = 0.0) -> Li
             committed=_committed(admin, group_id),
         )
     except KafkaError as error:
-        raise ClusterError(f"cannot read group {group_id!r}: {error}") from error
+        raise ClusterError(f"cannot read group {group_id!r}: {reason(error)}") from error
 
 
 def _looks(
@@ -302,6 +302,8 @@ def _read_records(
 
     try:
         return read_backwards(consumer, partition, stretch, wanted, watch)[-wanted:]
+    except TopicAuthorizationFailedError as error:
+        raise ClusterError(f"{GROUPS_TOPIC} cannot be read: {reason(error)}") from error
     finally:
         consumer.close()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IncompatibleBrokerVersion, KafkaError
 
-from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
 from kafka_assignors._cluster.groups import (
     ClassicGroup,
     EpochGroup,
@@ -30,6 +30,7 @@ from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import REBALANCING
 from kafka_assignors._groups.lag import find_lag, lag_partitions
 from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
+from kafka_assignors.groups._hidden import name_hidden
 from kafka_assignors.groups._lag_seconds import with_seconds
 
 if TYPE_CHECKING:
@@ -164,10 +165,10 @@ def read_groups(
             for group in listed
         ]
         extents = find_extents(admin, {one for group in found for one in group.partitions}, topics)
+        read = (group.status(extents, seconds.get(group.listed.group_id), max_lag) for group in found)
+        known = name_hidden(admin, topics, [one for one in read if one is not None])
     except KafkaError as error:
-        raise ClusterError(f"cannot read the cluster's groups: {error}") from error
-    read = (group.status(extents, seconds.get(group.listed.group_id), max_lag) for group in found)
-    known = [one for one in read if one is not None]
+        raise ClusterError(f"cannot read the cluster's groups: {reason(error)}") from error
     if max_lag_seconds is not None:
         known = with_seconds(admin, topics, known, max_lag_seconds)
     return tuple(sorted(known, key=lambda one: one.badness))

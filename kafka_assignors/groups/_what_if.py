@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_assignors._cluster.groups import find_hidden, hidden_error
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.plain import fields_of
@@ -111,16 +112,20 @@ def what_if(
     Raises:
         NoSuchGroupError: There is no such group of the classic protocol.
         WhatIfError: The group has no members or no record, or sessions end between heartbeats.
-        ClusterError: The cluster does not say.
+        ClusterError: The cluster does not say, as if the user may not describe a topic.
         NotStableError: The simulated group does not come to rest.
     """
     with connect(cluster) as admin:
         live = read_group(admin, group_id, records=1)
-    members, subscriptions = _running(live)
-    topics = {topic: len(live.topics[topic].ids) for topic in sorted(set[str]().union(*subscriptions))}
+        members, subscriptions = _running(live)
+        wanted = set[str]().union(*subscriptions)
+        hidden = find_hidden(admin, wanted - live.topics.keys())
+    if hidden:
+        raise hidden_error(hidden)
+    topics = {topic: len(live.topics[topic].ids) for topic in sorted(wanted & live.topics.keys())}
     return _restarts(
         topics,
-        subscriptions,
+        [one & topics.keys() for one in subscriptions],
         assignors,
         down_seconds=down_seconds,
         crash=crash,
@@ -171,7 +176,7 @@ def what_if_described(
 
 
 def _running(live: LiveGroup) -> tuple[MemberSettings, list[frozenset[str]]]:
-    """The longest timeouts of a group's members, and what each of them subscribes to of what there is."""
+    """The longest timeouts of a group's members, and what each of them subscribes to."""
     if not live.records:
         raise WhatIfError(f"of group {live.group_id!r} no record is left that has its members' settings")
     members = explain(live.group_id, live.value, live.partition_ids).account.members
@@ -185,7 +190,7 @@ def _running(live: LiveGroup) -> tuple[MemberSettings, list[frozenset[str]]]:
             for one in members
         ),
     )
-    return settings, [frozenset(live.topics.keys() & one.topics) for one in members]
+    return settings, [frozenset(one.topics) for one in members]
 
 
 def _restarts(

@@ -217,6 +217,8 @@ def expand_topic(
     """
     with opened(source, rack_aware=rack_aware) as cluster:
         if topic not in cluster.topics:
+            if cluster.admin is not None:
+                live.read_topics(cluster.admin, [topic])  # raises if it is only hidden
             raise PlacementError(f"there is no topic {topic!r}")
         present = cluster.topics[topic]
         if partitions <= len(present):

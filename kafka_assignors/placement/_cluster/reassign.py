@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from kafka.errors import KafkaError, NoReassignmentInProgressError, UnknownTopicOrPartitionError
 from kafka.protocol.admin import ElectionType
 
-from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
 from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._cluster.stall import Pace, StallSituation, reasons
 from kafka_assignors.placement._cluster.throttle import entries_of, read_throttles, throttled
@@ -252,7 +252,7 @@ def _alter(
     try:
         answers = admin.ask(lambda client: client.alter_partition_reassignments(replicas))
     except KafkaError as error:
-        raise ClusterError(f"the cluster did not take the reassignment: {error}") from error
+        raise ClusterError(f"the cluster did not take the reassignment: {reason(error)}") from error
     refused = {tp: error for tp, error in answers.items() if error is not None and error not in ended}
     for tp, why in sorted(refused.items()):
         raise ClusterError(
@@ -272,5 +272,5 @@ def _elect(admin: Admin, partitions: Collection[TopicPartition]) -> None:
         admin.ask(lambda client: client.elect_leaders(ElectionType.PREFERRED, wanted))
     except KafkaError as error:
         raise ClusterError(
-            f"all replicas are in their places, but not all preferred leaders lead: {error}"
+            f"all replicas are in their places, but not all preferred leaders lead: {reason(error)}"
         ) from error

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafka import TopicPartition
-from kafka.errors import KafkaError, NoError, for_code
+from kafka.errors import AuthorizationError, KafkaError, NoError, for_code
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from kafka_assignors._cluster.admin import CONTROLLER, LOOK_SECONDS, ClusterError
+from kafka_assignors._cluster.admin import CONTROLLER, LOOK_SECONDS, ClusterError, reason
 from kafka_assignors._cluster.requests import send
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.placement._placement import PlacementError
@@ -168,7 +168,12 @@ def read_states(
 
 def _check_described(topic: str, error_code: int) -> None:
     if error_code not in {0, _UNKNOWN_TOPIC}:
-        raise ClusterError(f"cannot describe topic {topic!r}: {for_code(error_code).__name__}")
+        raise ClusterError(f"cannot describe topic {topic!r}: {_named(error_code)}")
+
+
+def _named(error_code: int, more: str = "") -> str:
+    error = for_code(error_code)
+    return reason(error()) if issubclass(error, AuthorizationError) else error.__name__ + more
 
 
 def create_topic(
@@ -205,9 +210,9 @@ def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str,
     try:
         (answer,) = ask()
     except KafkaError as error:
-        raise ClusterError(f"topic {topic!r} was not {done}: {error}") from error
+        raise ClusterError(f"topic {topic!r} was not {done}: {reason(error)}") from error
     if answer["error_code"]:
-        why = f"{for_code(answer['error_code']).__name__}: {answer['error_message']}"
+        why = _named(answer["error_code"], f": {answer['error_message']}")
         raise ClusterError(f"topic {topic!r} was not {done}: {why}")
 
 
@@ -233,7 +238,10 @@ def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
                 faults.append(f"broker {broker} does not answer: {error}")
                 continue
             (described,) = answer.topics
-            _check_described(topic, described.error_code)
+            try:
+                _check_described(topic, described.error_code)
+            except ClusterError as error:
+                raise ClusterError(f"the cluster took what was to be done, but {error}") from error
             found = {one.partition_index: one.replica_nodes for one in described.partitions}
             if found != expected:
                 faults.append(f"broker {broker} describes {topic!r} as {found}, not as {expected}")
