@@ -180,7 +180,7 @@ def _gone(
         )
     if successor is not None:
         return _change("member restarted", member, "is gone, and another of its client id and host came")
-    soon = cannot_be_lost(member, before, after)
+    soon = _cannot_be_lost(member, before, after)
     if member.instance_id is not None:
         if soon:
             return _change("member removed", member, "was removed by an admin: its session was not over")
@@ -196,7 +196,7 @@ def _remembers(member: SnapshotMember, other: SnapshotMember) -> bool:
     return bool(claims) and claims <= other.assignment
 
 
-def cannot_be_lost(member: SnapshotMember, before: Snapshot, after: Snapshot) -> bool:
+def _cannot_be_lost(member: SnapshotMember, before: Snapshot, after: Snapshot) -> bool:
     """Whether less time went by than the coordinator needs to take a member for lost.
 
     A session begins again when all have joined, which is what `Snapshot.state_time_us` says, and when the

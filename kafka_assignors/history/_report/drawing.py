@@ -95,7 +95,6 @@ def columns(
                 ended=[one.ended for one in its],
                 moved=sum(one.moved for one in its),
                 needless=sum(one.needless for one in its),
-                unowned_seconds=sum(one.unowned_seconds for one in its),
                 # All, but for rounding.
                 stopped=any(one.unowned_seconds >= 0.9 * one.seconds * one.partitions for one in stopping),
                 without=[place for place, one in enumerate(partitions) if one in moved],
@@ -137,5 +136,5 @@ def listed_rebalances(rebalances: Sequence[Rebalance], most: int) -> list[Rebala
     """So many rebalances, the latest first: half of them the latest, and of the rest those that cost most."""
     ordered = sorted(rebalances, key=lambda one: one.ended, reverse=True)
     latest = ordered[: most // 2]
-    costly = sorted(ordered[most // 2 :], key=lambda one: (-one.unowned_seconds, -one.moved, -one.seconds))
+    costly = sorted(ordered[most // 2 :], key=lambda one: (-one.moved, -one.seconds))
     return sorted([*latest, *costly[: most - len(latest)]], key=lambda one: one.ended, reverse=True)

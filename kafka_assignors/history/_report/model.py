@@ -27,7 +27,6 @@ class Column(NamedTuple):
     ended: Sequence[datetime]
     moved: int
     needless: int
-    unowned_seconds: float
     stopped: bool
     without: Sequence[int]
     states: int
@@ -93,6 +92,6 @@ class ReportedGroup:
         )
 
 
-def restlessness(one: GroupSummary) -> tuple[float, float, str]:
-    """The most rebalances come first; of as many, the longest time without an owner."""
-    return -one.rebalances, -one.unowned_seconds, one.group
+def restlessness(one: GroupSummary) -> tuple[int, int, str]:
+    """The most rebalances come first; of as many, the most moves."""
+    return -one.rebalances, -one.moved, one.group

@@ -157,18 +157,11 @@ def _figures(groups: Sequence[ReportedGroup]) -> list[tuple[str, str]]:
     """The numbers at the top: value and what it is."""
     rebalances = sum(one.summary.rebalances for one in groups)
     moved = sum(one.summary.moved for one in groups)
-    unowned = sum(one.summary.unowned_seconds for one in groups)
-    found = [
+    return [
         (f"{len(groups):,}", "consumer group" if len(groups) == 1 else "consumer groups"),
         (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
         (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
-        (words.duration(unowned, short=True), "without an owner"),
     ]
-    best = [saving for one in groups if (saving := best_saving(one.what_if)) is not None]
-    if best:
-        avoidable = sum(max(one.unowned_seconds, 0.0) for one in best)
-        found.append((words.duration(avoidable, short=True), "of that avoidable"))
-    return found
 
 
 def _what_if_rows(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors.history._report import words
 from kafka_assignors.history._report.causes import main_reason
+from kafka_assignors.history._report.model import restlessness
 from kafka_assignors.history._report.savings import change, saved
 
 if TYPE_CHECKING:
@@ -37,11 +38,8 @@ def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | No
         if summary.needless:
             moves += f" An even share did not need {words.number(summary.needless)} of these moves."
         sentences.append(moves)
-    if summary.unowned_seconds >= 1:
-        sentences.append(
-            f"Its partitions were without an owner for {words.duration(summary.unowned_seconds)}, added up."
-            f" The longest rebalance took {words.duration(summary.longest_seconds)}."
-        )
+    if summary.longest_seconds >= 1:
+        sentences.append(f"The longest rebalance took at least {words.duration(summary.longest_seconds)}.")
     if summary.flapping:
         names = _listed(summary.flapping)
         sentences.append(f"{names} joined and left at least three times within an hour.")
@@ -90,7 +88,7 @@ def headline(groups: Sequence[GroupSummary], since: datetime, until: datetime) -
     total = sum(one.rebalances for one in groups)
     if not total:
         return f"{words.count(len(groups), 'consumer group')} did not rebalance {span}."
-    most = max(groups, key=lambda one: (one.rebalances, one.unowned_seconds))
+    most = min(groups, key=restlessness)
     phrase = f"{words.count(len(groups), 'consumer group')} rebalanced {words.times(total)} {span}."
     if len(groups) > 1:
         phrase += f" The most restless was {most.group}: {words.times(most.rebalances)}."
