@@ -37,7 +37,7 @@ class Rebalance:
 
     Attributes:
         quiet: Whether it was none for anybody but a static member that came back to its generation. Such
-            are in no table of rebalances; they count among the reasons, and for time without an owner.
+            are in no table of rebalances; a group's time without an owner has theirs.
     """
 
     group: str

@@ -245,9 +245,11 @@ unowned_seconds  float64  partition-seconds that were certainly without an owner
 longest_seconds  float64  the longest rebalance
 members          int32    how many members it had at the end
 seen_members     int32    how many different members it ever had, static ones once
+returned         int32    how often static members came back to their generation, which is no rebalance
 flapping         strings  members by client id or instance id that came and went at least three times within
                           an hour
-reasons          counts   how often each reason was seen
+reasons          counts   how many rebalances had each reason; member restarted also if one joined within 10
+                          minutes after one of its name was gone
 """)
 """One row for each group: how restless it was."""
 
@@ -287,8 +289,6 @@ REPORTED: Final = pa.schema(
                 "columns": pa.list_(pa.struct([*COLUMN])),
                 "partitions": _NESTED["strings"],
                 "listed": pa.list_(pa.struct([*REBALANCES])),
-                "causes": _NESTED["counts"],
-                "restarts": pa.int32(),
                 "strategy": pa.string(),
             }
         ),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.times import moment
 from kafka_assignors.history import _limits as limits
-from kafka_assignors.history._report.causes import restarts
 from kafka_assignors.history._report.model import Column, Drawing
 
 if TYPE_CHECKING:
@@ -24,14 +22,11 @@ def draw(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) ->
     """What is drawn of a group; without snapshots there is no picture of who owned what."""
     rebalances = sorted(rebalances, key=lambda one: one.ended)
     listed = listed_rebalances(rebalances, limits.REBALANCES_LISTED)
-    causes = Counter[str](kind for one in rebalances for kind in {reason.kind for reason in one.reasons})
     drawn, partitions = columns(rebalances, sorted(snapshots, key=lambda one: (one.time_us, one.offset)))
     return Drawing(
         columns=drawn,
         partitions=[f"{topic}-{number}" for topic, number in partitions],
         listed=[replace(one, moves=()) for one in listed],
-        causes=causes,
-        restarts=restarts(rebalances),
         strategy=next((one.strategy for one in reversed(rebalances) if one.strategy), None),
     )
 

@@ -41,28 +41,26 @@ class Drawing(NamedTuple):
     """What a report draws of a group, and says of its rebalances.
 
     Its last column ends with the last change. Partitions are those that had an owner in any column, such as
-    orders-7. Causes are how many rebalances had each kind of reason; listed ones are without their moves.
+    orders-7. Listed rebalances are without their moves.
     """
 
     columns: Sequence[Column]
     partitions: Sequence[str]
     listed: Sequence[Rebalance]
-    causes: Mapping[str, int]
-    restarts: int
     strategy: str | None
 
     def row(self) -> dict[str, Any]:
         """The drawing as `schemas.REPORTED` has it."""
         columns = [one._asdict() | {"loads": [*one.loads.items()]} for one in self.columns]
         listed = [one.row() for one in self.listed]
-        return self._asdict() | {"columns": columns, "listed": listed, "causes": [*self.causes.items()]}
+        return self._asdict() | {"columns": columns, "listed": listed}
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """The drawing that a row was made of."""
         columns = [Column(**{**one, "loads": dict(one["loads"])}) for one in row["columns"]]
         listed = [Rebalance.from_row(one) for one in row["listed"]]
-        return cls(**{**row, "columns": columns, "listed": listed, "causes": dict(row["causes"])})
+        return cls(**{**row, "columns": columns, "listed": listed})
 
     @property
     def ended(self) -> list[datetime]:

@@ -11,9 +11,10 @@ from markupsafe import Markup
 
 from kafka_assignors._common.escaping import escaped, get_logger
 from kafka_assignors._groups.advice import reason_words
+from kafka_assignors._groups.reasons import RESTARTED, most_frequent
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
-from kafka_assignors.history._report import causes, savings as saved_words, sentences, words
+from kafka_assignors.history._report import savings as saved_words, sentences, words
 from kafka_assignors.history._report.layout import COLOURS
 from kafka_assignors.history._report.model import restlessness
 from kafka_assignors.history._report.strip_svg import bar_step, strip
@@ -88,7 +89,7 @@ def _shown(one: ReportedGroup, rank: int, since: datetime, until: datetime) -> S
     try:
         saving = best_saving(one.what_if)
         drawing = one.drawing if rank <= limits.GROUPS_DRAWN else None
-        found = replace(bare, reason=_reason(one.summary, drawing), advice=_advice(one.what_if, saving))
+        found = replace(bare, reason=_reason(one.summary), advice=_advice(one.what_if, saving))
         if drawing is None:
             return found
         strip_of = strip(drawing.ended, since, until)
@@ -113,11 +114,11 @@ def _of_drawing(
     summary, drawn = one.summary, drawing.columns_until(until)
     reasons = [
         (reason_words(kind), often)
-        for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
-        if often and (kind != "member restarted" or not drawing.restarts)  # these are among the restarts
+        for kind, often in sorted(
+            summary.reasons.items(), key=lambda item: (-item[1], item[0] != RESTARTED, item[0])
+        )
+        if often
     ]
-    if drawing.restarts:
-        reasons.insert(0, (causes.RESTARTED, drawing.restarts))
     most = max((often for _, often in reasons), default=1)
     return {
         "strategy": drawing.strategy,
@@ -136,12 +137,10 @@ def _of_drawing(
     }
 
 
-def _reason(summary: GroupSummary, drawing: Drawing | None) -> str:
+def _reason(summary: GroupSummary) -> str:
     """Why it rebalanced most often."""
-    if drawing is not None and drawing.restarts >= max(summary.reasons.values(), default=1):
-        return causes.RESTARTED.title
-    kind = causes.main_reason(summary.reasons)
-    return "" if kind is None else reason_words(kind).title
+    titles = [reason_words(kind).title for kind in most_frequent(summary.reasons)]
+    return ", ".join(titles) if len(titles) < 2 else f"Equally often: {', '.join(titles)}"  # noqa: PLR2004
 
 
 def _advice(rows: Sequence[WhatIf], saving: Saving | None) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.advice import reason_words
+from kafka_assignors._groups.reasons import RESTARTED, most_frequent
 from kafka_assignors.history._report import words
-from kafka_assignors.history._report.causes import main_reason
 from kafka_assignors.history._report.model import restlessness
 from kafka_assignors.history._report.savings import change, saved
 
@@ -23,15 +23,17 @@ def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | No
     """A group's course in a few sentences, the most important first."""
     lasted = (summary.until - summary.since).total_seconds()
     if not summary.rebalances:
-        return [f"{summary.group} did not rebalance in {words.duration(lasted)}."]
+        return [f"{summary.group} did not rebalance in {words.duration(lasted)}.", *_returned(summary)]
     head = f"{summary.group} rebalanced {words.times(summary.rebalances)} in {words.duration(lasted)}"
-    often, why, restarted = _main_cause(summary, drawing)
+    kinds = most_frequent(summary.reasons)
+    often = sum(summary.reasons[kind] for kind in kinds[:1])
+    why = (" and " if often == summary.rebalances else f" and {often:,} ").join(map(_because, kinds))
     if often:
-        head += f", {_of(often, summary.rebalances)}because {why}"
+        head += f", {_of(often, summary.rebalances)}{why}"
     sentences = [f"{head}."]
     if saving is not None:
         what = change(saving.row, drawing.strategy)
-        avoided = _avoided(saving, restarted)
+        avoided = _avoided(saving, often if kinds == (RESTARTED,) else 0)
         sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}."
     if summary.moved:
         moves = f"Partitions moved from one consumer to another {words.times(summary.moved)}."
@@ -40,22 +42,21 @@ def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | No
         sentences.append(moves)
     if summary.longest_seconds >= 1:
         sentences.append(f"The longest rebalance took at least {words.duration(summary.longest_seconds)}.")
+    sentences += _returned(summary)
     if summary.flapping:
         names = _listed(summary.flapping)
         sentences.append(f"{names} joined and left at least three times within an hour.")
     return sentences
 
 
-def _main_cause(summary: GroupSummary, drawing: Drawing) -> tuple[int, str, int]:
-    """How many rebalances had the most frequent cause, which it was, and how many of them were restarts."""
-    restarted = drawing.restarts
-    known = {kind: often for kind, often in summary.reasons.items() if kind != "unknown"}
-    kind = main_reason(known)
-    if kind is None or restarted >= known[kind]:
-        return restarted, "consumers restarted", restarted
-    often = drawing.causes.get(kind, 0)
+def _returned(summary: GroupSummary) -> list[str]:
+    often = words.times(summary.returned)
+    return [f"Static members came back {often} without a rebalance."] if summary.returned else []
+
+
+def _because(kind: str) -> str:
     title = reason_words(kind).title
-    return often, f"{title[:1].lower()}{title[1:]}", 0
+    return "without a reason on record" if kind == "unknown" else f"because {title[:1].lower()}{title[1:]}"
 
 
 def _of(some: int, everything: int) -> str:

@@ -15,14 +15,14 @@ from hypothesis import given, strategies as st
 
 from benchmarks.history_report import random_report
 from benchmarks.sample_history import sample_report
+from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._groups.advice import REASONS, reason_words
-from kafka_assignors._groups.reasons import Change, Kind
+from kafka_assignors._groups.reasons import Change, Kind, ReasonCounter
 from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.saving import WhatIf, best_saving, savings
 from kafka_assignors.history import _limits as limits, _schemas as schemas
 from kafka_assignors.history._metrics import GroupSummary
 from kafka_assignors.history._report import page, words
-from kafka_assignors.history._report.causes import restarts
 from kafka_assignors.history._report.drawing import consumer_names, draw, listed_rebalances
 from kafka_assignors.history._report.layout import COLOURS, Colouring
 from kafka_assignors.history._report.model import Drawing, restlessness
@@ -179,7 +179,7 @@ def test_a_group_is_told_in_a_sentence() -> None:
         needless=114,
         longest_seconds=6.6,
         flapping=["billing-4", "billing-5"],
-        reasons={"member gone": 18, "member joined": 23},
+        reasons={"member gone": 18, "member joined": 23, "member restarted": 36},
     )
     saving = best_saving(
         [
@@ -189,7 +189,7 @@ def test_a_group_is_told_in_a_sentence() -> None:
     )
     assert sentences(row, restless(36, 5), saving) == [
         (
-            "orders-billing rebalanced 41 times in 1 day, 36 of them because consumers restarted. Static"
+            "orders-billing rebalanced 41 times in 1 day, 36 of them because a consumer restarted. Static"
             " membership would have avoided 33 of these and 40 moves of partitions."
         ),
         (
@@ -213,22 +213,35 @@ def test_a_group_is_told_in_a_sentence() -> None:
         (
             {"rebalances": 2, "reasons": {"partitions added": 2}},
             [rebalance(1, gone("a/1")), rebalance(60, joined("b/1"))],
-            "orders rebalanced twice in 1 day.",
+            "orders rebalanced twice in 1 day, both of them because partitions added.",
         ),
         (
             {"rebalances": 2},
-            [rebalance(1), rebalance(60)],
+            [],
             "orders rebalanced twice in 1 day, both of them because a consumer joined.",
         ),
         (
             {"rebalances": 3, "reasons": {"unknown": 3}},
-            [rebalance(1), rebalance(2), rebalance(3)],
-            "orders rebalanced 3 times in 1 day.",
+            [],
+            "orders rebalanced 3 times in 1 day, all of them without a reason on record.",
         ),
         (
-            {"rebalances": 4, "reasons": {"member joined": 2, "member gone": 2}},
-            restless(4, 0),
-            "orders rebalanced 4 times in 1 day, all of them because consumers restarted.",
+            {"rebalances": 4, "reasons": {"member joined": 2, "member gone": 2, "member restarted": 4}},
+            [],
+            "orders rebalanced 4 times in 1 day, all of them because a consumer restarted.",
+        ),
+        (
+            {"rebalances": 4, "reasons": {"topics changed": 2, "member joined": 2}},
+            [],
+            (
+                "orders rebalanced 4 times in 1 day, 2 of them because a consumer joined and 2 because topics"
+                " changed."
+            ),
+        ),
+        (
+            {"rebalances": 1, "reasons": {"topics changed": 1, "member joined": 1}},
+            [],
+            "orders rebalanced once in 1 day, because a consumer joined and because topics changed.",
         ),
     ],
 )
@@ -279,19 +292,70 @@ def test_the_headline_names_the_most_restless() -> None:
         ([rebalance(0, gone("a/1")), rebalance(1, joined("a/1")), rebalance(2, joined("a/2"))], 2),
         # The first was gone too long ago; the second was not.
         ([rebalance(0, gone("a/1")), rebalance(20, gone("a/2")), rebalance(21, joined("a/3"))], 2),
-        ([rebalance(1, joined("a/2")), rebalance(0, gone("a/1"))], 2),
+        # The clock was set back.
+        ([rebalance(1, gone("a/1")), rebalance(0, joined("a/2"))], 2),
         ([rebalance(0, Change(kind="member restarted", member="a/1", text="a/1 restarted"))], 1),
         ([rebalance(0, gone("team/orders/1")), rebalance(1, joined("team/billing/2"))], 0),
         ([rebalance(0, gone("team/orders/1")), rebalance(1, joined("team/orders/2"))], 2),
         ([rebalance(0, gone("shop/orders-1")), rebalance(1, joined("shop/billing-7"))], 0),
         ([rebalance(0, gone("a/fe80::1%eth0")), rebalance(1, joined("a/10.0.0.2"))], 2),
         ([rebalance(0, Change(kind="member lost", member="a/1", text="")), rebalance(1, joined("a/1"))], 2),
+        (
+            [rebalance(0, Change(kind="static member gone", member="a", text="")), rebalance(1, joined("a"))],
+            2,
+        ),
+        ([rebalance(0, Change(kind="member removed", member="a", text="")), rebalance(1, joined("a"))], 0),
     ],
 )
 def test_a_restart_is_a_consumer_of_the_same_name_soon_after(
     rebalances: list[Rebalance], expected: int
 ) -> None:
-    assert restarts(rebalances) == expected
+    counter = ReasonCounter()
+    for one in rebalances:
+        counter.add(one.reasons, one.ended)
+    assert counter.kinds["member restarted"] == expected
+
+
+def test_reasons_are_counted_by_rebalances_and_not_by_members() -> None:
+    counter = ReasonCounter()
+    for one in (rebalance(0, joined("a/1"), joined("b/1"), joined("c/1")), rebalance(99, gone("a/1"))):
+        counter.add(one.reasons, one.ended)
+    assert counter.kinds == {"member joined": 1, "member gone": 1}
+
+
+@pytest.mark.parametrize(
+    ("reasons", "terminal", "overview"),
+    [
+        ({}, "-", ""),
+        ({"member joined": 2, "topics changed": 1}, "member joined", "A consumer joined"),
+        (
+            {"topics changed": 2, "member joined": 2, "unknown": 1},
+            "member joined and topics changed",
+            "Equally often: A consumer joined, Topics changed",
+        ),
+        (
+            {"member joined": 1, "member gone": 1, "member restarted": 1},
+            "member restarted",
+            "A consumer restarted",
+        ),
+    ],
+)
+def test_metrics_and_overview_name_the_same_reasons_and_a_tie_as_one(
+    reasons: dict[str, int], terminal: str, overview: str
+) -> None:
+    row = summary(reasons=reasons)
+    assert [*metrics_lines([row])][1].endswith(f"  {terminal}")
+    assert page._reason(row) == overview
+
+
+def test_static_members_that_came_back_are_no_reason() -> None:
+    told = "Static members came back twice without a rebalance."
+    assert sentences(summary(rebalances=0, returned=2, reasons={})) == [
+        "orders did not rebalance in 1 day.",
+        told,
+    ]
+    assert told in sentences(summary(returned=2))
+    assert not [one for one in sentences(summary()) if "Static" in one]
 
 
 # What would have helped
