@@ -260,6 +260,19 @@ def test_a_static_member_that_comes_back_within_a_hand_over_is_told_by_every_com
     ]
 
 
+def test_of_a_static_member_that_is_gone_late_every_command_says_that_nobody_knows_why() -> None:
+    # An admin may have removed it, or its session have ended: the records are the same.
+    both, alone = (member("=a", "t0 t1"), member("b", "t2")), (member("b", "t0 t1 t2"),)
+    records = [*map(recorded, (snapshot(1, 0, *both), snapshot(2, 31, *alone, joined=30)))]
+    (found,) = metrics(records)
+    text = "a is gone: its session ended, or an admin removed it"
+    assert [(one.kind, one.text) for one in found.reasons] == [("static member gone", text)]
+    assert found.unowned_seconds == 3 * 1.0  # three partitions from when b had joined to the record
+    assert read_rebalances(live_group(records))[-1].changes == found.reasons
+    (row,) = report_group("g", decoded(records), wanted=(), topics=TOPICS, topic_names=NAMES)
+    assert row["summary"]["reasons"] == [("static member gone", 1)]
+
+
 def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> None:
     group = RecordedGroup({"orders": 4}, BroadcastAssignor)
     for name in "ab":

@@ -578,13 +578,18 @@ def test_few_partitions_have_a_lane_each_and_letters_of_their_owners() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unowned_seconds", "slivers"),
-    [(0.0, []), (3.0, ["v18"]), (12.0, ["v72"])],
+    ("changes", "slivers"),
+    [
+        ({"strategy": "cooperative-sticky", "moves": ()}, []),
+        ({"strategy": "cooperative-sticky"}, ["v18"]),
+        ({"strategy": "range", "unowned_seconds": 0.0}, ["v72"]),
+        ({"strategy": "range", "members": 1, "joined": 1, "moves": ()}, []),
+    ],
+    ids=["none moved", "one moved", "eager members revoke all", "nobody was there"],
 )
-def test_slivers_are_where_nobody_had_a_partition(unowned_seconds: float, slivers: list[str]) -> None:
-    # Of four partitions for three seconds: none, the one that moved, all.
+def test_slivers_are_where_nobody_had_a_partition(changes: dict[str, Any], slivers: list[str]) -> None:
     drawing = drawn(
-        [rebalance(60, unowned_seconds=unowned_seconds)],
+        [rebalance(60, **changes)],
         [snapshot(0, {"a": range(4)}), snapshot(60, {"b": range(4)})],
     )
     svg = picture(drawing)
