@@ -18,11 +18,18 @@ if TYPE_CHECKING:
     from kafka_assignors.history._report.model import Drawing
 
 
-def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | None) -> list[str]:
-    """A group's course in a few sentences, the most important first."""
-    lasted = (summary.until - summary.since).total_seconds()
+def group_sentences(
+    summary: GroupSummary, drawing: Drawing, saving: Saving | None, asked: datetime | None = None
+) -> list[str]:
+    """A group's course in a few sentences, the most important first; `asked` is when it was to begin."""
+    since, until = (words.moment(one, seconds=True) for one in (summary.since, summary.until))
+    if since == until:
+        return [f"{summary.group} has one state on record, of {since} UTC: what was before is not known."]
+    begun = f"Its records begin at {since} UTC: what was before is not known."
+    before = [begun] if summary.begins_after(asked) else []
     if not summary.rebalances:
-        return [f"{summary.group} did not rebalance in {words.duration(lasted)}."]
+        return [f"{summary.group} did not rebalance between {since} and {until} UTC.", *before]
+    lasted = (summary.until - summary.since).total_seconds()
     head = f"{summary.group} rebalanced {words.times(summary.rebalances)} in {words.duration(lasted)}"
     often, why, restarted = _main_cause(summary, drawing)
     if often:
@@ -45,7 +52,7 @@ def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | No
     if summary.flapping:
         names = _listed(summary.flapping)
         sentences.append(f"{names} joined and left at least three times within an hour.")
-    return sentences
+    return sentences + before
 
 
 def _main_cause(summary: GroupSummary, drawing: Drawing) -> tuple[int, str, int]:
@@ -89,7 +96,7 @@ def headline(groups: Sequence[GroupSummary], since: datetime, until: datetime) -
     span = f"between {words.moment(since)} and {words.moment(until)} UTC"
     total = sum(one.rebalances for one in groups)
     if not total:
-        return f"{words.count(len(groups), 'consumer group')} did not rebalance {span}."
+        return f"No rebalance of {words.count(len(groups), 'consumer group')} is on record {span}."
     most = max(groups, key=lambda one: (one.rebalances, one.unowned_seconds))
     phrase = f"{words.count(len(groups), 'consumer group')} rebalanced {words.times(total)} {span}."
     if len(groups) > 1:

@@ -208,7 +208,11 @@ def test_a_group_is_told_in_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("changes", "rebalances", "expected"),
     [
-        ({"rebalances": 0}, [], "orders did not rebalance in 1 day."),
+        (
+            {"rebalances": 0},
+            [],
+            "orders did not rebalance between 20 Nov 2026 00:00:00 and 21 Nov 2026 00:00:00 UTC.",
+        ),
         (
             {"rebalances": 1, "reasons": {"member joined": 1}},
             [rebalance(1)],
@@ -260,7 +264,7 @@ def test_the_headline_names_the_most_restless() -> None:
         "1 consumer group rebalanced once between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
     )
     assert headline([summary(rebalances=0)], MIDNIGHT, until) == (
-        "1 consumer group did not rebalance between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
+        "No rebalance of 1 consumer group is on record between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
     )
 
 
