@@ -143,5 +143,5 @@ def _now(rebalance: Rebalance) -> str:
         )
         said.append(f"loads differ by {rebalance.imbalance}{enough}")
     if rebalance.unowned_seconds:
-        said.append(f"{rebalance.unowned_seconds:.1f} partition-seconds without an owner")
+        said.append(f"at least {rebalance.unowned_seconds:.1f} partition-seconds without an owner")
     return "; ".join(said)

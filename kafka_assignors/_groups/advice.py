@@ -47,9 +47,17 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
         "It was taken out of the group before its session timeout was over, by an administrator's command.",
         "Nothing, if somebody meant to. Otherwise find out who removes members.",
     ),
+    "static member gone": ReasonWords(
+        "A static member was lost or removed",
+        "It sent no sign of life within session.timeout.ms, as it crashed, hung, was cut off or was stopped"
+        " for longer. Or an administrator's command removed it.",
+        "If somebody stopped or removed it on purpose: nothing. Otherwise look at that consumer's log and its"
+        " machine at that time.",
+    ),
     "member restarted": ReasonWords(
         "A consumer restarted",
-        "A consumer was gone, and another with its client.id came from the same host.",
+        "A consumer was gone, and one with its client.id (or group.instance.id) joined with that rebalance,"
+        " or within 10 minutes.",
         "With static membership (group.instance.id) a restart that takes no longer than session.timeout.ms is"
         " no rebalance.",
     ),

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka_assignors._groups.best import find_best
 from kafka_assignors._groups.moved import OwnerMove, count_moved, find_owner_moves
-from kafka_assignors._groups.reasons import Change, began_us, cannot_be_lost, find_changes, hands_over
+from kafka_assignors._groups.reasons import Change, began_us, find_changes, hands_over
 from kafka_assignors._groups.snapshots import KIP848
 from kafka_assignors._groups.topics import TopicsSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 
-    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+    from kafka_assignors._groups.snapshots import Snapshot
 
 LONGEST_HAND_OVER: Final = 16
 """So many generations of a classic group follow on the first in one rebalance at most."""
@@ -37,7 +37,7 @@ class Rebalance:
 
     Attributes:
         quiet: Whether it was none for anybody but a static member that came back to its generation. Such
-            are in no table of rebalances; they count among the reasons, and for time without an owner.
+            are in no table of rebalances; a group's time without an owner has theirs.
     """
 
     group: str
@@ -127,7 +127,7 @@ class Span:
     """A rebalance as a stretch of a group's snapshots; it may yet continue until it is returned.
 
     Until its first snapshot comes, `end` is the one before it. `unowned` are partitions that nobody had, and
-    for how long in microseconds; a partition may be in several.
+    for how long at least, in microseconds; a partition may be in several.
     """
 
     before: Snapshot
@@ -154,7 +154,7 @@ class Span:
 
     @property
     def unowned_us(self) -> int:
-        """Partition-microseconds without an owner, of partitions that have one in the end."""
+        """Partition-microseconds certainly without an owner, of partitions that have one in the end."""
         owned = self.end.owned
         has_owner = owned.__contains__
         return sum(
@@ -189,21 +189,16 @@ class Span:
             self.add_unowned(self._known - last.owned, time_us - last.time_us)
 
     def add_rejoining(self, last: Snapshot, snapshot: Snapshot) -> None:
-        """Time without an owner while members join: of all in eager groups, else of those who are gone."""
-        began = began_us(last, snapshot)
-        here, cooperative = snapshot.by_identity, snapshot.cooperative
-        if not cooperative:
-            self.add_unowned(last.owned, snapshot.time_us - began)
-        gone = [member for identity, member in _each(last) if identity not in here]
-        if not gone:
-            return
-        held = [member.assignment for identity, member in _each(last) if identity in here]
-        for member in gone:
-            left = member.assignment.difference(*held)
-            if cooperative:
-                self.add_unowned(left, snapshot.time_us - began)
-            if member.instance_id and not cannot_be_lost(member, last, snapshot):
-                self.add_unowned(left, min(member.session_timeout_ms * 1000, began - last.time_us))
+        """Of a classic group: what nobody had from when all had joined until the record was written.
+
+        Eager members have revoked everything by then, cooperative ones what the last generation took away.
+        """
+        unowned = last.owned
+        if snapshot.cooperative:
+            here = snapshot.by_identity
+            kept = [member.assignment for member in last.members if member.identity in here]
+            unowned = last.given_up.union(last.owned.difference(*kept))
+        self.add_unowned(unowned, snapshot.time_us - began_us(last, snapshot))
 
 
 class SpanFinder:
@@ -275,8 +270,6 @@ class SpanFinder:
 
     def _go_on(self, opened: Span, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
         """Continue a rebalance by a record of a classic group; it is over if nothing is given up with it."""
-        if last is not opened.before:
-            opened.add_unowned(last.given_up, snapshot.time_us - last.time_us)
         if self._reasons:
             opened.go_on(last, snapshot)
         if not snapshot.given_up:
@@ -308,13 +301,6 @@ class SpanFinder:
 
 def _begin(before: Snapshot, began: int, generation: int) -> Span:
     return Span(before=before, began_us=began, first_generation=generation, end=before)
-
-
-def _each(snapshot: Snapshot) -> Iterable[tuple[str, SnapshotMember]]:
-    """The members with their identities, all of them even if two have the same."""
-    if len(snapshot.by_identity) == len(snapshot.members):
-        return snapshot.by_identity.items()
-    return [(member.identity, member) for member in snapshot.members]
 
 
 def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:

@@ -17,14 +17,8 @@ ACTUAL: Final = "actual"
 AS_IT_WAS: Final = "as it was"
 """The scenario of what happened."""
 
-WORTH_SECONDS: Final = 30.0
-"""So many partition-seconds without an owner less are worth a recommendation."""
-
 WORTH_MOVES: Final = 10
-"""So many moves less are."""
-
-_MORE_SECONDS: Final = 1.0
-"""So many partition-seconds without an owner more are too many for fewer rebalances or moves."""
+"""So many moves less are worth a recommendation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,22 +45,21 @@ class WhatIf:
 class Saving:
     """What a change would have avoided: what happened (`actual`) less the what-if `row` with the change.
 
-    Numbers are negative if there had been more. `moved` counts moves of partitions, `unowned_seconds` the
-    seconds of each partition without an owner.
+    Numbers are negative if there had been more. `moved` counts moves of partitions. Time without an owner is
+    no part of it: of that records only know a least.
     """
 
     row: WhatIf
     actual: WhatIf
     rebalances: int
     moved: int
-    unowned_seconds: float
 
 
 def savings(rows: Iterable[WhatIf]) -> list[Saving]:
     """What each change of one group would have avoided, the best first; nothing without what happened.
 
-    Best is what avoids most time without an owner, then most moves, then most rebalances. A change with which
-    partitions would have been left out is never better than one without.
+    Best is what avoids most rebalances, then most moves. A change with which partitions would have been left
+    out is never better than one without.
     """
     rows = list(rows)
     actual = next((row for row in rows if row.assignor == ACTUAL), None)
@@ -78,7 +71,6 @@ def savings(rows: Iterable[WhatIf]) -> list[Saving]:
             actual=actual,
             rebalances=actual.rebalances - row.rebalances,
             moved=actual.moved - row.moved,
-            unowned_seconds=actual.unowned_seconds - row.unowned_seconds,
         )
         for row in rows
         if row is not actual
@@ -87,9 +79,8 @@ def savings(rows: Iterable[WhatIf]) -> list[Saving]:
         found,
         key=lambda one: (
             one.row.failed > 0,
-            -round(one.unowned_seconds, 1),
-            -one.moved,
             -one.rebalances,
+            -one.moved,
             one.row.scenario != AS_IT_WAS,
             one.row.assignor,
         ),
@@ -101,5 +92,4 @@ def best_saving(rows: Iterable[WhatIf]) -> Saving | None:
     best = next(iter(savings(rows)), None)
     if best is None or best.row.failed:
         return None
-    gains = best.unowned_seconds >= WORTH_SECONDS or best.rebalances > 0 or best.moved >= WORTH_MOVES
-    return best if gains and best.unowned_seconds > -_MORE_SECONDS else None
+    return best if best.rebalances > 0 or best.moved >= WORTH_MOVES else None

@@ -56,6 +56,7 @@ class GroupSummary:
     longest_seconds: float
     members: int
     seen_members: int
+    returned: int
     flapping: Sequence[str] = ()
     reasons: Mapping[str, int] = field(default_factory=dict)
 

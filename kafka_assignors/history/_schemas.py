@@ -223,10 +223,10 @@ gone              int32    how many were there before and not any more
 returned          int32    how many static members came back
 partitions        int32    how many partitions the subscriptions cover
 moved             int32    how many of them changed their owner, from one member to another
-least_moved       int32?   how many had to for the best balance; null if that is unknown
+least_moved       int32?   the fewest moves that reach the best balance; null if that is unknown
 imbalance         int32    the largest load less the smallest
 best_imbalance    int32?   the same of the best balance; null if that is unknown
-unowned_seconds   float64  partition-seconds without an owner, by the rule of docs/history.md
+unowned_seconds   float64  partition-seconds that were certainly without an owner, mostly far too few
 moves             moves    what changed its owner
 """)
 """One row for each rebalance of a group: the generations of one cooperative hand-over are one."""
@@ -238,15 +238,17 @@ until            time     its last
 rebalances       int32    how many there were
 per_day          float64? how many a day; null of less than a day
 moved            int64    how many partitions changed their owner in all of them
-least_moved      int64    how many had to, where that is known
+least_moved      int64    the fewest moves that reach the best balance, where that is known
 needless         int64    how many moved beyond the least, where that is known
-unowned_seconds  float64  partition-seconds without an owner
+unowned_seconds  float64  partition-seconds that were certainly without an owner, mostly far too few
 longest_seconds  float64  the longest rebalance
 members          int32    how many members it had at the end
 seen_members     int32    how many different members it ever had, static ones once
+returned         int32    how often static members came back to their generation, which is no rebalance
 flapping         strings  members by client id or instance id that came and went at least three times within
                           an hour
-reasons          counts   how often each reason was seen
+reasons          counts   how many rebalances had each reason; member restarted also if one joined within 10
+                          minutes after one of its name was gone
 """)
 """One row for each group: how restless it was."""
 
@@ -258,7 +260,7 @@ rebalances       int32    how many rebalances there were
 moved            int64    how many partitions changed their owner
 imbalance        float64  the mean of imbalance over the rebalances that left somebody there
 worst_imbalance  int32    the largest
-unowned_seconds  float64  partition-seconds without an owner, by the rule of docs/history.md
+unowned_seconds  float64  partition-seconds without an owner, if a rebalance takes what it certainly took
 failed           int32    how often the assignor raised or left partitions out, at the beginning too
 """)
 """One row for each group, assignor and scenario."""
@@ -270,8 +272,7 @@ owners           strings  who had each partition of the drawing; empty of nobody
 loads            counts   how many partitions each consumer had that was in the group
 ended            times    when rebalances ended in it; several if too near each other to be drawn one by one
 moved            int64    how many partitions went from one consumer to another
-needless         int64    how many of these moves were not needed, as far as that is known
-unowned_seconds  float64  partition-seconds without an owner
+needless         int64    how many of these moves were needless, as far as that is known
 stopped          bool     whether all partitions were without an owner
 without          ids      otherwise which partitions of the drawing were, and moved, by their number in it
 states           int64    how many states of the group it stands for
@@ -287,8 +288,6 @@ REPORTED: Final = pa.schema(
                 "columns": pa.list_(pa.struct([*COLUMN])),
                 "partitions": _NESTED["strings"],
                 "listed": pa.list_(pa.struct([*REBALANCES])),
-                "causes": _NESTED["counts"],
-                "restarts": pa.int32(),
                 "strategy": pa.string(),
             }
         ),

@@ -204,7 +204,7 @@ def test_of_a_kip848_rebalance_that_was_on_at_since_only_time_without_an_owner_c
     (found,) = run(capsys, "metrics", modern, "--since", day(8 + 1.5 / DAY))
     assert (found["members"], found["seen_members"], found["rebalances"]) == (3, 3, 0)
     assert (found["moved"], found["unowned_seconds"], found["longest_seconds"]) == (0, 2.0, 0.0)
-    assert found["reasons"] == {"unknown": 1}
+    assert found["reasons"] == {}
 
 
 def test_a_kip848_group_is_replayed_from_what_it_was_like_at_since(

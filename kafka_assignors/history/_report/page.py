@@ -11,9 +11,10 @@ from markupsafe import Markup
 
 from kafka_assignors._common.escaping import escaped, get_logger
 from kafka_assignors._groups.advice import reason_words
+from kafka_assignors._groups.reasons import RESTARTED, most_frequent
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
-from kafka_assignors.history._report import causes, savings as saved_words, sentences, words
+from kafka_assignors.history._report import savings as saved_words, sentences, words
 from kafka_assignors.history._report.layout import COLOURS
 from kafka_assignors.history._report.model import restlessness
 from kafka_assignors.history._report.strip_svg import bar_step, strip
@@ -96,7 +97,7 @@ def _shown(
     try:
         saving = best_saving(one.what_if)
         drawing = one.drawing if rank <= limits.GROUPS_DRAWN else None
-        found = replace(bare, reason=_reason(one.summary, drawing), advice=_advice(one.what_if, saving))
+        found = replace(bare, reason=_reason(one.summary), advice=_advice(one.what_if, saving))
         if drawing is None:
             return found
         strip_of = strip(drawing.ended, since, until)
@@ -122,11 +123,11 @@ def _of_drawing(
     summary, drawn = one.summary, drawing.columns_until(until)
     reasons = [
         (reason_words(kind), often)
-        for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
-        if often and (kind != "member restarted" or not drawing.restarts)  # these are among the restarts
+        for kind, often in sorted(
+            summary.reasons.items(), key=lambda item: (-item[1], item[0] != RESTARTED, item[0])
+        )
+        if often
     ]
-    if drawing.restarts:
-        reasons.insert(0, (causes.RESTARTED, drawing.restarts))
     most = max((often for _, often in reasons), default=1)
     return {
         "strategy": drawing.strategy,
@@ -144,12 +145,10 @@ def _of_drawing(
     }
 
 
-def _reason(summary: GroupSummary, drawing: Drawing | None) -> str:
+def _reason(summary: GroupSummary) -> str:
     """Why it rebalanced most often."""
-    if drawing is not None and drawing.restarts >= max(summary.reasons.values(), default=1):
-        return causes.RESTARTED.title
-    kind = causes.main_reason(summary.reasons)
-    return "" if kind is None else reason_words(kind).title
+    titles = [reason_words(kind).title for kind in most_frequent(summary.reasons)]
+    return ", ".join(titles) if len(titles) < 2 else f"Equally often: {', '.join(titles)}"  # noqa: PLR2004
 
 
 def _advice(rows: Sequence[WhatIf], saving: Saving | None) -> str:
@@ -165,18 +164,11 @@ def _figures(groups: Sequence[ReportedGroup]) -> list[tuple[str, str]]:
     """The numbers at the top: value and what it is."""
     rebalances = sum(one.summary.rebalances for one in groups)
     moved = sum(one.summary.moved for one in groups)
-    unowned = sum(one.summary.unowned_seconds for one in groups)
-    found = [
+    return [
         (f"{len(groups):,}", "consumer group" if len(groups) == 1 else "consumer groups"),
         (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
         (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
-        (words.duration(unowned, short=True), "without an owner"),
     ]
-    best = [saving for one in groups if (saving := best_saving(one.what_if)) is not None]
-    if best:
-        avoidable = sum(max(one.unowned_seconds, 0.0) for one in best)
-        found.append((words.duration(avoidable, short=True), "of that avoidable"))
-    return found
 
 
 def _what_if_rows(

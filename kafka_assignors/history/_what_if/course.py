@@ -49,8 +49,9 @@ class CourseStep(NamedTuple):
 
     Steps of one rebalance have its number; 0 is where the history begins, or the group is otherwise than it
     was left. Members are without what they had. All had joined at `began_us`, had assignments at
-    `assigned_us`, and a hand-over to the same members was over at `ended_us`. `away` are identities that were
-    away without the group knowing, and for how many microseconds since the step before.
+    `assigned_us`, and a hand-over to the same members was over at `ended_us`. What went from a member to
+    another had no owner for `handed_us`. `away` are identities that were away without the group knowing, and
+    for how many microseconds since the step before.
     """
 
     rebalance: int
@@ -59,6 +60,7 @@ class CourseStep(NamedTuple):
     began_us: int
     assigned_us: int
     ended_us: int
+    handed_us: int
     away: tuple[tuple[str, int], ...] = ()
 
     def has_members_of(self, other: CourseStep) -> bool:
@@ -181,13 +183,15 @@ class CourseBuilder:
         last = self._last or snapshot
         self._behind_us += max(0, last.time_us - snapshot.time_us)
         time_us = snapshot.time_us + self._behind_us
+        began_us = reasons.began_us(last, snapshot) + self._behind_us
         return CourseStep(
             rebalance=0,
             members=tuple([self._bare(member) for member in snapshot.members]),
             partitions=frozenset(),
-            began_us=reasons.began_us(last, snapshot) + self._behind_us,
+            began_us=began_us,
             assigned_us=time_us,
             ended_us=time_us,
+            handed_us=time_us - began_us,
         )
 
     def _bare(self, member: SnapshotMember) -> SnapshotMember:
@@ -216,15 +220,15 @@ class CourseBuilder:
             return
         number, there = len(self._happened) + 1, self._existing(span.before, span.end)
         modern = KIP848 in (span.before.protocol_type, span.end.protocol_type)
-        handed_over_us = sum(us for _, us in span.unowned) if modern else 0
         steps: list[CourseStep] = []
         for one in opened:
             step = one._replace(rebalance=number, partitions=there)
             if steps and modern:
-                began_us, assigned_us = steps[-1].began_us, step.ended_us - handed_over_us
-                steps[-1] = step._replace(began_us=began_us, assigned_us=max(began_us, assigned_us))
+                began_us = steps[-1].began_us
+                handed_us = sum(us for _, us in span.unowned) or step.ended_us - began_us
+                steps[-1] = step._replace(began_us=began_us, handed_us=handed_us)
             elif steps and steps[-1].has_members_of(step):
-                steps[-1] = steps[-1]._replace(ended_us=step.ended_us)
+                steps[-1] = steps[-1]._replace(ended_us=step.ended_us, handed_us=step.handed_us)
             else:
                 steps.append(step)
         self._steps += steps

@@ -207,6 +207,7 @@ def _steps(
             began_us=time,
             assigned_us=time + step.assigned_us - step.began_us,
             ended_us=time + step.ended_us - step.began_us,
+            handed_us=step.handed_us,
         )
         if has_other_cause or not steps or not made.is_like(steps[-1]):
             steps.append(made._replace(away=_between(since, steps[-1:], time)))

@@ -245,7 +245,7 @@ def test_a_static_member_that_comes_back_within_a_hand_over_is_told_by_every_com
     ]
     (found,) = metrics(records)
     assert [one.kind for one in found.reasons] == ["member joined", "static member came back"]
-    assert (found.moved, found.seconds, found.unowned_seconds) == (2, 3.0, 6.0)
+    assert (found.moved, found.seconds, found.unowned_seconds) == (2, 3.0, 0.0)
     polls = [*([record] for record in records), []]
     assert [*watch_records(polls, partitions=lambda: {"t": 8}, now_us=lambda: records[-1].time_us)] == [found]
     assert report(records)[0].listed == shown([found])
