@@ -188,7 +188,8 @@ def _text(saving: Saving | None) -> str:
     if saving.moved > 0:
         saved.append(f"{saving.moved:,} of {actual.moved:,} moves")
     told += f" would have saved {' and '.join(saved)}"
-    return told if saving.moved >= 0 else f"{told}, for {-saving.moved:,} more moves"
+    told += f", for {-saving.moved:,} more moves" if saving.moved < 0 else ""
+    return told if saving.is_certain else f"{told}, if members were restarted, not lost"
 
 
 def _replays(rows: Collection[WhatIf]) -> Iterator[str]:

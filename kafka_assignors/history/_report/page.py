@@ -97,7 +97,7 @@ def _shown(
     try:
         saving = best_saving(one.what_if)
         drawing = one.drawing if rank <= limits.GROUPS_DRAWN else None
-        found = replace(bare, reason=_reason(one.summary), advice=_advice(one.what_if, saving))
+        found = replace(bare, reason=_reason(one.summary), advice=_advice(one.summary, saving))
         if drawing is None:
             return found
         strip_of = strip(drawing.ended, since, until)
@@ -151,12 +151,12 @@ def _reason(summary: GroupSummary) -> str:
     return ", ".join(titles) if len(titles) < 2 else f"Equally often: {', '.join(titles)}"  # noqa: PLR2004
 
 
-def _advice(rows: Sequence[WhatIf], saving: Saving | None) -> str:
-    """What would help."""
-    if saving is not None:
-        advice = f"{saved_words.change(saving.row, None)}: {saved_words.saved(saving)} less"
-    else:
-        advice = "nothing that was tried helps much" if savings(rows) else ""
+def _advice(summary: GroupSummary, saving: Saving | None) -> str:
+    """What would help, or else what the group's rebalances were for, or where to look."""
+    if saving is None:
+        return " ".join(dict.fromkeys(reason_words(kind).verdict for kind in most_frequent(summary.reasons)))
+    saved = f"{saved_words.saved(saving)} less{saved_words.condition(saving)}"
+    advice = f"{saved_words.change(saving.row, None)}: {saved}"
     return f"{advice[:1].upper()}{advice[1:]}"
 
 

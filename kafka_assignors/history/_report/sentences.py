@@ -8,7 +8,7 @@ from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED, most_frequent
 from kafka_assignors.history._report import words
 from kafka_assignors.history._report.model import restlessness
-from kafka_assignors.history._report.savings import change, saved
+from kafka_assignors.history._report.savings import change, explained, saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def group_sentences(
     if saving is not None:
         what = change(saving.row, drawing.strategy)
         avoided = _avoided(saving, often if kinds == (RESTARTED,) else 0)
-        sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}."
+        sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}{explained(saving)}"
     if summary.moved:
         moves = f"Partitions moved from one consumer to another {words.times(summary.moved)}."
         if summary.needless:
