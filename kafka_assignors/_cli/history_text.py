@@ -13,6 +13,7 @@ from kafka_assignors._groups.saving import ACTUAL, best_saving
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from kafka_assignors._groups.saving import Saving, WhatIf
     from kafka_assignors.history._archive import Archive
@@ -79,7 +80,7 @@ def maintenance_lines(
     )
     if plan.removed:
         old = sorted({file.values["day"] for file in plan.removed})
-        left = ", but for what KIP-848 groups begin with" if plan.keeps else ""
+        left = ", but for what groups begin with" if plan.keeps else ""
         yield (
             f"{count(len(plan.removed), 'file')} ({_megabytes(plan.removed)}) of {old[0]} to {old[-1]}"
             f" {did}removed{left}"
@@ -111,8 +112,8 @@ def tables_lines(out: str, counts: TableCounts) -> Iterator[str]:
     yield from table([[f"  {name}", f"{rows:,}"] for name, rows in counts.rows.items()])
 
 
-def metrics_lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
-    """How restless groups were, the most restless first."""
+def metrics_lines(groups: Sequence[GroupSummary], asked: datetime | None = None) -> Iterator[str]:
+    """How restless groups were, the most restless first; `asked` is when they were to begin."""
     if not groups:
         yield "no groups"
         return
@@ -120,7 +121,7 @@ def metrics_lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
     columns = {
         "group": [row.group for row in shown],
         "rebalances": [f"{row.rebalances:,}" for row in shown],
-        "a day": [f"{row.per_day:.1f}" for row in shown],
+        "a day": ["-" if row.per_day is None else f"{row.per_day:.1f}" for row in shown],
         "moved": [f"{row.moved:,}" for row in shown],
         "needless": [f"{row.needless:,}" for row in shown],
         "longest": [f"{row.longest_seconds:.1f} s" for row in shown],
@@ -132,6 +133,9 @@ def metrics_lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
     for row in shown:
         if row.flapping:
             yield f"{row.group}: {', '.join(row.flapping)} came and went three times within an hour"
+        if row.begins_after(asked):
+            since = f"{row.since:%Y-%m-%d %H:%M:%S}"
+            yield f"{row.group}: its records begin at {since} UTC, what was before is not known"
 
 
 def count_lines(counts: Counts) -> Iterator[str]:
@@ -184,7 +188,8 @@ def _text(saving: Saving | None) -> str:
     if saving.moved > 0:
         saved.append(f"{saving.moved:,} of {actual.moved:,} moves")
     told += f" would have saved {' and '.join(saved)}"
-    return told if saving.moved >= 0 else f"{told}, for {-saving.moved:,} more moves"
+    told += f", for {-saving.moved:,} more moves" if saving.moved < 0 else ""
+    return told if saving.is_certain else f"{told}, if members were restarted, not lost"
 
 
 def _replays(rows: Collection[WhatIf]) -> Iterator[str]:

@@ -83,9 +83,10 @@ class Activity:
         self.longest_seconds = max(self.longest_seconds, rebalance.seconds)
 
     @property
-    def per_day(self) -> float:
-        """Rebalances a day; of a history of less than a day, as many as there were."""
-        return self.rebalances / max((self.until_us - self.since_us) / _DAY_US, 1.0)
+    def per_day(self) -> float | None:
+        """Rebalances a day; None of a history of less than a day."""
+        days = (self.until_us - self.since_us) / _DAY_US
+        return self.rebalances / days if days >= 1 else None
 
     @property
     def flapping(self) -> list[str]:

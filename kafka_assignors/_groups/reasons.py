@@ -224,16 +224,16 @@ def _successors(
     for member in gone:
         others = free.get((member.client_id, member.host))
         if member.instance_id is None and others:
-            remembers = next((one for one in others if _remembers(one, member)), others[0])
-            others.remove(remembers)
-            found[member.member_id] = remembers
+            same = next((one for one in others if remembers(one, member)), others[0])
+            others.remove(same)
+            found[member.member_id] = same
     return found
 
 
 def _gone(
     member: SnapshotMember, successor: SnapshotMember | None, before: Snapshot, after: Snapshot
 ) -> Change:
-    if successor is not None and _remembers(successor, member):
+    if successor is not None and remembers(successor, member):
         return _change(
             "member lost", member, "was out of the group and came back: it remembers what it had before"
         )
@@ -249,7 +249,7 @@ def _gone(
     return _change("member gone", member, "left, or was lost")
 
 
-def _remembers(member: SnapshotMember, other: SnapshotMember) -> bool:
+def remembers(member: SnapshotMember, other: SnapshotMember) -> bool:
     """Whether a new member claims only what another had; a new process remembers nothing."""
     claims = {(topic, one) for topic, partitions in member.claims.items() for one in partitions}
     return bool(claims) and claims <= other.assignment

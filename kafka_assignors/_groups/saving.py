@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
 ACTUAL: Final = "actual"
 """The assignor of what happened."""
@@ -34,11 +35,12 @@ class WhatIf:
     worst_imbalance: int
     unowned_seconds: float
     failed: int
+    avoided: tuple[datetime, ...] = ()
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """The row as an object."""
-        return cls(**row)
+        return cls(**{**row, "avoided": tuple(row["avoided"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,11 @@ class Saving:
     actual: WhatIf
     rebalances: int
     moved: int
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it follows from records: of a member that is gone none says whether it was restarted."""
+        return self.row.scenario == AS_IT_WAS
 
 
 def savings(rows: Iterable[WhatIf]) -> list[Saving]:

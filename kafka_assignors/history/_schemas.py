@@ -82,11 +82,10 @@ day     date32  the day of its timestamp, in UTC
 ARCHIVED: Final = pa.schema([*ARCHIVE, *_ADDED])
 """The table of an archive: its records, and the columns that it is partitioned by."""
 
-KIP848_TYPES: Final = (3, 4, 5, 6, 7, 8, 16)
-"""The records of KIP-848's consumer groups, each of which holds only a part of its group."""
-
-KEPT_TYPES: Final = (2, *KIP848_TYPES)
-"""GroupMetadata, each record of which is a whole group, and those of KIP-848."""
+KEPT_TYPES: Final = (2, 3, 4, 5, 6, 7, 8, 16)
+"""GroupMetadata, each record of which is a whole group, and those of KIP-848's consumer groups, each of which
+holds only a part of its group.
+"""
 
 TOPICS: Final = _schema("""\
 topic       string  a topic's name
@@ -237,7 +236,7 @@ group            string   the group
 since            time     its first record
 until            time     its last
 rebalances       int32    how many there were
-per_day          float64  how many a day
+per_day          float64? how many a day; null of less than a day
 moved            int64    how many partitions changed their owner in all of them
 least_moved      int64    the fewest moves that reach the best balance, where that is known
 needless         int64    how many moved beyond the least, where that is known
@@ -263,6 +262,7 @@ imbalance        float64  the mean of imbalance over the rebalances that left so
 worst_imbalance  int32    the largest
 unowned_seconds  float64  partition-seconds without an owner, if a rebalance takes what it certainly took
 failed           int32    how often the assignor raised or left partitions out, at the beginning too
+avoided          times    when the rebalances ended that were left out
 """)
 """One row for each group, assignor and scenario."""
 

@@ -44,6 +44,24 @@ def saved(saving: Saving) -> str:
     return " and ".join(parts) or "nothing"
 
 
+def condition(saving: Saving) -> str:
+    """What a saving depends on that no record says."""
+    return "" if saving.is_certain else ", if the consumers were restarted, not lost"
+
+
+def explained(saving: Saving) -> str:
+    """From which rebalances a change of membership saves, what it depends on, and its price."""
+    if saving.is_certain:
+        return "."
+    most, avoided = 3, [words.moment(one, seconds=True) for one in saving.row.avoided]
+    more = f" and {words.count(len(avoided) - most, 'more', 'more')}" if len(avoided) > most else ""
+    which = f" ({', '.join(avoided[:most])}{more})" if avoided else ""
+    return (
+        f"{which}{condition(saving)}: their logs say which. Until a static member is back, nobody reads its"
+        " partitions."
+    )
+
+
 def spared(saving: Saving) -> str:
     """As `saved`, with what would have been worse: "33 rebalances, but 2 moves more"."""
     worse = []

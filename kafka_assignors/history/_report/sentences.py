@@ -8,7 +8,7 @@ from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED, most_frequent
 from kafka_assignors.history._report import words
 from kafka_assignors.history._report.model import restlessness
-from kafka_assignors.history._report.savings import change, saved
+from kafka_assignors.history._report.savings import change, explained, saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,11 +19,19 @@ if TYPE_CHECKING:
     from kafka_assignors.history._report.model import Drawing
 
 
-def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | None) -> list[str]:
-    """A group's course in a few sentences, the most important first."""
-    lasted = (summary.until - summary.since).total_seconds()
+def group_sentences(
+    summary: GroupSummary, drawing: Drawing, saving: Saving | None, asked: datetime | None = None
+) -> list[str]:
+    """A group's course in a few sentences, the most important first; `asked` is when it was to begin."""
+    since, until = (words.moment(one, seconds=True) for one in (summary.since, summary.until))
+    begun = f"Its records begin at {since} UTC: what was before is not known."
+    before = [begun] if summary.begins_after(asked) else []
+    if not summary.rebalances and summary.since == summary.until:
+        return [f"{summary.group} has one state on record, of {since} UTC: what was before is not known."]
     if not summary.rebalances:
-        return [f"{summary.group} did not rebalance in {words.duration(lasted)}.", *_returned(summary)]
+        calm = f"{summary.group} did not rebalance between {since} and {until} UTC."
+        return [calm, *_returned(summary), *before]
+    lasted = (summary.until - summary.since).total_seconds()
     head = f"{summary.group} rebalanced {words.times(summary.rebalances)} in {words.duration(lasted)}"
     kinds = most_frequent(summary.reasons)
     often = sum(summary.reasons[kind] for kind in kinds[:1])
@@ -34,7 +42,7 @@ def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | No
     if saving is not None:
         what = change(saving.row, drawing.strategy)
         avoided = _avoided(saving, often if kinds == (RESTARTED,) else 0)
-        sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}."
+        sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}{explained(saving)}"
     if summary.moved:
         moves = f"Partitions moved from one consumer to another {words.times(summary.moved)}."
         if summary.needless:
@@ -46,7 +54,7 @@ def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | No
     if summary.flapping:
         names = _listed(summary.flapping)
         sentences.append(f"{names} joined and left at least three times within an hour.")
-    return sentences
+    return sentences + before
 
 
 def _returned(summary: GroupSummary) -> list[str]:
@@ -88,7 +96,7 @@ def headline(groups: Sequence[GroupSummary], since: datetime, until: datetime) -
     span = f"between {words.moment(since)} and {words.moment(until)} UTC"
     total = sum(one.rebalances for one in groups)
     if not total:
-        return f"{words.count(len(groups), 'consumer group')} did not rebalance {span}."
+        return f"No rebalance of {words.count(len(groups), 'consumer group')} is on record {span}."
     most = min(groups, key=restlessness)
     phrase = f"{words.count(len(groups), 'consumer group')} rebalanced {words.times(total)} {span}."
     if len(groups) > 1:

@@ -115,6 +115,8 @@ class Course:
 
     There are no steps if no assignor of consumers could assign the group, or nobody was ever in it. `away` is
     as `CourseStep.away`, after the last step. If all partitions had an owner at first, it `began_well`.
+    Dynamic members that came back with what they had are `lost`. `avoided` is when rebalances ended that a
+    scenario leaves out.
     """
 
     group: str
@@ -123,6 +125,8 @@ class Course:
     began_well: bool = True
     until_us: int = 0
     away: tuple[tuple[str, int], ...] = ()
+    lost: frozenset[str] = frozenset()
+    avoided: tuple[int, ...] = ()
 
 
 class CourseBuilder:
@@ -141,6 +145,8 @@ class CourseBuilder:
         self._behind_us = 0  # what clocks were set back by
         self._members: dict[str, SnapshotMember] = {}
         self._partitions: Partitions = frozenset()
+        self._gone: dict[tuple[str, str], SnapshotMember] = {}  # the last of each client id and host
+        self._lost: set[str] = set()
 
     def add(self, snapshot: Snapshot) -> None:
         """Take a snapshot. The course is empty if no assignor of consumers could assign any of them."""
@@ -148,6 +154,7 @@ class CourseBuilder:
         if not self._assignable:
             return
         step = self._step(snapshot)
+        self._note_lost(self._last or snapshot, snapshot)
         self._last = snapshot
         if not self._steps:
             nothing = Snapshot(group=self._group, generation=0, time_us=0)
@@ -177,7 +184,19 @@ class CourseBuilder:
             happened=tuple(self._happened),
             began_well=self._began_well,
             until_us=0 if self._last is None else self._last.time_us + self._behind_us,
+            lost=frozenset(self._lost),
         )
+
+    def _note_lost(self, last: Snapshot, snapshot: Snapshot) -> None:
+        """Note members that came back with what they had: as processes they are the same."""
+        old, new = last.by_member_id, snapshot.by_member_id
+        if old.keys() == new.keys():
+            return
+        self._gone |= {(one.client_id, one.host): one for who, one in old.items() if who not in new}
+        for who, member in new.items():
+            gone = None if who in old else self._gone.get((member.client_id, member.host))
+            if gone is not None and reasons.remembers(member, gone):
+                self._lost.add(gone.identity)
 
     def _step(self, snapshot: Snapshot) -> CourseStep:
         last = self._last or snapshot

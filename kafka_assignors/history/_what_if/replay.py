@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafka_assignors._common.escaping import get_logger
+from kafka_assignors._common.times import moment
 from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._groups.rebalances import Span
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
@@ -60,6 +61,7 @@ class Replay:
     rebalances: tuple[CountedRebalance, ...]
     unowned_after: float = 0.0
     failed_before: int = 0
+    avoided: tuple[int, ...] = ()
 
     @classmethod
     def of_what_happened(cls, course: Course, *, undecoded: int = 0) -> Replay:
@@ -87,6 +89,7 @@ class Replay:
             worst_imbalance=max(imbalances, default=0),
             unowned_seconds=self.unowned_after + sum(one.unowned_seconds for one in every),
             failed=self.failed_before + sum(one.failed for one in every),
+            avoided=tuple(map(moment, self.avoided)),
         )
 
 
@@ -110,6 +113,7 @@ def replay_course(
             rebalances=tuple(player.rebalances),
             unowned_after=player.pass_time(course.until_us, course.away) / 1e6,
             failed_before=player.failed_before + undecoded,
+            avoided=course.avoided,
         )
         for player in players
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from datetime import datetime, timedelta
+from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
@@ -190,7 +191,9 @@ def test_a_group_is_told_in_a_sentence() -> None:
     assert sentences(row, restless(36, 5), saving) == [
         (
             "orders-billing rebalanced 41 times in 1 day, 36 of them because a consumer restarted. Static"
-            " membership would have avoided 33 of these and 40 moves of partitions."
+            " membership would have avoided 33 of these and 40 moves of partitions, if the consumers were"
+            " restarted, not lost: their logs say which. Until a static member is back, nobody reads its"
+            " partitions."
         ),
         "Partitions moved from one consumer to another 194 times. 114 of these moves were needless.",
         "The longest rebalance took at least 6.6 seconds.",
@@ -201,7 +204,11 @@ def test_a_group_is_told_in_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("changes", "rebalances", "expected"),
     [
-        ({"rebalances": 0}, [], "orders did not rebalance in 1 day."),
+        (
+            {"rebalances": 0},
+            [],
+            "orders did not rebalance between 20 Nov 2026 00:00:00 and 21 Nov 2026 00:00:00 UTC.",
+        ),
         (
             {"rebalances": 1, "reasons": {"member joined": 1}},
             [rebalance(1)],
@@ -266,7 +273,7 @@ def test_the_headline_names_the_most_restless() -> None:
         "1 consumer group rebalanced once between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
     )
     assert headline([summary(rebalances=0)], MIDNIGHT, until) == (
-        "1 consumer group did not rebalance between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
+        "No rebalance of 1 consumer group is on record between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
     )
 
 
@@ -348,7 +355,7 @@ def test_metrics_and_overview_name_the_same_reasons_and_a_tie_as_one(
 def test_static_members_that_came_back_are_no_reason() -> None:
     told = "Static members came back twice without a rebalance."
     assert sentences(summary(rebalances=0, returned=2, reasons={})) == [
-        "orders did not rebalance in 1 day.",
+        "orders did not rebalance between 20 Nov 2026 00:00:00 and 21 Nov 2026 00:00:00 UTC.",
         told,
     ]
     assert told in sentences(summary(returned=2))
@@ -693,14 +700,41 @@ def test_every_group_is_there_with_what_it_takes_to_judge_it() -> None:
     assert all(one.get("scope") for one in page.of("th"))
 
 
-def test_nothing_is_said_to_help_little_that_was_not_measured_against_what_happened() -> None:
-    groups = [summary("tried"), summary("unmeasured")]
-    rows = [
-        what_if("actual", group="tried"),
-        what_if("sticky", group="tried"),
-        what_if("sticky", "static members", group="unmeasured", rebalances=0),
-    ]
-    assert Page(html_of(report(groups, rows=rows))).text.count("Nothing that was tried helps much") == 1
+def test_a_group_without_advice_is_told_what_its_rebalances_were_for() -> None:
+    def advice(*kinds: str, rows: Sequence[WhatIf] = ()) -> str:
+        group = summary(reasons=dict.fromkeys(kinds, 2))
+        html = html_of(report([group], rows=rows))
+        (cell,) = re.findall(r'data-label="What would help">(.*?)</td>', html)
+        return unescape(cell)
+
+    tried = [what_if("actual"), what_if("sticky")]
+    assert advice("member joined", rows=tried) == "Normal when you deploy or scale up."
+    assert advice("topics changed") == "Nothing to mend: this is how new partitions get an owner."
+    assert advice("member restarted", "member gone") == "Normal in a deployment."
+    assert advice("member removed") == "Nothing to mend, if somebody meant to."
+    assert advice("coordinator moved") == "Look whether brokers were restarted at that time."
+    assert advice("member left", "strategy changed") == (
+        "Normal when you deploy or scale down. Normal once, in a deployment."
+    )
+    assert advice() == advice("a kind of another version") == ""
+    assert all(words.verdict.endswith(".") and len(words.verdict) < 120 for words in REASONS.values())
+    static = [what_if("actual"), what_if("sticky", "static members", rebalances=40)]
+    assert advice("member joined", rows=static) == (
+        "Static membership and the sticky assignor: 1 rebalance less, if the consumers were restarted, not"
+        " lost"
+    )
+
+
+def test_a_recommendation_says_from_which_rebalances_on_what_condition_and_at_what_price() -> None:
+    avoided = tuple(MIDNIGHT + timedelta(minutes=minute) for minute in range(5))
+    rows = [what_if("actual"), what_if("range", "static members", rebalances=36, avoided=avoided)]
+    group = summary(rebalances=41, reasons={"member restarted": 41})
+    assert sentences(group, [rebalance(1)], best_saving(rows))[0] == (
+        "orders rebalanced 41 times in 1 day, all of them because a consumer restarted. Static membership"
+        " would have avoided 5 of these (20 Nov 2026 00:00:00, 20 Nov 2026 00:01:00, 20 Nov 2026 00:02:00 and"
+        " 2 more), if the consumers were restarted, not lost: their logs say which. Until a static member is"
+        " back, nobody reads its partitions."
+    )
 
 
 def test_no_figure_of_the_page_is_a_time_without_an_owner() -> None:

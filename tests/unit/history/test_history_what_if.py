@@ -15,6 +15,7 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors._cli.history_text import what_if_lines
+from kafka_assignors._common.times import moment
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.rebalances import SpanFinder, find_rebalances
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
@@ -844,6 +845,54 @@ def test_members_of_one_client_id_go_by_their_hosts_and_else_are_not_told_apart(
     assert times(alike, "static members") == times(alike, "as it was")
 
 
+def test_a_member_that_is_gone_for_good_is_no_saving() -> None:
+    a, b = member("a", {"t": [0, 1]}), member("b", {"t": [2, 3]})
+    alone = member("a", {"t": range(4)})
+    ended = [snapshot(1, 10, a, b), snapshot(2, 20, alone)]
+    assert times(ended, "static members") == times(ended, "as it was") == [(10.0, 2), (19.0, 1)]
+    # Its session of 45 s is over by now, and the group misses it then.
+    later = [*ended, snapshot(3, 80, alone)]
+    assert times(later, "static members") == [(10.0, 2), (64.0, 1), (79.0, 1)]
+    for history in (ended, later):
+        rows = replay_all(course_of(history), ((STATIC, ("range",)),), 0)
+        assert [(one.rebalances, one.avoided) for one in rows] == [(len(history) - 1, ())] * 2
+        assert best_saving(rows) is None
+
+
+def test_a_member_that_comes_back_with_what_it_had_was_not_restarted() -> None:
+    def back(claims: dict[str, tuple[int, ...]]) -> list[Snapshot]:
+        a, b = member("a", {"t": [0, 1]}), member("b-1", {"t": [2, 3]}, client="b")
+        again = member("b-2", {"t": [2, 3]}, client="b", claims=claims)
+        return [
+            snapshot(1, 10, a, b),
+            snapshot(2, 20, member("a", {"t": range(4)})),
+            snapshot(3, 21, a, again),
+        ]
+
+    removed, restarted = back({"t": (2, 3)}), back({})
+    assert times(removed, "static members") == times(removed, "as it was")
+    assert times(restarted, "static members") == [(10.0, 2)]
+
+
+def test_what_static_membership_avoids_is_named() -> None:
+    row = replay(restarted(50.0), "range", scenario=STATIC).row
+    assert row.avoided == tuple(moment(at * SECOND) for at in (20, 50))
+    assert replay(restarted(80.0), "range", scenario=STATIC).row.avoided == ()
+
+
+def test_a_group_that_is_static_already_is_not_replayed_with_static_members() -> None:
+    wanted = tuple((scenario, ("range", "sticky")) for scenario in (AS_IT_WAS, STATIC))
+    both = [member("a", {"t": [0, 1]}, instance="a"), member("b", {"t": [2, 3]}, instance="b")]
+    history = [snapshot(1, 10, *both), snapshot(2, 80, member("a", {"t": range(4)}, instance="a"))]
+    history.append(snapshot(3, 90, *both))
+    found = replay_all(course_of(history), wanted, 0)
+    assert [(one.assignor, one.scenario) for one in found] == [
+        ("actual", "as it was"),
+        ("range", "as it was"),
+        ("sticky", "as it was"),
+    ]
+
+
 def test_a_rebalance_with_another_cause_stays() -> None:
     history = [
         snapshot(1, 10, member("a", topics=["t"]), member("b", topics=["t"])),
@@ -974,7 +1023,8 @@ def test_what_is_recommended_is_said() -> None:
     assert next(iter(what_if_lines(fewer))) == "g: sticky would have saved 3 of 10 rebalances"
     more = [row("actual"), row("sticky", scenario="static members", rebalances=9, moved=120)]
     assert next(iter(what_if_lines(more))) == (
-        "g: sticky (static members) would have saved 1 of 10 rebalances, for 20 more moves"
+        "g: sticky (static members) would have saved 1 of 10 rebalances, for 20 more moves, if members were"
+        " restarted, not lost"
     )
 
 
