@@ -17,7 +17,7 @@ from kafka import TopicPartition
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.moved import OwnerMove
-from kafka_assignors._groups.reasons import Change, find_changes
+from kafka_assignors._groups.reasons import Change, ReasonCounter, find_changes
 from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
@@ -369,7 +369,9 @@ def _lived(
 
 def summary_of(group: str, rebalances: Sequence[Rebalance], snapshots: Iterable[Snapshot]) -> GroupSummary:
     """A group's row, of a day."""
-    reasons = Counter(kind for one in rebalances for kind in {reason.kind for reason in one.reasons})
+    reasons = ReasonCounter()
+    for one in rebalances:
+        reasons.add(one.reasons, one.ended)
     comings = Counter(
         reason.member.partition("/")[0]
         for one in rebalances
@@ -391,7 +393,8 @@ def summary_of(group: str, rebalances: Sequence[Rebalance], snapshots: Iterable[
         members=rebalances[-1].members if rebalances else 0,
         seen_members=len(seen),
         flapping=[name for name, often in comings.items() if often > 10],  # noqa: PLR2004 - of that day
-        reasons={str(kind): count for kind, count in reasons.items()},
+        returned=0,
+        reasons=dict(reasons.kinds),
     )
 
 

@@ -76,7 +76,7 @@ class Script:
         """A static member is killed, and its session ends."""
         member = self.group.members[name]
         member.crash()
-        self._settle(("member lost", str(member.instance_id)))
+        self._settle(("static member gone", str(member.instance_id)))
 
     def leave(self, name: str) -> None:
         """A dynamic member leaves."""

@@ -347,7 +347,7 @@ def metrics(
         locate(out, options)  # as above
     there = store.open(skip_bad=skip_bad)
     found = metrics(there, out, **selection, options=options, engine=store.engine("measuring"))
-    show_result(found, metrics_lines(found), as_json=as_json)
+    show_result(found, metrics_lines(found, selection["since"]), as_json=as_json)
 
 
 @history.command("what-if")

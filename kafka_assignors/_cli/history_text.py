@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, table
+from kafka_assignors._groups.reasons import most_frequent
 from kafka_assignors._groups.saving import ACTUAL, best_saving
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from kafka_assignors._groups.saving import Saving, WhatIf
     from kafka_assignors.history._archive import Archive
@@ -78,7 +80,7 @@ def maintenance_lines(
     )
     if plan.removed:
         old = sorted({file.values["day"] for file in plan.removed})
-        left = ", but for what KIP-848 groups begin with" if plan.keeps else ""
+        left = ", but for what groups begin with" if plan.keeps else ""
         yield (
             f"{count(len(plan.removed), 'file')} ({_megabytes(plan.removed)}) of {old[0]} to {old[-1]}"
             f" {did}removed{left}"
@@ -110,8 +112,8 @@ def tables_lines(out: str, counts: TableCounts) -> Iterator[str]:
     yield from table([[f"  {name}", f"{rows:,}"] for name, rows in counts.rows.items()])
 
 
-def metrics_lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
-    """How restless groups were, the most restless first."""
+def metrics_lines(groups: Sequence[GroupSummary], asked: datetime | None = None) -> Iterator[str]:
+    """How restless groups were, the most restless first; `asked` is when they were to begin."""
     if not groups:
         yield "no groups"
         return
@@ -119,14 +121,11 @@ def metrics_lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
     columns = {
         "group": [row.group for row in shown],
         "rebalances": [f"{row.rebalances:,}" for row in shown],
-        "a day": [f"{row.per_day:.1f}" for row in shown],
+        "a day": ["-" if row.per_day is None else f"{row.per_day:.1f}" for row in shown],
         "moved": [f"{row.moved:,}" for row in shown],
-        "needed": [f"{row.moved - row.needless:,}" for row in shown],
-        "unowned": [f"{row.unowned_seconds:,.1f} s" for row in shown],
+        "needless": [f"{row.needless:,}" for row in shown],
         "longest": [f"{row.longest_seconds:.1f} s" for row in shown],
-        "mostly": [
-            max(row.reasons, key=lambda kind: (row.reasons[kind], kind), default="-") for row in shown
-        ],
+        "mostly": [" and ".join(most_frequent(row.reasons)) or "-" for row in shown],
     }
     yield from fitted(columns, left={"group", "mostly"}, cut=("mostly", "group"))
     if len(groups) > len(shown):
@@ -134,7 +133,9 @@ def metrics_lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
     for row in shown:
         if row.flapping:
             yield f"{row.group}: {', '.join(row.flapping)} came and went three times within an hour"
-    yield "unowned leaves out the time in which eager members stop: no record has it"
+        if row.begins_after(asked):
+            since = f"{row.since:%Y-%m-%d %H:%M:%S}"
+            yield f"{row.group}: its records begin at {since} UTC, what was before is not known"
 
 
 def count_lines(counts: Counts) -> Iterator[str]:
@@ -165,14 +166,14 @@ def what_if_lines(rows: Iterable[WhatIf]) -> Iterator[str]:
         yield f"and {len(by_group) - len(shown)} more groups"
     yield (
         "in all, by what is recommended for each group: "
-        f"{sum(saving.moved for saving in found):,} fewer moves and "
-        f"{sum(saving.unowned_seconds for saving in found):,.1f} fewer partition-seconds without an owner"
+        f"{sum(saving.rebalances for saving in found):,} fewer rebalances and "
+        f"{sum(saving.moved for saving in found):,} fewer moves"
     )
 
 
 def _most_saved(group: str, saving: Saving | None) -> tuple[object, ...]:
     """Sorts groups: those that could have saved the most first."""
-    return (True, group) if saving is None else (False, -saving.unowned_seconds, -saving.moved, group)
+    return (True, group) if saving is None else (False, -saving.rebalances, -saving.moved, group)
 
 
 def _text(saving: Saving | None) -> str:
@@ -182,22 +183,18 @@ def _text(saving: Saving | None) -> str:
     change, actual = saving.row, saving.actual
     told = change.assignor if change.scenario == actual.scenario else f"{change.assignor} ({change.scenario})"
     saved = []
+    if saving.rebalances > 0:
+        saved.append(f"{saving.rebalances:,} of {actual.rebalances:,} rebalances")
     if saving.moved > 0:
         saved.append(f"{saving.moved:,} of {actual.moved:,} moves")
-    if saving.unowned_seconds > 0:
-        saved.append(
-            f"{saving.unowned_seconds:,.1f} of {actual.unowned_seconds:,.1f} partition-seconds"
-            " without an owner"
-        )
-    if not saved:
-        saved.append(f"{saving.rebalances:,} of {actual.rebalances:,} rebalances")
     told += f" would have saved {' and '.join(saved)}"
-    return told if saving.moved >= 0 else f"{told}, for {-saving.moved:,} more moves"
+    told += f", for {-saving.moved:,} more moves" if saving.moved < 0 else ""
+    return told if saving.is_certain else f"{told}, if members were restarted, not lost"
 
 
 def _replays(rows: Collection[WhatIf]) -> Iterator[str]:
     """What happened first, then by cost."""
-    rows = sorted(rows, key=lambda row: (row.assignor != ACTUAL, row.unowned_seconds, row.moved))
+    rows = sorted(rows, key=lambda row: (row.assignor != ACTUAL, row.rebalances, row.moved))
     columns = {
         "": [row.assignor for row in rows],
         "scenario": [row.scenario for row in rows],
@@ -205,7 +202,6 @@ def _replays(rows: Collection[WhatIf]) -> Iterator[str]:
         "moved": [f"{row.moved:,}" for row in rows],
         "imbalance": [f"{row.imbalance:.2f}" for row in rows],
         "worst": [f"{row.worst_imbalance:,}" for row in rows],
-        "unowned": [f"{row.unowned_seconds:,.1f} s" for row in rows],
         "failed": [f"{row.failed:,}" for row in rows] if any(row.failed for row in rows) else [],
     }
     yield from fitted(columns, left={"", "scenario"}, cut=("scenario", ""))

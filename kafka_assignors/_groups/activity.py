@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.reasons import ReasonCounter
 from kafka_assignors._groups.rebalances import SpanFinder, rebalance_of
 from kafka_assignors._groups.topics import TopicsSeen
 
@@ -42,15 +42,16 @@ class MemberTraffic(NamedTuple):
 class Activity:
     """What a group was like, from its first record to its last.
 
-    `members` were there at the end, `seen` at any time. `least_moved` is how many partitions had to move,
-    where that is known. `unowned_seconds` counts each partition without an owner; `longest_seconds` is of one
-    rebalance.
+    `members` were there at the end, `seen` at any time. `returned` is how many static members came back
+    without a rebalance. `least_moved` is the fewest moves that reach the best balance, where that is known.
+    `longest_seconds` is of one rebalance.
     """
 
     since_us: int
     until_us: int
     members: int = 0
     seen: set[str] = field(default_factory=set)
+    returned: int = 0
     traffic: list[MemberTraffic] = field(default_factory=list)
     rebalances: int = 0
     moved: int = 0
@@ -58,7 +59,7 @@ class Activity:
     needless: int = 0
     unowned_seconds: float = 0.0
     longest_seconds: float = 0.0
-    reasons: Counter[str] = field(default_factory=Counter)
+    reasons: ReasonCounter = field(default_factory=ReasonCounter)
 
     def add(self, last: Snapshot | None, snapshot: Snapshot) -> None:
         """Take the next snapshot, and the one before it."""
@@ -69,21 +70,23 @@ class Activity:
             self.traffic += _traffic(last, snapshot)
 
     def count(self, rebalance: Rebalance) -> None:
-        """Take a rebalance; of a quiet one only the reasons and the time without owners count."""
-        for reason in rebalance.reasons:
-            self.reasons[reason.kind] += 1
+        """Take a rebalance; of a quiet one only who came back and the time without owners count."""
         self.unowned_seconds += rebalance.unowned_seconds
-        if not rebalance.quiet:
-            self.rebalances += 1
-            self.moved += rebalance.moved
-            self.least_moved += rebalance.least_moved or 0
-            self.needless += rebalance.needless
-            self.longest_seconds = max(self.longest_seconds, rebalance.seconds)
+        if rebalance.quiet:
+            self.returned += rebalance.returned
+            return
+        self.reasons.add(rebalance.reasons, rebalance.ended)
+        self.rebalances += 1
+        self.moved += rebalance.moved
+        self.least_moved += rebalance.least_moved or 0
+        self.needless += rebalance.needless
+        self.longest_seconds = max(self.longest_seconds, rebalance.seconds)
 
     @property
-    def per_day(self) -> float:
-        """Rebalances a day; of a history of less than a day, as many as there were."""
-        return self.rebalances / max((self.until_us - self.since_us) / _DAY_US, 1.0)
+    def per_day(self) -> float | None:
+        """Rebalances a day; None of a history of less than a day."""
+        days = (self.until_us - self.since_us) / _DAY_US
+        return self.rebalances / days if days >= 1 else None
 
     @property
     def flapping(self) -> list[str]:
@@ -110,8 +113,9 @@ class Activity:
             "longest_seconds": self.longest_seconds,
             "members": self.members,
             "seen_members": len(self.seen),
+            "returned": self.returned,
             "flapping": self.flapping,
-            "reasons": sorted(self.reasons.items()),
+            "reasons": sorted(self.reasons.kinds.items()),
         }
 
 

@@ -15,6 +15,12 @@ class ReasonWords(NamedTuple):
     meaning: str
     todo: str
 
+    @property
+    def verdict(self) -> str:
+        """The first sentence of what to do: it stands alone."""
+        first, ends, _ = self.todo.partition(". ")
+        return first + ends.strip()
+
 
 REASONS: Final[Mapping[str, ReasonWords]] = {
     "member joined": ReasonWords(
@@ -45,19 +51,28 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     "member removed": ReasonWords(
         "A static member was removed",
         "It was taken out of the group before its session timeout was over, by an administrator's command.",
-        "Nothing, if somebody meant to. Otherwise find out who removes members.",
+        "Nothing to mend, if somebody meant to. Otherwise find out who removes members.",
+    ),
+    "static member gone": ReasonWords(
+        "A static member was lost or removed",
+        "It sent no sign of life within session.timeout.ms, as it crashed, hung, was cut off or was stopped"
+        " for longer. Or an administrator's command removed it.",
+        "Nothing to mend, if somebody stopped or removed it on purpose. Otherwise look at that consumer's log"
+        " and its machine at that time.",
     ),
     "member restarted": ReasonWords(
         "A consumer restarted",
-        "A consumer was gone, and another with its client.id came from the same host.",
-        "With static membership (group.instance.id) a restart that takes no longer than session.timeout.ms is"
-        " no rebalance.",
+        "A consumer was gone, and one with its client.id (or group.instance.id) joined with that rebalance,"
+        " or within 10 minutes.",
+        "Normal in a deployment. With static membership (group.instance.id) a restart that takes no longer"
+        " than session.timeout.ms is no rebalance.",
     ),
     "static member came back": ReasonWords(
         "A static member came back",
         "A consumer with a group.instance.id was restarted. Within session.timeout.ms that is no rebalance,"
         " unless it subscribes to something else, or the group was rebalancing anyway.",
-        "Nothing. If the group does rebalance for it, make session.timeout.ms longer than a restart takes.",
+        "Nothing to mend. If the group does rebalance for it, make session.timeout.ms longer than a restart"
+        " takes.",
     ),
     "subscription changed": ReasonWords(
         "A subscription changed",
@@ -68,7 +83,7 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
         "The second step of a cooperative rebalance",
         "Cooperative groups rebalance in two steps: partitions are revoked in the first, and assigned"
         " to their new owners in the second. All other partitions stay with their owners.",
-        "Nothing: it belongs to the rebalance before it.",
+        "Nothing to mend: it belongs to the rebalance before it.",
     ),
     "strategy changed": ReasonWords(
         "The assignor changed",
@@ -78,7 +93,7 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     "topics changed": ReasonWords(
         "Topics changed",
         "Topics or partitions were added or deleted, and the consumers divided what there is now.",
-        "Nothing: this is how new partitions get an owner.",
+        "Nothing to mend: this is how new partitions get an owner.",
     ),
     "coordinator moved": ReasonWords(
         "The group moved to another broker",

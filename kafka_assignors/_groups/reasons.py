@@ -7,14 +7,17 @@ timeout is over (or a rebalance timeout, of one that did not join). A new proces
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
 from kafka_assignors._groups.snapshots import KIP848
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
 
     from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 
@@ -24,6 +27,7 @@ Kind = Literal[
     "member lost",
     "member gone",
     "member removed",
+    "static member gone",
     "member restarted",
     "static member came back",
     "subscription changed",
@@ -39,10 +43,11 @@ Kind = Literal[
 - "member left": a dynamic member is gone, and so soon after the generation before that it cannot have been
   lost. It left, by closing, unsubscribing, or not polling within `max.poll.interval.ms`; or an admin removed
   it.
-- "member lost": a static member is gone after its session timeout. Or a dynamic one is gone, and another of
-  the same client id and host came that claims what that one had. Then the process is the same.
+- "member lost": a dynamic member is gone, and another of the same client id and host came that claims what
+  that one had. Then the process is the same.
 - "member gone": a dynamic member left or was lost; the records do not say which.
 - "member removed": a static member is gone before its session can have ended: an admin removed it.
+- "static member gone": one is gone later than that: it was lost, or an admin removed it.
 - "member restarted": a dynamic member is gone, and another of the same client id and host came.
 - "static member came back": its instance id is in both, with another member id.
 - "topics changed": partitions or topics were added or deleted, as far as members' assignments show it.
@@ -52,6 +57,15 @@ Kind = Literal[
 - "unknown": nothing changed. A leader joined again, or a member was there and gone between the two records.
 """
 
+
+RESTARTED: Final = "member restarted"
+_RESTARTED: Final = frozenset({RESTARTED, "static member came back"})
+_GONE: Final = frozenset({"member gone", "member left", "member lost", "static member gone"})
+_HOST: Final = re.compile(r"/[0-9a-fA-F.:]+(%\w+)?\Z")
+"""What stands behind a client id in `Change.member`."""
+
+RESTART: Final = timedelta(minutes=10)
+"""A member of the same name that joins within this time after one was gone has been restarted."""
 
 HAND_OVER: Final = "hand-over of a cooperative rebalance"
 """The second round of a rebalance, whose reason is that of the first."""
@@ -102,6 +116,51 @@ def hands_over(last: Snapshot, snapshot: Snapshot) -> bool:
         return True
     kept = last.owned_topics
     return any(one[0] in kept and one in snapshot.owned for one in last.given_up)
+
+
+def most_frequent(reasons: Mapping[str, int]) -> tuple[str, ...]:
+    """Of how many rebalances had each kind of reason, the kinds that most had: several if as many had them.
+
+    A restart is a member that is gone and one that joined: beside it these are not said.
+    """
+    most = max(reasons.values(), default=0)
+    kinds = tuple(sorted(kind for kind, often in reasons.items() if often == most))
+    return (RESTARTED,) if RESTARTED in kinds else kinds
+
+
+class ReasonCounter:
+    """Counts in how many rebalances each kind of reason was seen, as they come.
+
+    A rebalance is also due to a member that restarted if a member is gone with it that joined again within
+    `RESTART`, or if that one joined with it. Members are the same if their instance ids or client ids are.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: Counter[str] = Counter()
+        self._restarts: set[int] = set()
+        self._gone: dict[str, list[tuple[int, datetime]]] = {}
+        self._rebalances = 0
+
+    def add(self, reasons: Iterable[Change], ended: datetime) -> None:
+        """Take the next rebalance."""
+        self._rebalances += 1
+        kinds = {reason.kind for reason in reasons}
+        self.kinds.update(kinds - {RESTARTED})
+        if kinds & _RESTARTED:
+            self._restarts.add(self._rebalances)
+        # Who is gone with a rebalance can be the one that joined with it.
+        for reason in reasons:
+            if reason.kind in _GONE:
+                self._gone.setdefault(_HOST.sub("", reason.member), []).append((self._rebalances, ended))
+        for reason in reasons:
+            left = self._gone.get(_HOST.sub("", reason.member), [])
+            while left and reason.kind == "member joined":
+                number, before = left.pop(0)
+                if ended - before <= RESTART:
+                    self._restarts |= {number, self._rebalances}
+                    break
+        if self._restarts:
+            self.kinds[RESTARTED] = len(self._restarts)
 
 
 def name_of(member: SnapshotMember) -> str:
@@ -165,38 +224,38 @@ def _successors(
     for member in gone:
         others = free.get((member.client_id, member.host))
         if member.instance_id is None and others:
-            remembers = next((one for one in others if _remembers(one, member)), others[0])
-            others.remove(remembers)
-            found[member.member_id] = remembers
+            same = next((one for one in others if remembers(one, member)), others[0])
+            others.remove(same)
+            found[member.member_id] = same
     return found
 
 
 def _gone(
     member: SnapshotMember, successor: SnapshotMember | None, before: Snapshot, after: Snapshot
 ) -> Change:
-    if successor is not None and _remembers(successor, member):
+    if successor is not None and remembers(successor, member):
         return _change(
             "member lost", member, "was out of the group and came back: it remembers what it had before"
         )
     if successor is not None:
         return _change("member restarted", member, "is gone, and another of its client id and host came")
-    soon = cannot_be_lost(member, before, after)
+    soon = _cannot_be_lost(member, before, after)
     if member.instance_id is not None:
         if soon:
             return _change("member removed", member, "was removed by an admin: its session was not over")
-        return _change("member lost", member, "was lost: its session ended, or an admin removed it")
+        return _change("static member gone", member, "is gone: its session ended, or an admin removed it")
     if soon:
         return _change("member left", member, "left: no timeout was over")
     return _change("member gone", member, "left, or was lost")
 
 
-def _remembers(member: SnapshotMember, other: SnapshotMember) -> bool:
+def remembers(member: SnapshotMember, other: SnapshotMember) -> bool:
     """Whether a new member claims only what another had; a new process remembers nothing."""
     claims = {(topic, one) for topic, partitions in member.claims.items() for one in partitions}
     return bool(claims) and claims <= other.assignment
 
 
-def cannot_be_lost(member: SnapshotMember, before: Snapshot, after: Snapshot) -> bool:
+def _cannot_be_lost(member: SnapshotMember, before: Snapshot, after: Snapshot) -> bool:
     """Whether less time went by than the coordinator needs to take a member for lost.
 
     A session begins again when all have joined, which is what `Snapshot.state_time_us` says, and when the

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka_assignors._groups.best import find_best
 from kafka_assignors._groups.moved import OwnerMove, count_moved, find_owner_moves
-from kafka_assignors._groups.reasons import Change, began_us, cannot_be_lost, find_changes, hands_over
+from kafka_assignors._groups.reasons import Change, began_us, find_changes, hands_over
 from kafka_assignors._groups.snapshots import KIP848
 from kafka_assignors._groups.topics import TopicsSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 
-    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+    from kafka_assignors._groups.snapshots import Snapshot
 
 LONGEST_HAND_OVER: Final = 16
 """So many generations of a classic group follow on the first in one rebalance at most."""
@@ -37,7 +37,7 @@ class Rebalance:
 
     Attributes:
         quiet: Whether it was none for anybody but a static member that came back to its generation. Such
-            are in no table of rebalances; they count among the reasons, and for time without an owner.
+            are in no table of rebalances; a group's time without an owner has theirs.
     """
 
     group: str
@@ -127,22 +127,28 @@ class Span:
     """A rebalance as a stretch of a group's snapshots; it may yet continue until it is returned.
 
     Until its first snapshot comes, `end` is the one before it. `unowned` are partitions that nobody had, and
-    for how long in microseconds; a partition may be in several.
+    for how long at least, in microseconds; a partition may be in several.
     """
 
     before: Snapshot
     began_us: int
     first_generation: int
     end: Snapshot
-    reasons: dict[Change, None] = field(default_factory=dict)
     unowned: list[tuple[AbstractSet[tuple[str, int]], int]] = field(default_factory=list)
     _changes: tuple[Snapshot, Snapshot, tuple[Change, ...]] | None = None
     _known: set[tuple[str, int]] = field(default_factory=set)
+    _on_the_way: dict[Change, None] = field(default_factory=dict)
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """What differs between the snapshot before it and its last."""
         return self._find_changes(self.before, self.end)
+
+    @property
+    def reasons(self) -> tuple[Change, ...]:
+        """What differs between any two of its snapshots, but for how a hand-over goes on."""
+        grown = (one for one in self.changes if one.kind == "topics changed")
+        return tuple(dict.fromkeys([*self._on_the_way, *grown])) or self.changes
 
     @property
     def quiet(self) -> bool:
@@ -154,7 +160,7 @@ class Span:
 
     @property
     def unowned_us(self) -> int:
-        """Partition-microseconds without an owner, of partitions that have one in the end."""
+        """Partition-microseconds certainly without an owner, of partitions that have one in the end."""
         owned = self.end.owned
         has_owner = owned.__contains__
         return sum(
@@ -172,7 +178,7 @@ class Span:
     def go_on(self, last: Snapshot, snapshot: Snapshot) -> None:
         """Note why it continues."""
         changes = self._find_changes(last, snapshot)
-        self.reasons.update((one, None) for one in changes if one.kind not in _NO_REASON)
+        self._on_the_way.update((one, None) for one in changes if one.kind not in _NO_REASON)
 
     def add_unowned(self, partitions: AbstractSet[tuple[str, int]], us: int) -> None:
         """Note that nobody had these for so long; whether it counts depends on whether somebody gets them.
@@ -189,21 +195,16 @@ class Span:
             self.add_unowned(self._known - last.owned, time_us - last.time_us)
 
     def add_rejoining(self, last: Snapshot, snapshot: Snapshot) -> None:
-        """Time without an owner while members join: of all in eager groups, else of those who are gone."""
-        began = began_us(last, snapshot)
-        here, cooperative = snapshot.by_identity, snapshot.cooperative
-        if not cooperative:
-            self.add_unowned(last.owned, snapshot.time_us - began)
-        gone = [member for identity, member in _each(last) if identity not in here]
-        if not gone:
-            return
-        held = [member.assignment for identity, member in _each(last) if identity in here]
-        for member in gone:
-            left = member.assignment.difference(*held)
-            if cooperative:
-                self.add_unowned(left, snapshot.time_us - began)
-            if member.instance_id and not cannot_be_lost(member, last, snapshot):
-                self.add_unowned(left, min(member.session_timeout_ms * 1000, began - last.time_us))
+        """Of a classic group: what nobody had from when all had joined until the record was written.
+
+        Eager members have revoked everything by then, cooperative ones what the last generation took away.
+        """
+        unowned = last.owned
+        if snapshot.cooperative:
+            here = snapshot.by_identity
+            kept = [member.assignment for member in last.members if member.identity in here]
+            unowned = last.given_up.union(last.owned.difference(*kept))
+        self.add_unowned(unowned, snapshot.time_us - began_us(last, snapshot))
 
 
 class SpanFinder:
@@ -275,8 +276,6 @@ class SpanFinder:
 
     def _go_on(self, opened: Span, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
         """Continue a rebalance by a record of a classic group; it is over if nothing is given up with it."""
-        if last is not opened.before:
-            opened.add_unowned(last.given_up, snapshot.time_us - last.time_us)
         if self._reasons:
             opened.go_on(last, snapshot)
         if not snapshot.given_up:
@@ -310,17 +309,9 @@ def _begin(before: Snapshot, began: int, generation: int) -> Span:
     return Span(before=before, began_us=began, first_generation=generation, end=before)
 
 
-def _each(snapshot: Snapshot) -> Iterable[tuple[str, SnapshotMember]]:
-    """The members with their identities, all of them even if two have the same."""
-    if len(snapshot.by_identity) == len(snapshot.members):
-        return snapshot.by_identity.items()
-    return [(member.identity, member) for member in snapshot.members]
-
-
 def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
     """What a rebalance was: moves, reasons, the best possible."""
-    before, end, changes = span.before, span.end, span.changes
-    reasons = [*span.reasons, *(one for one in changes if one.kind == "topics changed")]
+    before, end = span.before, span.end
     old, new = before.by_identity, end.by_identity
     stayed = old.keys() & new.keys()
     moves = find_owner_moves(before, end)
@@ -334,7 +325,7 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
         ended=_EPOCH + timedelta(microseconds=end.time_us),
         seconds=max(0, end.time_us - span.began_us) / 1e6,
         strategy=end.strategy,
-        reasons=tuple(dict.fromkeys(reasons)) or changes,
+        reasons=span.reasons,
         members=len(end.members),
         joined=len(new) - len(stayed),
         gone=len(old) - len(stayed),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
 ACTUAL: Final = "actual"
 """The assignor of what happened."""
@@ -17,14 +18,8 @@ ACTUAL: Final = "actual"
 AS_IT_WAS: Final = "as it was"
 """The scenario of what happened."""
 
-WORTH_SECONDS: Final = 30.0
-"""So many partition-seconds without an owner less are worth a recommendation."""
-
 WORTH_MOVES: Final = 10
-"""So many moves less are."""
-
-_MORE_SECONDS: Final = 1.0
-"""So many partition-seconds without an owner more are too many for fewer rebalances or moves."""
+"""So many moves less are worth a recommendation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,33 +35,38 @@ class WhatIf:
     worst_imbalance: int
     unowned_seconds: float
     failed: int
+    avoided: tuple[datetime, ...] = ()
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """The row as an object."""
-        return cls(**row)
+        return cls(**{**row, "avoided": tuple(row["avoided"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
     """What a change would have avoided: what happened (`actual`) less the what-if `row` with the change.
 
-    Numbers are negative if there had been more. `moved` counts moves of partitions, `unowned_seconds` the
-    seconds of each partition without an owner.
+    Numbers are negative if there had been more. `moved` counts moves of partitions. Time without an owner is
+    no part of it: of that records only know a least.
     """
 
     row: WhatIf
     actual: WhatIf
     rebalances: int
     moved: int
-    unowned_seconds: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it follows from records: of a member that is gone none says whether it was restarted."""
+        return self.row.scenario == AS_IT_WAS
 
 
 def savings(rows: Iterable[WhatIf]) -> list[Saving]:
     """What each change of one group would have avoided, the best first; nothing without what happened.
 
-    Best is what avoids most time without an owner, then most moves, then most rebalances. A change with which
-    partitions would have been left out is never better than one without.
+    Best is what avoids most rebalances, then most moves. A change with which partitions would have been left
+    out is never better than one without.
     """
     rows = list(rows)
     actual = next((row for row in rows if row.assignor == ACTUAL), None)
@@ -78,7 +78,6 @@ def savings(rows: Iterable[WhatIf]) -> list[Saving]:
             actual=actual,
             rebalances=actual.rebalances - row.rebalances,
             moved=actual.moved - row.moved,
-            unowned_seconds=actual.unowned_seconds - row.unowned_seconds,
         )
         for row in rows
         if row is not actual
@@ -87,9 +86,8 @@ def savings(rows: Iterable[WhatIf]) -> list[Saving]:
         found,
         key=lambda one: (
             one.row.failed > 0,
-            -round(one.unowned_seconds, 1),
-            -one.moved,
             -one.rebalances,
+            -one.moved,
             one.row.scenario != AS_IT_WAS,
             one.row.assignor,
         ),
@@ -101,5 +99,4 @@ def best_saving(rows: Iterable[WhatIf]) -> Saving | None:
     best = next(iter(savings(rows)), None)
     if best is None or best.row.failed:
         return None
-    gains = best.unowned_seconds >= WORTH_SECONDS or best.rebalances > 0 or best.moved >= WORTH_MOVES
-    return best if gains and best.unowned_seconds > -_MORE_SECONDS else None
+    return best if best.rebalances > 0 or best.moved >= WORTH_MOVES else None

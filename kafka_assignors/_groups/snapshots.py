@@ -47,6 +47,11 @@ class ArchivedRecord(NamedTuple):
     leader_epoch: int | None
     snapshot: Snapshot | None = None
 
+    def at(self, time_us: int) -> ArchivedRecord:
+        """The record as if it had been written then."""
+        snapshot = None if self.snapshot is None else replace(self.snapshot, time_us=time_us)
+        return self._replace(time_us=time_us, snapshot=snapshot)
+
 
 class SnapshotMember(NamedTuple):
     """A member in a snapshot. A tuple: of all objects here these are the most, and made the most often.

@@ -40,7 +40,7 @@ from kafka_assignors.history._archive_format import (
 from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._counts import TALLIES, Counts, counts_of, tally
 from kafka_assignors.history._records import Selection
-from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
+from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
 from kafka_assignors.history._store.reading import read_parts, source_of_files, through, whole
@@ -171,10 +171,10 @@ class Archive:
         """The files that may have the records that are meant."""
         since = selection.since
         files = self.files(since=since, until=selection.until)
-        if selection.since_us is None or not any(map(may_be_modern, files)):
+        if selection.since_us is None:
             return files
-        # What groups of KIP-848 begin with is in older ones.
-        files += [file for file in self.files(until=since) if may_be_modern(file)]
+        # What groups begin with is in older ones.
+        files += [file for file in self.files(until=since) if may_have_groups(file)]
         return [*{file.path: file for file in files}.values()]
 
     def split(
@@ -310,9 +310,9 @@ class Archive:
         return self._records, self._topics
 
 
-def may_be_modern(file: DataFile) -> bool:
-    """Whether a file may have records of KIP-848, by what its log says of it."""
-    return any(file.may_have("type", kind) for kind in KIP848_TYPES)
+def may_have_groups(file: DataFile) -> bool:
+    """Whether a file may have records of groups, by what its log says of it."""
+    return any(file.may_have("type", kind) for kind in KEPT_TYPES)
 
 
 def _may_have(file: DataFile, since: datetime | None, until: datetime | None) -> bool:

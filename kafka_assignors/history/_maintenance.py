@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors.history import _limits as limits
-from kafka_assignors.history._archive import may_be_modern, write_batch
+from kafka_assignors.history._archive import may_have_groups, write_batch
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._engine import Engine, in_order, size_of
-from kafka_assignors.history._records import KIP848, Order
+from kafka_assignors.history._records import OF_GROUPS, Order
 from kafka_assignors.history._schemas import ARCHIVED
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.reading import find_damaged, through
@@ -59,8 +59,8 @@ class Maintenance:
 
     @property
     def keeps(self) -> bool:
-        """Whether some records of removed days stay, which KIP-848 groups begin with."""
-        return any(map(may_be_modern, self.removed))
+        """Whether some records of removed days stay, which groups begin with."""
+        return any(map(may_have_groups, self.removed))
 
     def to_json(self) -> dict[str, Any]:
         """For machines: files by their paths."""
@@ -133,22 +133,22 @@ def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = Non
     engine = engine or Engine.fitting(doing="maintaining")
     for log in archive.logs:  # before a commit that has a checkpoint made
         log.keep_removed(_hours(plan.retention))
-    modern = [file for file in plan.removed if may_be_modern(file)]
+    old = [file for file in plan.removed if may_have_groups(file)]
     bad: list[DataFile] = []
     compacted = plan.compacted
     if archive.skip_bad:
         # Before anything is replaced: of a file that is damaged in its midst, rows must not be there twice.
-        read = [*modern, *(file for day in compacted for file in day)]
+        read = [*old, *(file for day in compacted for file in day)]
         damaged = find_damaged(archive.logs[0].where, read, ARCHIVED)
         bad = [file for file in read if file.path in damaged]
-        modern = [file for file in modern if file.path not in damaged]
+        old = [file for file in old if file.path not in damaged]
         good = [[file for file in day if file.path not in damaged] for day in compacted]
         compacted = [day for day in good if len(day) > 1]
     if plan.removed:
         kept = None
-        if modern:
-            rows = through(archive.split(modern, strict=True), modern_rows)
-            kept = partial(_newest, partial(engine.run, rows, order=_BY_KEY, size=size_of(modern)))
+        if old:
+            rows = through(archive.split(old, strict=True), rows_of_groups)
+            kept = partial(_newest, partial(engine.run, rows, order=_BY_KEY, size=size_of(old)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
     for files in _chunks(compacted):
         rows = archive.split(files, strict=True)
@@ -160,9 +160,9 @@ def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = Non
     return bad
 
 
-def modern_rows(batches: Iterator[Any]) -> Iterator[Any]:
-    """The records of KIP-848."""
-    return (batch.filter(pc.is_in(batch["type"], value_set=KIP848)) for batch in batches)
+def rows_of_groups(batches: Iterator[Any]) -> Iterator[Any]:
+    """The records of groups."""
+    return (batch.filter(pc.is_in(batch["type"], value_set=OF_GROUPS)) for batch in batches)
 
 
 def _newest(run: Run, task: Task, files: MakeFiles) -> Outcome:

@@ -15,17 +15,18 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._common.times import micros
-from kafka_assignors.history._arrow import integers, number, strings
+from kafka_assignors.history._arrow import as_numpy, integers, number, strings
 from kafka_assignors.history._counts import is_kept
 from kafka_assignors.history._decoded import read_batches
-from kafka_assignors.history._schemas import ARCHIVE, KIP848_TYPES, TIME
-from kafka_assignors.history._store.writing import units
+from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES, TIME
+from kafka_assignors.history._store.writing import combined, units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,11 +45,13 @@ UNIT: Final = 4 * 2**20
 _HEAD: Final = 4
 """Bytes of a key before the group's name: its type, and the name's length."""
 _LONGEST_NAME: Final = 0x7FFF
+_GROUP_METADATA: Final = b"\0\2"
+"""What the key of a classic group's record begins with."""
 
 COLUMNS: Final = ("type", "key", "value", "partition", "offset", "timestamp", "leader_epoch")
 SELECTED: Final = pa.schema([*map(ARCHIVE.field, COLUMNS), pa.field("group", pa.string())])
 """Records for tasks, in no order."""
-KIP848: Final = integers(sorted(KIP848_TYPES)).cast(pa.int16())
+OF_GROUPS: Final = integers(KEPT_TYPES).cast(pa.int16())
 
 
 class Order(NamedTuple):
@@ -83,7 +86,7 @@ class Selection:
     """Which records of an archive are meant: those before `until` of groups that match a pattern.
 
     With `every_record` records without a group are meant, too, and nothing else of before `since`. Otherwise
-    groups of KIP-848 begin with their state at `since`; see `begin`.
+    groups begin with their state at `since`; see `begin`.
     """
 
     since: datetime | None = None
@@ -93,11 +96,16 @@ class Selection:
 
     @property
     def since_us(self) -> int | None:
-        """When groups of KIP-848 begin, in microseconds since 1970; None if with their first record."""
+        """When groups begin, in microseconds since 1970; None if with their first record."""
         return None if self.since is None or self.every_record else micros(self.since)
 
     def of(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Of rows of ARCHIVE, or some of its columns, the records that are meant; with their group."""
+        named = self._named(batches)
+        return named if self.since_us is None else _with_newest(named, number(self.since_us, TIME))
+
+    def _named(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Those that are kept, of this time and of groups that are meant."""
         is_meant = _meant(self.groups)
         for rows in self._in_time(batches):
             keys = rows["key"].dictionary_encode(null_encoding="encode")
@@ -112,14 +120,27 @@ class Selection:
         """Those that are kept and of this time."""
         for unit in units(batches, UNIT):
             kept = is_kept(unit)
-            if self.since is not None:
-                later = pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME))
-                if self.since_us is not None:
-                    later = pc.or_(later, pc.is_in(unit["type"], value_set=KIP848))
-                kept = pc.and_(kept, later)
+            if self.since is not None and self.every_record:
+                kept = pc.and_(kept, pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME)))
             if self.until is not None:
                 kept = pc.and_(kept, pc.less(unit["timestamp"], number(micros(self.until), TIME)))
             yield unit.filter(kept)
+
+
+def _with_newest(batches: Iterable[Any], since: Any) -> Iterator[Any]:
+    """The records from a time on, and of each key the newest older one: a long archive is not held."""
+    newest: list[Any] = []
+    for rows in batches:
+        is_older = pc.less(rows["timestamp"], since)
+        yield rows.filter(pc.invert(is_older))
+        newest = [*newest, *filter(len, [rows.filter(is_older)])]
+        if newest:
+            older = combined(newest)
+            keys = as_numpy(older["key"].dictionary_encode().indices)
+            order = np.lexsort((as_numpy(older["offset"]), as_numpy(older["partition"]), keys))
+            is_last = np.diff(keys[order], append=-1) != 0
+            newest = [older.take(integers(order[is_last].tolist()))]
+    yield from newest
 
 
 def _meant(patterns: Sequence[str]) -> Callable[[str], bool]:
@@ -149,8 +170,8 @@ def group_of(key: bytes | None) -> str | None:
 def begin(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[ArchivedRecord]:
     """A group's records from a moment on, after what it was like then.
 
-    Of KIP-848 each record is a part of the group. So of older ones the newest of each key are as if written
-    at that moment, as compaction would have left them. A group without later records has none.
+    Of older ones the newest of each key are as if written at that moment, as compaction would have left them.
+    The tombstone of a classic group is a state, too. A group without later records has none.
     """
     if since_us is None:
         yield from records
@@ -160,15 +181,15 @@ def begin(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
     for record in records:
         if record.time_us >= since_us:
             if not begun:
-                kept = [one for one in older.values() if one.value is not None]
+                kept = [one for key, one in older.items() if not key or one.value is not None]
                 kept.sort(key=lambda one: (one.partition, one.offset))
-                yield from (one._replace(time_us=since_us) for one in kept)
+                yield from (one.at(since_us) for one in kept)
                 begun = True
             yield record
         elif begun:  # a clock was set back
-            yield record._replace(time_us=since_us)
-        else:
-            older[record.key] = record
+            yield record.at(since_us)
+        else:  # a classic group has one key, which what was decoded at once is without
+            older[b"" if record.key.startswith(_GROUP_METADATA) else record.key] = record
 
 
 def each_group(task: GroupTask, since_us: int | None) -> Callable[..., Iterator[Any]]:

@@ -82,11 +82,10 @@ day     date32  the day of its timestamp, in UTC
 ARCHIVED: Final = pa.schema([*ARCHIVE, *_ADDED])
 """The table of an archive: its records, and the columns that it is partitioned by."""
 
-KIP848_TYPES: Final = (3, 4, 5, 6, 7, 8, 16)
-"""The records of KIP-848's consumer groups, each of which holds only a part of its group."""
-
-KEPT_TYPES: Final = (2, *KIP848_TYPES)
-"""GroupMetadata, each record of which is a whole group, and those of KIP-848."""
+KEPT_TYPES: Final = (2, 3, 4, 5, 6, 7, 8, 16)
+"""GroupMetadata, each record of which is a whole group, and those of KIP-848's consumer groups, each of which
+holds only a part of its group.
+"""
 
 TOPICS: Final = _schema("""\
 topic       string  a topic's name
@@ -179,14 +178,14 @@ MOVES: Final = _schema(
     """\
 topic            string   the topic
 moved_partition  int32    the partition that went elsewhere
-source           string?  who had it in the record before; null if nobody had
-target           string?  who has it now; null if nobody does
-before           int32    the generation of the record before
+source           string?  who had it before the rebalance; null if nobody had
+target           string?  who has it after it; null if nobody does
+before           int32    the generation before the rebalance
 """,
 )
-"""Partitions whose owner differs from that in the group's record before. Owners are instance ids of static
-members and member ids of others; a static member that came back is the same owner. What one of several owners
-keeps has not moved."""
+"""Partitions whose owner differs after a rebalance from before it: the same as `moves` of `rebalances`. The
+record is the one that ended the rebalance. Owners are instance ids of static members and member ids of
+others. What one of several owners keeps has not moved."""
 
 REJECTED: Final = _schema("""\
 partition  int32    its partition in __consumer_offsets
@@ -224,10 +223,10 @@ gone              int32    how many were there before and not any more
 returned          int32    how many static members came back
 partitions        int32    how many partitions the subscriptions cover
 moved             int32    how many of them changed their owner, from one member to another
-least_moved       int32?   how many had to for the best balance; null if that is unknown
+least_moved       int32?   the fewest moves that reach the best balance; null if that is unknown
 imbalance         int32    the largest load less the smallest
 best_imbalance    int32?   the same of the best balance; null if that is unknown
-unowned_seconds   float64  partition-seconds without an owner, by the rule of docs/history.md
+unowned_seconds   float64  partition-seconds that were certainly without an owner, mostly far too few
 moves             moves    what changed its owner
 """)
 """One row for each rebalance of a group: the generations of one cooperative hand-over are one."""
@@ -237,17 +236,19 @@ group            string   the group
 since            time     its first record
 until            time     its last
 rebalances       int32    how many there were
-per_day          float64  how many a day
+per_day          float64? how many a day; null of less than a day
 moved            int64    how many partitions changed their owner in all of them
-least_moved      int64    how many had to, where that is known
+least_moved      int64    the fewest moves that reach the best balance, where that is known
 needless         int64    how many moved beyond the least, where that is known
-unowned_seconds  float64  partition-seconds without an owner
+unowned_seconds  float64  partition-seconds that were certainly without an owner, mostly far too few
 longest_seconds  float64  the longest rebalance
 members          int32    how many members it had at the end
 seen_members     int32    how many different members it ever had, static ones once
+returned         int32    how often static members came back to their generation, which is no rebalance
 flapping         strings  members by client id or instance id that came and went at least three times within
                           an hour
-reasons          counts   how often each reason was seen
+reasons          counts   how many rebalances had each reason; member restarted also if one joined within 10
+                          minutes after one of its name was gone
 """)
 """One row for each group: how restless it was."""
 
@@ -259,8 +260,9 @@ rebalances       int32    how many rebalances there were
 moved            int64    how many partitions changed their owner
 imbalance        float64  the mean of imbalance over the rebalances that left somebody there
 worst_imbalance  int32    the largest
-unowned_seconds  float64  partition-seconds without an owner, by the rule of docs/history.md
+unowned_seconds  float64  partition-seconds without an owner, if a rebalance takes what it certainly took
 failed           int32    how often the assignor raised or left partitions out, at the beginning too
+avoided          times    when the rebalances ended that were left out
 """)
 """One row for each group, assignor and scenario."""
 
@@ -271,8 +273,7 @@ owners           strings  who had each partition of the drawing; empty of nobody
 loads            counts   how many partitions each consumer had that was in the group
 ended            times    when rebalances ended in it; several if too near each other to be drawn one by one
 moved            int64    how many partitions went from one consumer to another
-needless         int64    how many of these moves were not needed, as far as that is known
-unowned_seconds  float64  partition-seconds without an owner
+needless         int64    how many of these moves were needless, as far as that is known
 stopped          bool     whether all partitions were without an owner
 without          ids      otherwise which partitions of the drawing were, and moved, by their number in it
 states           int64    how many states of the group it stands for
@@ -288,8 +289,6 @@ REPORTED: Final = pa.schema(
                 "columns": pa.list_(pa.struct([*COLUMN])),
                 "partitions": _NESTED["strings"],
                 "listed": pa.list_(pa.struct([*REBALANCES])),
-                "causes": _NESTED["counts"],
-                "restarts": pa.int32(),
                 "strategy": pa.string(),
             }
         ),

@@ -155,7 +155,7 @@ def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: P
     assert archive.read(spark).dtypes == frame(spark, []).dtypes
 
 
-def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
+def test_a_group_begins_with_what_compaction_would_have_left_of_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     def of_member(group: str, name: str) -> bytes:
@@ -188,9 +188,11 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
         ]
 
     assert selected(since=since) == [
+        ("classic", 7, b"v", 10),
         ("classic", 11, b"v", 11),
         ("modern", 1, b"v", 10),
         ("modern", 4, b"newest", 10),
+        ("modern", 5, b"v", 10),
         ("modern", 10, b"v", 10),
         ("over", 8, b"v", 10),
         ("over", 12, b"v", 12),
@@ -199,6 +201,7 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
     assert selected(since=since.replace(tzinfo=None), until=until, groups=["*er*"]) == [
         ("modern", 1, b"v", 10),
         ("modern", 4, b"newest", 10),
+        ("modern", 5, b"v", 10),
         ("modern", 10, b"v", 10),
     ]
     assert selected(until=since, groups=["over"]) == [("over", 8, b"v", 8)]
@@ -236,36 +239,30 @@ def spoil(archive: Archive, *days: int) -> None:
         pytest.param([record(48, key_of("g"))], id="at all"),
     ],
 )
-def test_days_before_are_not_read_if_they_have_no_records_of_kip848(
+def test_days_before_are_not_read_if_they_have_no_records_of_groups(
     rows: list[dict[str, Any]], spark: SparkSession, tmp_path: Path
 ) -> None:
     archive = Archive.create(tmp_path)
-    old = [record(0, key_of("g")), counted(1, 1, 500), record(24, key_of("g")), record(25, b"\2")]
+    old = [counted(0, 0, 7), counted(1, 1, 500), counted(24, 1, 500), record(25, b"\2")]
     add(spark, archive, [*old, *rows])
     spoil(archive, 1, 2)
     assert since_third_day(archive) == [row["offset"] for row in rows]
 
 
-def test_of_days_before_those_are_read_that_have_records_of_kip848(
+def test_of_days_before_those_are_read_that_have_records_of_groups(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     archive = Archive.create(tmp_path)
     rows = [
         record(0, key_of("modern", 3)),
         record(1, key_of("g")),
-        record(24, key_of("g")),
+        counted(24, 1, 500),
         record(48, key_of("modern", 8) + b"\0\1m"),
+        record(49, key_of("g")),
     ]
     add(spark, archive, rows)
     spoil(archive, 2)
-    assert since_third_day(archive) == [0, 48]
-
-
-def test_days_before_are_not_read_if_no_group_of_kip848_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path)
-    add(spark, archive, [record(0, key_of("modern", 3)), record(48, key_of("g"))])
-    spoil(archive, 1)
-    assert since_third_day(archive) == [48]
+    assert since_third_day(archive) == [0, 1, 48, 49]
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
@@ -467,7 +464,7 @@ class TestMaintenance:
         with pytest.raises(ValueError, match="the least is 1:00:00"):
             plan_maintenance(new_archive(tmp_path), retention=timedelta(minutes=59))
 
-    def test_days_that_are_not_kept_are_removed_but_for_what_kip848_groups_begin_with(
+    def test_days_that_are_not_kept_are_removed_but_for_what_groups_begin_with(
         self, spark: SparkSession, tmp_path: Path
     ) -> None:
         archive = new_archive(tmp_path)
@@ -490,16 +487,16 @@ class TestMaintenance:
         plan = plan_maintenance(archive, keep=1, today=today)
         assert ([file.values["day"] for file in plan.removed], plan.keeps) == (["2026-03-01"], True)
         maintain(archive, plan)
-        assert offsets(rows_of(spark, archive)) == [(0, 1), (0, 3), (0, 48), (0, 49)]
+        assert offsets(rows_of(spark, archive)) == [(0, 1), (0, 2), (0, 3), (0, 48), (0, 49)]
         assert selected_by(archive, since=since) == before
         assert archive.frontier() == {0: 50}
         again = plan_maintenance(archive, keep=1, today=today)
         assert (again.removed, again.compacted) == ([], [])
         assert plan_maintenance(archive, keep=2, today=today).removed == []
 
-    def test_days_without_records_of_kip848_leave_nothing(self, spark: SparkSession, tmp_path: Path) -> None:
+    def test_days_without_records_of_groups_leave_nothing(self, spark: SparkSession, tmp_path: Path) -> None:
         archive = new_archive(tmp_path)
-        add(spark, archive, [record(0, key_of("g")), counted(1, 0, 3), record(24, key_of("g"))])
+        add(spark, archive, [counted(0, 1, 3), counted(1, 0, 3), record(24, key_of("g"))])
         plan = plan_maintenance(archive, keep=1, today=date(2026, 3, 2))
         assert not plan.keeps
         maintain(archive, plan)

@@ -71,6 +71,7 @@ def summary(group: str = "orders", **changes: Any) -> GroupSummary:
         "longest_seconds": 3.0,
         "members": 2,
         "seen_members": 3,
+        "returned": 0,
         "reasons": {"member joined": 2},
     }
     return GroupSummary(**{**values, **changes})

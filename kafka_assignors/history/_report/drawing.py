@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
 from kafka_assignors.history import _limits as limits
-from kafka_assignors.history._report.causes import restarts
 from kafka_assignors.history._report.model import Column, Drawing
 
 if TYPE_CHECKING:
@@ -24,14 +23,11 @@ def draw(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) ->
     """What is drawn of a group; without snapshots there is no picture of who owned what."""
     rebalances = sorted(rebalances, key=lambda one: one.ended)
     listed = listed_rebalances(rebalances, limits.REBALANCES_LISTED)
-    causes = Counter[str](kind for one in rebalances for kind in {reason.kind for reason in one.reasons})
     drawn, partitions = columns(rebalances, sorted(snapshots, key=lambda one: (one.time_us, one.offset)))
     return Drawing(
         columns=drawn,
         partitions=[f"{topic}-{number}" for topic, number in partitions],
         listed=[replace(one, moves=()) for one in listed],
-        causes=causes,
-        restarts=restarts(rebalances),
         strategy=next((one.strategy for one in reversed(rebalances) if one.strategy), None),
     )
 
@@ -82,8 +78,8 @@ def columns(
         (before, _, since), (after, _, until) = bounds[number : number + 2]
         state = states[number]
         its = rebalances[before:after]
-        stopping = [one for one in its if one.unowned_seconds > 0]
-        moved = {(move.topic, move.partition) for one in stopping for move in one.moves}
+        eager = [one for one in its if one.strategy in EAGER_STRATEGIES]
+        moved = {(move.topic, move.partition) for one in its for move in one.moves if move.source}
         found.append(
             Column(
                 begin=begin,
@@ -95,9 +91,8 @@ def columns(
                 ended=[one.ended for one in its],
                 moved=sum(one.moved for one in its),
                 needless=sum(one.needless for one in its),
-                unowned_seconds=sum(one.unowned_seconds for one in its),
-                # All, but for rounding.
-                stopped=any(one.unowned_seconds >= 0.9 * one.seconds * one.partitions for one in stopping),
+                # Who was there before, revoked everything.
+                stopped=any(one.members + one.gone > one.joined for one in eager),
                 without=[place for place, one in enumerate(partitions) if one in moved],
                 states=until - since,
             )
@@ -134,8 +129,8 @@ def _time(snapshot: Snapshot) -> datetime:
 
 
 def listed_rebalances(rebalances: Sequence[Rebalance], most: int) -> list[Rebalance]:
-    """So many rebalances, the latest first: half of them the latest, and of the rest those that cost most."""
+    """So many rebalances, the latest first: half are the latest, and of the rest those that moved most."""
     ordered = sorted(rebalances, key=lambda one: one.ended, reverse=True)
     latest = ordered[: most // 2]
-    costly = sorted(ordered[most // 2 :], key=lambda one: (-one.unowned_seconds, -one.moved, -one.seconds))
+    costly = sorted(ordered[most // 2 :], key=lambda one: (-one.moved, -one.seconds))
     return sorted([*latest, *costly[: most - len(latest)]], key=lambda one: one.ended, reverse=True)

@@ -90,7 +90,8 @@ def report_archive(
     if not rows:
         raise ValueError("there is nothing to report on: the archive has no records of such groups")
     found = [*map(ReportedGroup.of, rows)]
-    html = render(found, source=archive.description.cluster_id or str(archive.where), made=datetime.now(UTC))
+    source = archive.description.cluster_id or str(archive.where)
+    html = render(found, source=source, made=datetime.now(UTC), asked=since)
     content = html.encode()
     write_whole(path, content)
     return ReportPage(page=fspath(page), bytes=len(content))

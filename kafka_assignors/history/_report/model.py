@@ -27,7 +27,6 @@ class Column(NamedTuple):
     ended: Sequence[datetime]
     moved: int
     needless: int
-    unowned_seconds: float
     stopped: bool
     without: Sequence[int]
     states: int
@@ -42,28 +41,26 @@ class Drawing(NamedTuple):
     """What a report draws of a group, and says of its rebalances.
 
     Its last column ends with the last change. Partitions are those that had an owner in any column, such as
-    orders-7. Causes are how many rebalances had each kind of reason; listed ones are without their moves.
+    orders-7. Listed rebalances are without their moves.
     """
 
     columns: Sequence[Column]
     partitions: Sequence[str]
     listed: Sequence[Rebalance]
-    causes: Mapping[str, int]
-    restarts: int
     strategy: str | None
 
     def row(self) -> dict[str, Any]:
         """The drawing as `schemas.REPORTED` has it."""
         columns = [one._asdict() | {"loads": [*one.loads.items()]} for one in self.columns]
         listed = [one.row() for one in self.listed]
-        return self._asdict() | {"columns": columns, "listed": listed, "causes": [*self.causes.items()]}
+        return self._asdict() | {"columns": columns, "listed": listed}
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """The drawing that a row was made of."""
         columns = [Column(**{**one, "loads": dict(one["loads"])}) for one in row["columns"]]
         listed = [Rebalance.from_row(one) for one in row["listed"]]
-        return cls(**{**row, "columns": columns, "listed": listed, "causes": dict(row["causes"])})
+        return cls(**{**row, "columns": columns, "listed": listed})
 
     @property
     def ended(self) -> list[datetime]:
@@ -93,6 +90,6 @@ class ReportedGroup:
         )
 
 
-def restlessness(one: GroupSummary) -> tuple[float, float, str]:
-    """The most rebalances come first; of as many, the longest time without an owner."""
-    return -one.rebalances, -one.unowned_seconds, one.group
+def restlessness(one: GroupSummary) -> tuple[int, int, str]:
+    """The most rebalances come first; of as many, the most moves."""
+    return -one.rebalances, -one.moved, one.group

@@ -11,9 +11,10 @@ from markupsafe import Markup
 
 from kafka_assignors._common.escaping import escaped, get_logger
 from kafka_assignors._groups.advice import reason_words
+from kafka_assignors._groups.reasons import RESTARTED, most_frequent
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
-from kafka_assignors.history._report import causes, savings as saved_words, sentences, words
+from kafka_assignors.history._report import savings as saved_words, sentences, words
 from kafka_assignors.history._report.layout import COLOURS
 from kafka_assignors.history._report.model import restlessness
 from kafka_assignors.history._report.strip_svg import bar_step, strip
@@ -52,12 +53,18 @@ class ShownGroup:
         return f"g{self.rank}"
 
 
-def render(groups: Sequence[ReportedGroup], *, source: str, made: datetime) -> str:
-    """The page; `source` is what the history is of: a cluster's id, or an archive's location."""
+def render(
+    groups: Sequence[ReportedGroup], *, source: str, made: datetime, asked: datetime | None = None
+) -> str:
+    """The page; `source` is what the history is of: a cluster's id, or an archive's location.
+
+    `asked` is when groups were to begin, None if with their first record.
+    """
     ranked = sorted(groups, key=lambda one: restlessness(one.summary))
     summaries = [one.summary for one in ranked]
     since, until = min(one.since for one in summaries), max(one.until for one in summaries)
-    rows = [_shown(one, rank, since, until) for rank, one in enumerate(ranked[: limits.GROUPS_LISTED], 1)]
+    axis = since, until, asked
+    rows = [_shown(one, rank, *axis) for rank, one in enumerate(ranked[: limits.GROUPS_LISTED], 1)]
     hidden = summaries[limits.GROUPS_LISTED :]
     parts = [one for one in rows if one.part]
     return (
@@ -82,21 +89,24 @@ def render(groups: Sequence[ReportedGroup], *, source: str, made: datetime) -> s
     )
 
 
-def _shown(one: ReportedGroup, rank: int, since: datetime, until: datetime) -> ShownGroup:
+def _shown(
+    one: ReportedGroup, rank: int, since: datetime, until: datetime, asked: datetime | None
+) -> ShownGroup:
     """A group, with a part of its own if it is drawn; if anything fails, that says why."""
     bare = ShownGroup(rank=rank, summary=one.summary)
     try:
         saving = best_saving(one.what_if)
         drawing = one.drawing if rank <= limits.GROUPS_DRAWN else None
-        found = replace(bare, reason=_reason(one.summary, drawing), advice=_advice(one.what_if, saving))
+        found = replace(bare, reason=_reason(one.summary), advice=_advice(one.summary, saving))
         if drawing is None:
             return found
         strip_of = strip(drawing.ended, since, until)
         shown = _of_drawing(drawing, one, saving, key=bare.key, until=until)
+        said = sentences.group_sentences(one.summary, drawing, saving, asked)
         part = (
             _environment()
             .get_template("group.html")
-            .render(group=bare, since=since, until=until, strip=strip_of, **shown)
+            .render(group=bare, since=since, until=until, strip=strip_of, sentences=said, **shown)
         )
         return replace(found, part=part, strip=strip_of)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is of this group alone
@@ -113,15 +123,14 @@ def _of_drawing(
     summary, drawn = one.summary, drawing.columns_until(until)
     reasons = [
         (reason_words(kind), often)
-        for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
-        if often and (kind != "member restarted" or not drawing.restarts)  # these are among the restarts
+        for kind, often in sorted(
+            summary.reasons.items(), key=lambda item: (-item[1], item[0] != RESTARTED, item[0])
+        )
+        if often
     ]
-    if drawing.restarts:
-        reasons.insert(0, (causes.RESTARTED, drawing.restarts))
     most = max((often for _, often in reasons), default=1)
     return {
         "strategy": drawing.strategy,
-        "sentences": sentences.group_sentences(summary, drawing, saving),
         "timeline": timeline(drawn, drawing.partitions, key=key, title=f"The course of {summary.group}"),
         "told": told(drawn),
         "bunched": max((column.states for column in drawn), default=1),
@@ -136,20 +145,18 @@ def _of_drawing(
     }
 
 
-def _reason(summary: GroupSummary, drawing: Drawing | None) -> str:
+def _reason(summary: GroupSummary) -> str:
     """Why it rebalanced most often."""
-    if drawing is not None and drawing.restarts >= max(summary.reasons.values(), default=1):
-        return causes.RESTARTED.title
-    kind = causes.main_reason(summary.reasons)
-    return "" if kind is None else reason_words(kind).title
+    titles = [reason_words(kind).title for kind in most_frequent(summary.reasons)]
+    return ", ".join(titles) if len(titles) < 2 else f"Equally often: {', '.join(titles)}"  # noqa: PLR2004
 
 
-def _advice(rows: Sequence[WhatIf], saving: Saving | None) -> str:
-    """What would help."""
-    if saving is not None:
-        advice = f"{saved_words.change(saving.row, None)}: {saved_words.saved(saving)} less"
-    else:
-        advice = "nothing that was tried helps much" if savings(rows) else ""
+def _advice(summary: GroupSummary, saving: Saving | None) -> str:
+    """What would help, or else what the group's rebalances were for, or where to look."""
+    if saving is None:
+        return " ".join(dict.fromkeys(reason_words(kind).verdict for kind in most_frequent(summary.reasons)))
+    saved = f"{saved_words.saved(saving)} less{saved_words.condition(saving)}"
+    advice = f"{saved_words.change(saving.row, None)}: {saved}"
     return f"{advice[:1].upper()}{advice[1:]}"
 
 
@@ -157,18 +164,11 @@ def _figures(groups: Sequence[ReportedGroup]) -> list[tuple[str, str]]:
     """The numbers at the top: value and what it is."""
     rebalances = sum(one.summary.rebalances for one in groups)
     moved = sum(one.summary.moved for one in groups)
-    unowned = sum(one.summary.unowned_seconds for one in groups)
-    found = [
+    return [
         (f"{len(groups):,}", "consumer group" if len(groups) == 1 else "consumer groups"),
         (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
         (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
-        (words.duration(unowned, short=True), "without an owner"),
     ]
-    best = [saving for one in groups if (saving := best_saving(one.what_if)) is not None]
-    if best:
-        avoidable = sum(max(one.unowned_seconds, 0.0) for one in best)
-        found.append((words.duration(avoidable, short=True), "of that avoidable"))
-    return found
 
 
 def _what_if_rows(

@@ -35,24 +35,38 @@ def _assignor(name: str) -> str:
 
 
 def saved(saving: Saving) -> str:
-    """What a change would have avoided, such as "33 rebalances and 9 minutes without an owner"."""
+    """What a change would have avoided, such as "33 rebalances and 9 moves of partitions"."""
     parts = []
     if saving.rebalances > 0:
         parts.append(words.count(saving.rebalances, "rebalance"))
-    if saving.moved > 0 and saving.rebalances <= 0:
+    if saving.moved > 0:
         parts.append(words.count(saving.moved, "move of a partition", "moves of partitions"))
-    if saving.unowned_seconds >= 1:
-        parts.append(f"{words.duration(saving.unowned_seconds)} without an owner")
     return " and ".join(parts) or "nothing"
 
 
+def condition(saving: Saving) -> str:
+    """What a saving depends on that no record says."""
+    return "" if saving.is_certain else ", if the consumers were restarted, not lost"
+
+
+def explained(saving: Saving) -> str:
+    """From which rebalances a change of membership saves, what it depends on, and its price."""
+    if saving.is_certain:
+        return "."
+    most, avoided = 3, [words.moment(one, seconds=True) for one in saving.row.avoided]
+    more = f" and {words.count(len(avoided) - most, 'more', 'more')}" if len(avoided) > most else ""
+    which = f" ({', '.join(avoided[:most])}{more})" if avoided else ""
+    return (
+        f"{which}{condition(saving)}: their logs say which. Until a static member is back, nobody reads its"
+        " partitions."
+    )
+
+
 def spared(saving: Saving) -> str:
-    """As `saved`, with what would have been worse: "33 rebalances, but 2 minutes more without an owner"."""
+    """As `saved`, with what would have been worse: "33 rebalances, but 2 moves more"."""
     worse = []
     if saving.rebalances < 0:
         worse.append(f"{words.count(-saving.rebalances, 'rebalance')} more")
-    if saving.moved < 0 and saving.rebalances >= 0:
+    if saving.moved < 0:
         worse.append(f"{words.count(-saving.moved, 'move', 'moves')} more")
-    if saving.unowned_seconds <= -1:
-        worse.append(f"{words.duration(-saving.unowned_seconds)} more without an owner")
     return ", but ".join(part for part in (saved(saving), " and ".join(worse)) if part)

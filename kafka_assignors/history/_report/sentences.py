@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.advice import reason_words
+from kafka_assignors._groups.reasons import RESTARTED, most_frequent
 from kafka_assignors.history._report import words
-from kafka_assignors.history._report.causes import main_reason
-from kafka_assignors.history._report.savings import change, saved
+from kafka_assignors.history._report.model import restlessness
+from kafka_assignors.history._report.savings import change, explained, saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,46 +19,52 @@ if TYPE_CHECKING:
     from kafka_assignors.history._report.model import Drawing
 
 
-def group_sentences(summary: GroupSummary, drawing: Drawing, saving: Saving | None) -> list[str]:
-    """A group's course in a few sentences, the most important first."""
-    lasted = (summary.until - summary.since).total_seconds()
+def group_sentences(
+    summary: GroupSummary, drawing: Drawing, saving: Saving | None, asked: datetime | None = None
+) -> list[str]:
+    """A group's course in a few sentences, the most important first; `asked` is when it was to begin."""
+    since, until = (words.moment(one, seconds=True) for one in (summary.since, summary.until))
+    begun = f"Its records begin at {since} UTC: what was before is not known."
+    before = [begun] if summary.begins_after(asked) else []
+    if not summary.rebalances and summary.since == summary.until:
+        return [f"{summary.group} has one state on record, of {since} UTC: what was before is not known."]
     if not summary.rebalances:
-        return [f"{summary.group} did not rebalance in {words.duration(lasted)}."]
+        calm = f"{summary.group} did not rebalance between {since} and {until} UTC."
+        return [calm, *_returned(summary), *before]
+    lasted = (summary.until - summary.since).total_seconds()
     head = f"{summary.group} rebalanced {words.times(summary.rebalances)} in {words.duration(lasted)}"
-    often, why, restarted = _main_cause(summary, drawing)
+    kinds = most_frequent(summary.reasons)
+    often = sum(summary.reasons[kind] for kind in kinds[:1])
+    why = (" and " if often == summary.rebalances else f" and {often:,} ").join(map(_because, kinds))
     if often:
-        head += f", {_of(often, summary.rebalances)}because {why}"
+        head += f", {_of(often, summary.rebalances)}{why}"
     sentences = [f"{head}."]
     if saving is not None:
         what = change(saving.row, drawing.strategy)
-        avoided = _avoided(saving, restarted)
-        sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}."
+        avoided = _avoided(saving, often if kinds == (RESTARTED,) else 0)
+        sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}{explained(saving)}"
     if summary.moved:
         moves = f"Partitions moved from one consumer to another {words.times(summary.moved)}."
         if summary.needless:
-            moves += f" An even share did not need {words.number(summary.needless)} of these moves."
+            moves += f" {words.number(summary.needless)} of these moves were needless."
         sentences.append(moves)
-    if summary.unowned_seconds >= 1:
-        sentences.append(
-            f"Its partitions were without an owner for {words.duration(summary.unowned_seconds)}, added up."
-            f" The longest rebalance took {words.duration(summary.longest_seconds)}."
-        )
+    if summary.longest_seconds >= 1:
+        sentences.append(f"The longest rebalance took at least {words.duration(summary.longest_seconds)}.")
+    sentences += _returned(summary)
     if summary.flapping:
         names = _listed(summary.flapping)
         sentences.append(f"{names} joined and left at least three times within an hour.")
-    return sentences
+    return sentences + before
 
 
-def _main_cause(summary: GroupSummary, drawing: Drawing) -> tuple[int, str, int]:
-    """How many rebalances had the most frequent cause, which it was, and how many of them were restarts."""
-    restarted = drawing.restarts
-    known = {kind: often for kind, often in summary.reasons.items() if kind != "unknown"}
-    kind = main_reason(known)
-    if kind is None or restarted >= known[kind]:
-        return restarted, "consumers restarted", restarted
-    often = drawing.causes.get(kind, 0)
+def _returned(summary: GroupSummary) -> list[str]:
+    often = words.times(summary.returned)
+    return [f"Static members came back {often} without a rebalance."] if summary.returned else []
+
+
+def _because(kind: str) -> str:
     title = reason_words(kind).title
-    return often, f"{title[:1].lower()}{title[1:]}", 0
+    return "without a reason on record" if kind == "unknown" else f"because {title[:1].lower()}{title[1:]}"
 
 
 def _of(some: int, everything: int) -> str:
@@ -89,8 +96,8 @@ def headline(groups: Sequence[GroupSummary], since: datetime, until: datetime) -
     span = f"between {words.moment(since)} and {words.moment(until)} UTC"
     total = sum(one.rebalances for one in groups)
     if not total:
-        return f"{words.count(len(groups), 'consumer group')} did not rebalance {span}."
-    most = max(groups, key=lambda one: (one.rebalances, one.unowned_seconds))
+        return f"No rebalance of {words.count(len(groups), 'consumer group')} is on record {span}."
+    most = min(groups, key=restlessness)
     phrase = f"{words.count(len(groups), 'consumer group')} rebalanced {words.times(total)} {span}."
     if len(groups) > 1:
         phrase += f" The most restless was {most.group}: {words.times(most.rebalances)}."

@@ -62,9 +62,8 @@ def timeline(columns: Sequence[Column], partitions: Sequence[str], *, key: str, 
         top += HEADING
         parts += (lanes if few else stack)(scale, colouring, partitions, top)
         top += (ROW * len(partitions) if few else STACK) + 8
-    for draw in (_moved, _unowned):
-        parts += draw(scale, top)
-        top += HEADING + _BARS + 8
+    parts += _moved(scale, top)
+    top += HEADING + _BARS + 8
     return tag(
         "svg",
         tag("title", title, id=f"{key}t"),
@@ -152,22 +151,10 @@ def _stays(scale: Scale, shade: str, there: Sequence[bool], middle: float) -> Ma
 def _moved(scale: Scale, top: float) -> Iterator[Markup]:
     most = max((one.moved for one in scale.columns), default=0)
     yield heading("Partitions that changed hands in a rebalance", top)
-    yield _floor(top)
+    yield shape("floor", f"M{LEFT} {n(top + HEADING + _BARS)}H{RIGHT}")
     yield _bars(scale, top, [one.moved for one in scale.columns], most, "needless")
-    yield _bars(scale, top, [one.moved - one.needless for one in scale.columns], most, "needed")
+    yield _bars(scale, top, [one.moved - one.needless for one in scale.columns], most, "moved")
     yield label(f"at most {most:,}" if most else "none moved", top + HEADING + 6)
-
-
-def _unowned(scale: Scale, top: float) -> Iterator[Markup]:
-    most = max((one.unowned_seconds for one in scale.columns), default=0.0)
-    yield heading("Time without an owner, added up over partitions", top)
-    yield _floor(top)
-    yield _bars(scale, top, [one.unowned_seconds for one in scale.columns], most, "unowned")
-    yield label(f"at most {words.duration(most, short=True)}" if most else "never without", top + HEADING + 6)
-
-
-def _floor(top: float) -> Markup:
-    return shape("floor", f"M{LEFT} {n(top + HEADING + _BARS)}H{RIGHT}")
 
 
 def _bars(scale: Scale, top: float, values: Sequence[float], most: float, shade: str) -> Markup:
@@ -190,5 +177,5 @@ def _tips(scale: Scale, height: float) -> Iterator[Markup]:
 def _tip(column: Column) -> str:
     return (
         f"{words.moment(min(column.ended), seconds=True)}: {words.count(len(column.ended), 'rebalance')},"
-        f" {column.moved:,} moved, {words.duration(column.unowned_seconds, short=True)} without an owner"
+        f" {column.moved:,} moved"
     )

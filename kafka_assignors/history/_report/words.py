@@ -32,7 +32,7 @@ def duration(seconds: float, *, short: bool = False) -> str:
     """A time in its two largest units, such as "9 minutes 20 seconds", or "9 min 20 s" if short."""
     seconds = max(seconds, 0.0)
     if 0 < seconds < 10:  # noqa: PLR2004 - one digit before the point
-        digits = number(max(seconds, 0.1))
+        digits = number(seconds) if seconds >= 0.1 else f"{seconds:.1g}"  # noqa: PLR2004
         return f"{digits} s" if short else f"{digits} second{'' if digits == '1' else 's'}"
     # Rounded in the smaller unit that is shown, so that a minute never has 60 seconds.
     smallest = next((below for above, below in _ROUNDED if seconds >= above), 1)

@@ -49,8 +49,9 @@ class CourseStep(NamedTuple):
 
     Steps of one rebalance have its number; 0 is where the history begins, or the group is otherwise than it
     was left. Members are without what they had. All had joined at `began_us`, had assignments at
-    `assigned_us`, and a hand-over to the same members was over at `ended_us`. `away` are identities that were
-    away without the group knowing, and for how many microseconds since the step before.
+    `assigned_us`, and a hand-over to the same members was over at `ended_us`. What went from a member to
+    another had no owner for `handed_us`. `away` are identities that were away without the group knowing, and
+    for how many microseconds since the step before.
     """
 
     rebalance: int
@@ -59,6 +60,7 @@ class CourseStep(NamedTuple):
     began_us: int
     assigned_us: int
     ended_us: int
+    handed_us: int
     away: tuple[tuple[str, int], ...] = ()
 
     def has_members_of(self, other: CourseStep) -> bool:
@@ -113,6 +115,8 @@ class Course:
 
     There are no steps if no assignor of consumers could assign the group, or nobody was ever in it. `away` is
     as `CourseStep.away`, after the last step. If all partitions had an owner at first, it `began_well`.
+    Dynamic members that came back with what they had are `lost`. `avoided` is when rebalances ended that a
+    scenario leaves out.
     """
 
     group: str
@@ -121,6 +125,8 @@ class Course:
     began_well: bool = True
     until_us: int = 0
     away: tuple[tuple[str, int], ...] = ()
+    lost: frozenset[str] = frozenset()
+    avoided: tuple[int, ...] = ()
 
 
 class CourseBuilder:
@@ -139,6 +145,8 @@ class CourseBuilder:
         self._behind_us = 0  # what clocks were set back by
         self._members: dict[str, SnapshotMember] = {}
         self._partitions: Partitions = frozenset()
+        self._gone: dict[tuple[str, str], SnapshotMember] = {}  # the last of each client id and host
+        self._lost: set[str] = set()
 
     def add(self, snapshot: Snapshot) -> None:
         """Take a snapshot. The course is empty if no assignor of consumers could assign any of them."""
@@ -146,6 +154,7 @@ class CourseBuilder:
         if not self._assignable:
             return
         step = self._step(snapshot)
+        self._note_lost(self._last or snapshot, snapshot)
         self._last = snapshot
         if not self._steps:
             nothing = Snapshot(group=self._group, generation=0, time_us=0)
@@ -175,19 +184,33 @@ class CourseBuilder:
             happened=tuple(self._happened),
             began_well=self._began_well,
             until_us=0 if self._last is None else self._last.time_us + self._behind_us,
+            lost=frozenset(self._lost),
         )
+
+    def _note_lost(self, last: Snapshot, snapshot: Snapshot) -> None:
+        """Note members that came back with what they had: as processes they are the same."""
+        old, new = last.by_member_id, snapshot.by_member_id
+        if old.keys() == new.keys():
+            return
+        self._gone |= {(one.client_id, one.host): one for who, one in old.items() if who not in new}
+        for who, member in new.items():
+            gone = None if who in old else self._gone.get((member.client_id, member.host))
+            if gone is not None and reasons.remembers(member, gone):
+                self._lost.add(gone.identity)
 
     def _step(self, snapshot: Snapshot) -> CourseStep:
         last = self._last or snapshot
         self._behind_us += max(0, last.time_us - snapshot.time_us)
         time_us = snapshot.time_us + self._behind_us
+        began_us = reasons.began_us(last, snapshot) + self._behind_us
         return CourseStep(
             rebalance=0,
             members=tuple([self._bare(member) for member in snapshot.members]),
             partitions=frozenset(),
-            began_us=reasons.began_us(last, snapshot) + self._behind_us,
+            began_us=began_us,
             assigned_us=time_us,
             ended_us=time_us,
+            handed_us=time_us - began_us,
         )
 
     def _bare(self, member: SnapshotMember) -> SnapshotMember:
@@ -216,15 +239,15 @@ class CourseBuilder:
             return
         number, there = len(self._happened) + 1, self._existing(span.before, span.end)
         modern = KIP848 in (span.before.protocol_type, span.end.protocol_type)
-        handed_over_us = sum(us for _, us in span.unowned) if modern else 0
         steps: list[CourseStep] = []
         for one in opened:
             step = one._replace(rebalance=number, partitions=there)
             if steps and modern:
-                began_us, assigned_us = steps[-1].began_us, step.ended_us - handed_over_us
-                steps[-1] = step._replace(began_us=began_us, assigned_us=max(began_us, assigned_us))
+                began_us = steps[-1].began_us
+                handed_us = sum(us for _, us in span.unowned) or step.ended_us - began_us
+                steps[-1] = step._replace(began_us=began_us, handed_us=handed_us)
             elif steps and steps[-1].has_members_of(step):
-                steps[-1] = steps[-1]._replace(ended_us=step.ended_us)
+                steps[-1] = steps[-1]._replace(ended_us=step.ended_us, handed_us=step.handed_us)
             else:
                 steps.append(step)
         self._steps += steps

@@ -114,7 +114,10 @@ def replay_all(course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
     replays = [Replay.of_what_happened(course, undecoded=broken)]
     for scenario, assignors in wanted:
         try:
-            replays += replay_course(scenario_of(scenario)(course), assignors, scenario, undecoded=broken)
+            changed = scenario_of(scenario)(course)
+            if scenario != AS_IT_WAS and changed is course:
+                continue  # it changes nothing, as where all members are static already
+            replays += replay_course(changed, assignors, scenario, undecoded=broken)
         except Exception:
             log.exception("The history of group %s cannot be replayed (%s)", course.group, scenario)
             failed = broken + len(course.steps)

@@ -4,10 +4,10 @@ Each step of the course (`course`) is given to the assignor with what members ha
 comes of it are snapshots of the group, which are counted by the rules of what happened: *moved* by
 `find_owner_moves`, time without an owner by `Span`. So
 
-- an eager assignor pays for as long as the rebalance really took for all partitions that had an owner;
-- a cooperative one, and KIP-848, pays from when all had joined to the assignments for those of members that
-  are gone. What goes from a member to another has no owner for as long as the hand-over really took. If there
-  was none, that is as long as the rebalance took;
+- all partitions that had an owner have none while an eager assignor rebalances, for as long as the rebalance
+  really took from when all had joined;
+- while a cooperative one does, or KIP-848, those of members that are gone have none, and those that go from a
+  member to another. The latter have none for as long as such partitions really had none;
 - partitions that the assignor leaves out have no owner until the end of the next rebalance;
 - those of members that are away, and that the group does not miss, have none either (see `scenarios`).
 
@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafka_assignors._common.escaping import get_logger
+from kafka_assignors._common.times import moment
 from kafka_assignors._groups.moved import find_owner_moves
-from kafka_assignors._groups.reasons import began_us
 from kafka_assignors._groups.rebalances import Span
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
@@ -61,6 +61,7 @@ class Replay:
     rebalances: tuple[CountedRebalance, ...]
     unowned_after: float = 0.0
     failed_before: int = 0
+    avoided: tuple[int, ...] = ()
 
     @classmethod
     def of_what_happened(cls, course: Course, *, undecoded: int = 0) -> Replay:
@@ -88,6 +89,7 @@ class Replay:
             worst_imbalance=max(imbalances, default=0),
             unowned_seconds=self.unowned_after + sum(one.unowned_seconds for one in every),
             failed=self.failed_before + sum(one.failed for one in every),
+            avoided=tuple(map(moment, self.avoided)),
         )
 
 
@@ -111,6 +113,7 @@ def replay_course(
             rebalances=tuple(player.rebalances),
             unowned_after=player.pass_time(course.until_us, course.away) / 1e6,
             failed_before=player.failed_before + undecoded,
+            avoided=course.avoided,
         )
         for player in players
     ]
@@ -138,7 +141,9 @@ class Player:
         last = self.last
         self._idle_us = self.pass_time(step.ended_us, step.away)
         members, self._left_out = self._assigned(situation)
-        time_us = step.assigned_us if self._leader.cooperative else step.ended_us
+        time_us = step.assigned_us
+        if not self._leader.cooperative:
+            time_us = max(time_us, step.began_us + step.handed_us)  # no less than a cooperative assignor pays
         now = Snapshot(
             group=last.group,
             generation=0,
@@ -155,8 +160,7 @@ class Player:
             self._span = Span(before=last, began_us=step.began_us, first_generation=0, end=last)
         self._span.add_rejoining(last, now)
         if now.cooperative:
-            took_us = step.ended_us - step.assigned_us or step.assigned_us - began_us(last, now)
-            self._span.add_unowned(_handed_over(last, now), took_us)
+            self._span.add_unowned(_handed_over(last, now), step.handed_us)
         self._span.end = self.last
 
     def end_rebalance(self) -> None:

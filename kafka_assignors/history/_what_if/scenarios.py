@@ -2,9 +2,10 @@
 
 *Who is the same.* A static member goes by its instance id. With `static members` each other member gets one:
 its client id, if members of that client id were never in the group together. Else it is client id and host,
-if that is so of these. Else the member stays as it was. A member that was lost and is replaced is still in
-the group until its session is over. So one that leaves within its own session timeout after the other came
-does not count as together with it.
+if that is so of these. Else the member stays as it was. So does one that came back with what it had: it was
+not restarted, but removed or lost. A member that was lost and is replaced is still in the group until its
+session is over. So one that leaves within its own session timeout after the other came does not count as
+together with it.
 
 *What comes of it.* Records show when a group rebalanced without a member, not why; it is taken to have gone
 then. The timeout is the member's own. Of members without one, as those of KIP-848, it is the brokers' default
@@ -12,7 +13,7 @@ of 45 s.
 
 - A static member that is back before the timeout is over was never gone: no rebalance.
 - One that is not: the rebalance comes when the timeout is over, and takes as long as the one that it stands
-  for.
+  for. If the records end before, it stays as it was: nobody knows whether the member came back.
 - A rebalance is left out if it only was about such members. What had another cause (a changed subscription,
   new partitions) stays.
 - As long as a member is away and the group does not know, its partitions have no owner: the price of static
@@ -73,10 +74,16 @@ def scenario_of(name: str) -> Callable[[Course], Course]:
 def _with_static_members(course: Course) -> Course:
     times = _times(course)
     names = _client_names(course, times)
+    if not names:
+        return course
     named = _rename(course, names)
-    absences = _absences(named, times, {*names.values()})
+    absences = _absences(named, times, {*names.values()}, course.until_us)
     steps, after = _steps(course, times, named, absences)
-    return replace(course, steps=tuple(steps), away=after)
+    late = {one.start for one in absences if one.is_missed}
+    came = zip(course.steps, times, strict=True)
+    stayed = {step.rebalance for step in steps} | {step.rebalance for step, time in came if time in late}
+    avoided = [one.ended_us for number, one in enumerate(course.happened, 1) if number not in stayed]
+    return replace(course, steps=tuple(steps), away=after, avoided=tuple(avoided))
 
 
 _SCENARIOS: Final = {AS_IT_WAS: lambda course: course, STATIC: _with_static_members}
@@ -95,7 +102,7 @@ def _client_names(course: Course, times: list[int]) -> dict[str, str]:
     stays = _stays_of(([member.identity for member in step.members] for step in course.steps), times)
     members = {member.identity: member for step in course.steps for member in step.members}
     names: dict[str, str] = {}
-    unnamed = [member for member in members.values() if member.instance_id is None]
+    unnamed = [one for one in members.values() if one.instance_id is None and one.identity not in course.lost]
     for by_host in (False, True):
         called: defaultdict[str, list[SnapshotMember]] = defaultdict(list)
         for member in unnamed:
@@ -150,7 +157,7 @@ def _rename(course: Course, names: Mapping[str, str]) -> list[_Named]:
     return [{one.identity: one for one in map(called, step.members)} for step in course.steps]
 
 
-def _absences(named: Sequence[_Named], times: Sequence[int], static: set[str]) -> list[_Absence]:
+def _absences(named: Sequence[_Named], times: Sequence[int], static: set[str], until: int) -> list[_Absence]:
     """When members that are static now were away, until they were back or their sessions over."""
     members = {name: member for step in named for name, member in step.items()}
     found = []
@@ -158,8 +165,10 @@ def _absences(named: Sequence[_Named], times: Sequence[int], static: set[str]) -
         if name not in static:
             continue
         for stay, following in zip(stays, [*stays[1:], None], strict=True):
-            if stay.end is not None:
-                missed = stay.end + _session_us(members[name])
+            if stay.end is None:
+                continue
+            missed = stay.end + _session_us(members[name])
+            if following is not None or missed <= until:
                 is_missed = following is None or following.start >= missed
                 end = missed if following is None else min(missed, following.start)
                 found.append(_Absence(name, stay.end, end, is_missed))
@@ -175,9 +184,7 @@ def _steps(
     """
     step_at = dict(zip(times, course.steps, strict=True))
     moments: dict[int, tuple[CourseStep, _Named | None]] = {
-        one.end: (step_at[one.start], None)
-        for one in absences
-        if one.is_missed and one.end <= course.until_us
+        one.end: (step_at[one.start], None) for one in absences if one.is_missed
     }
     moments |= {time: (step, here) for time, step, here in zip(times, course.steps, named, strict=True)}
     gone: defaultdict[int, list[_Absence]] = defaultdict(list)
@@ -207,6 +214,7 @@ def _steps(
             began_us=time,
             assigned_us=time + step.assigned_us - step.began_us,
             ended_us=time + step.ended_us - step.began_us,
+            handed_us=step.handed_us,
         )
         if has_other_cause or not steps or not made.is_like(steps[-1]):
             steps.append(made._replace(away=_between(since, steps[-1:], time)))

@@ -160,17 +160,15 @@ def test_metrics_fit_80_columns_and_a_long_group_shares_the_room(monkeypatch: py
         per_day=428.6,
         moved=1900,
         needless=1885,
-        unowned_seconds=110.1,
         longest_seconds=0.1,
         reasons={"subscription changed": 5},
     )
     short = replace(row, group="orders-range", reasons={"member joined": 5})
     long_one, short_one = [*metrics_lines([row])], [*metrics_lines([short])]
-    assert long_one[1] == "a-group-wi...           5  428.6  1,900      15  110.1 s    0.1 s  subscripti..."
+    assert long_one[1] == "a-group-with-a...           5  428.6  1,900     1,885    0.1 s  subscription ..."
     assert short_one == [
-        "group         rebalances  a day  moved  needed  unowned  longest  mostly",
-        "orders-range           5  428.6  1,900      15  110.1 s    0.1 s  member joined",
-        "unowned leaves out the time in which eager members stop: no record has it",
+        "group         rebalances  a day  moved  needless  longest  mostly",
+        "orders-range           5  428.6  1,900     1,885    0.1 s  member joined",
     ]
     assert max(map(len, long_one)) == 80
 

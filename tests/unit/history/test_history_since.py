@@ -1,0 +1,138 @@
+"""Groups where a window begins: their state comes from before it, and what is not known is not said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_assignors._cli.history_text import metrics_lines
+from kafka_assignors._common.times import moment
+from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history import _decoded
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._metrics import metrics
+from kafka_assignors.history._records import Selection
+from kafka_assignors.history._report.job import report_archive
+from kafka_assignors.history._what_if.job import what_if
+from tests.support.group_histories import START_US, member, recorded, snapshot
+from tests.support.local_archives import rows_of
+from tests.support.written_archives import write_archive
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
+
+DAY = 86_400
+
+
+def at(seconds: float) -> datetime:
+    return moment(START_US + round(seconds * 1e6))
+
+
+def records(*snapshots: Snapshot) -> list[ArchivedRecord]:
+    return [recorded(one) for one in snapshots]
+
+
+def archive(folder: Path, *lives: list[ArchivedRecord]) -> Archive:
+    """A batch for each life, in a partition of its own, the newest first."""
+    parts = [rows_of(life[::-1], number) for number, life in enumerate(lives)]
+    return Archive(write_archive(folder, parts))
+
+
+def page(there: Archive, since: datetime | None = None) -> str:
+    html = Path(f"{there.where}.html")
+    report_archive(there, html, since=since)
+    return html.read_text()
+
+
+ONCE = records(
+    snapshot(1, 0, member("a", "t0 t1")),
+    snapshot(2, 10, member("a", "t0"), member("b", "t1")),
+    snapshot(3, 10 * DAY, member("a", "t0 t1")),
+)
+"""b comes in the first minute, and goes ten days later."""
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_first_rebalance_of_a_window_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, compiled: bool
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(_decoded, "is_compiled", lambda: False)
+    there, since = archive(tmp_path / "archive", ONCE), at(9 * DAY)
+
+    (found,) = metrics(there, since=since)
+    assert (found.rebalances, found.moved, found.since) == (1, 1, since)
+    assert found.reasons == {"member gone": 1}
+    (actual,) = what_if(there, assignors=[], since=since)
+    assert (actual.rebalances, actual.moved) == (1, 1)
+    assert "g rebalanced once in 1 day, because a consumer left or was lost." in page(there, since)
+
+
+def test_each_window_finds_what_the_whole_history_has_of_it(tmp_path: Path) -> None:
+    there = archive(tmp_path, ONCE)
+    whole = metrics(there)[0]
+    assert (whole.rebalances, whole.per_day) == (2, 0.2)
+    found = {day: metrics(there, since=at(day)) for day in (0, 5, 11, DAY, 10 * DAY, 10 * DAY + 1)}
+    assert {day: [one.rebalances for one in groups] for day, groups in found.items()} == {
+        0: [2],
+        5: [2],
+        11: [1],
+        DAY: [1],
+        10 * DAY: [1],
+        10 * DAY + 1: [],
+    }
+
+
+def test_a_group_that_was_deleted_begins_empty_and_rebalances_when_somebody_comes(tmp_path: Path) -> None:
+    life = [
+        ONCE[0],
+        ONCE[0]._replace(key=group_metadata_key("g"), value=None, offset=5_000, time_us=ONCE[0].time_us + 5),
+        recorded(snapshot(1, 20, member("a", "t0 t1"))),
+    ]
+    (found,) = metrics(archive(tmp_path, life), since=at(10))
+    assert (found.rebalances, found.reasons) == (1, {"member joined": 1})
+
+
+def test_a_window_holds_the_newest_older_record_of_each_group_and_no_more(tmp_path: Path) -> None:
+    calm = [one._replace(time_us=one.time_us + number) for number, one in enumerate(ONCE[:2] * 50)]
+    there = archive(tmp_path, ONCE, [one._replace(offset=number) for number, one in enumerate(calm)])
+    batches = there.split(there.files())(1).batches()
+    selected = Selection(since=at(9 * DAY)).of(batches)
+    found = [(row["partition"], row["offset"]) for part in selected for row in part.to_pylist()]
+    assert sorted(found) == [(0, 10 * DAY * 1000), (1, 99)]
+
+
+def test_what_was_before_the_first_record_is_not_said_to_be_calm(tmp_path: Path) -> None:
+    there = archive(tmp_path / "archive", ONCE[2:])
+    since = at(9 * DAY)
+    one_state = "g has one state on record, of 24 Nov 2023 22:13:20 UTC: what was before is not known."
+    for html in (page(there), page(there, since)):
+        assert one_state in html
+        assert "did not" not in html
+    (found,) = metrics(there, since=since)
+    begins = "g: its records begin at 2023-11-24 22:13:20 UTC, what was before is not known"
+    assert begins in [*metrics_lines([found], since)]
+    assert begins not in [*metrics_lines([found], found.since)]
+    assert begins not in [*metrics_lines([found])]
+
+
+def test_a_page_says_that_records_begin_inside_the_window(tmp_path: Path) -> None:
+    later = recorded(snapshot(4, 10 * DAY + 60, member("a", "t0"), member("c", "t1")))
+    there = archive(tmp_path / "archive", [*ONCE[2:], later])
+    begins = "Its records begin at 24 Nov 2023 22:13:20 UTC: what was before is not known."
+    assert begins in page(there, at(9 * DAY))
+    assert begins not in page(there, at(10 * DAY))
+    assert begins not in page(there)
+
+
+def test_minutes_have_no_rate(tmp_path: Path) -> None:
+    minutes, days = archive(tmp_path / "archive", ONCE[:2]), archive(tmp_path / "days", ONCE)
+    (found,) = metrics(minutes)
+    assert (found.rebalances, found.per_day) == (1, None)
+    assert [*metrics_lines([found])][1].split()[:3] == ["g", "1", "-"]
+    assert "a day" not in page(minutes).partition("</style>")[2].replace("a day, ", "")
+    assert "<small>0.2 a day</small>" in page(days)
