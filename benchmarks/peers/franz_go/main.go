@@ -211,7 +211,6 @@ func check(err error) {
 }
 
 func main() {
-	began := time.Now()
 	until, err := strconv.ParseFloat(os.Args[4], 64)
 	check(err)
 	budget, err := strconv.ParseFloat(os.Args[5], 64)
@@ -220,6 +219,7 @@ func main() {
 	check(err)
 
 	l := readGroup(os.Args[1], os.Args[3])
+	began := time.Now()
 	runtime.GC()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak begins anew, where that can be had
 	before := memory("VmRSS")
