@@ -10,7 +10,7 @@ import pytest
 from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._common.times import moment
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history import _decoded
+from kafka_assignors.history import _decoded, _records
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import Selection
@@ -97,7 +97,10 @@ def test_a_group_that_was_deleted_begins_empty_and_rebalances_when_somebody_come
     assert (found.rebalances, found.reasons) == (1, {"member joined": 1})
 
 
-def test_a_window_holds_the_newest_older_record_of_each_group_and_no_more(tmp_path: Path) -> None:
+def test_a_window_holds_the_newest_older_record_of_each_group_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_records, "UNIT", 2_000)  # a few records at once
     calm = [one._replace(time_us=one.time_us + number) for number, one in enumerate(ONCE[:2] * 50)]
     there = archive(tmp_path, ONCE, [one._replace(offset=number) for number, one in enumerate(calm)])
     batches = there.split(there.files())(1).batches()
