@@ -250,11 +250,10 @@ def tells_that_it_leads(told: Told, member_id: str) -> bool:
 def test_moves_are_the_differences_of_what_members_heard(history: History, name: str, told: Told) -> None:
     truth = told.truth
     columns = ("generation", "before", "topic", "moved_partition", "source", "target")
-    pairs = zip([0, *truth.generations], truth.generations, strict=False)
+    expected = rounds(told.script, truth)
+    pairs = zip([0, *(one.last for one in expected)], expected, strict=False)
     assert values(history.rows("moves", name), *columns) == {
-        (number, before, *move)
-        for before, number in pairs
-        for move in moved(truth.owners(before), truth.owners(number))
+        (one.last, before, *move) for before, one in pairs for move in one.moves
     }
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.account import GroupAccount, PlannedMove
     from kafka_assignors._groups.lag import GroupLag, PartitionLag
     from kafka_assignors._groups.problems import Problem
+    from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors.groups._coordinator import GroupCoordinator
+    from kafka_assignors.groups._live import NotedRebalance
 
 MOVES_SHOWN: Final = 20
 """How many partitions that would move are listed; all of them are in the JSON."""
@@ -51,6 +53,12 @@ def balance_line(group: GroupAccount) -> str:
         else f"{group.best_imbalance} is possible"
     )
     return f"loads differ by {group.imbalance}: {best}"
+
+
+def generations(rebalance: Rebalance | NotedRebalance) -> str:
+    """The generations of a rebalance; those of a hand-over are several."""
+    first, last = rebalance.first_generation, rebalance.generation
+    return f"generation {last}" if first == last else f"generations {first} to {last}"
 
 
 def when(time_ms: int) -> str:

@@ -8,6 +8,7 @@ from kafka_assignors._cli.group_parts import (
     balance_line,
     coordinator_lines,
     fitted,
+    generations,
     lag_cell,
     lag_lines,
     moves_lines,
@@ -118,20 +119,16 @@ def _joining(explained: ExplainedClassicGroup) -> Iterator[str]:
 
 
 def _why(explained: ExplainedClassicGroup) -> Iterator[str]:
-    """Why the group rebalanced last: of all generations of that rebalance."""
-    for last in reversed(explained.rebalances):
+    """Why the group rebalanced last."""
+    for last in explained.rebalances[-1:]:
+        ended = f"{generations(last)}: {when(last.time_ms)}"
         if last.seconds is None:
-            yield from wrapped(
-                f"generation {last.generation}: {when(last.time_ms)}; no record of one before it is left in"
-                " the log"
-            )
+            yield from wrapped(f"{ended}; no record of one before it is left in the log")
             return
-        yield f"generation {last.generation}: {when(last.time_ms)}, {last.seconds:.1f} s after the one before"
+        yield f"{ended}, {last.seconds:.1f} s after the one before"
         yield from (f"  {change.text}" for change in last.changes)
         for words in last.advice:
             yield from filled(f"{words.title}: {words.meaning} {words.todo}", "    ", "    ")
-        if last.begins:
-            return
 
 
 def _members(

@@ -123,7 +123,7 @@ def metrics_lines(groups: Sequence[GroupSummary], asked: datetime | None = None)
         "rebalances": [f"{row.rebalances:,}" for row in shown],
         "a day": ["-" if row.per_day is None else f"{row.per_day:.1f}" for row in shown],
         "moved": [f"{row.moved:,}" for row in shown],
-        "needed": [f"{row.moved - row.needless:,}" for row in shown],
+        "needless": [f"{row.needless:,}" for row in shown],
         "longest": [f"{row.longest_seconds:.1f} s" for row in shown],
         "mostly": [" and ".join(most_frequent(row.reasons)) or "-" for row in shown],
     }

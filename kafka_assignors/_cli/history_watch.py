@@ -8,7 +8,7 @@ from collections import Counter
 from glob import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors._cli.group_parts import lag_cell, lag_lines, wrapped
+from kafka_assignors._cli.group_parts import generations, lag_cell, lag_lines, wrapped
 from kafka_assignors._cli.output import count, joined
 from kafka_assignors._common.escaping import escaped
 from kafka_assignors._common.words import first_of
@@ -80,13 +80,8 @@ def watched_lines(rebalance: Rebalance) -> Iterator[str]:
         why = "; ".join(reason.text for reason in rebalance.reasons)
         yield f"{ended}  generation {rebalance.generation} continues: {why}"
         return
-    generations = (
-        f"generation {rebalance.generation}"
-        if rebalance.first_generation == rebalance.generation
-        else f"generations {rebalance.first_generation} to {rebalance.generation}"
-    )
     strategy = f" by {rebalance.strategy}" if rebalance.strategy else ""
-    yield f"{ended}  {generations}{strategy}, in {rebalance.seconds:.1f} s"
+    yield f"{ended}  {generations(rebalance)}{strategy}, in {rebalance.seconds:.1f} s"
     yield from wrapped("why: " + "; ".join(reason.text for reason in rebalance.reasons), 2)
     yield from _moved(rebalance)
     yield "  " + _now(rebalance)
@@ -109,10 +104,9 @@ def now_lines(group: GroupStatus) -> Iterator[str]:
 
 
 def _moved(rebalance: Rebalance) -> Iterator[str]:
-    moved, least = rebalance.moved, rebalance.least_moved
-    if rebalance.members and (rebalance.moves or least):
-        enough = "" if least is None else f", where {least} had to"
-        yield f"  {moved} of {count(rebalance.partitions, 'partition')} moved{enough}"
+    if rebalance.members and (rebalance.moves or rebalance.least_moved):
+        needless = "" if rebalance.least_moved is None else f", {rebalance.needless} of them needless"
+        yield f"  {rebalance.moved} of {count(rebalance.partitions, 'partition')} moved{needless}"
     paths = Counter((move.source, move.target) for move in rebalance.moves)
     for path, _ in paths.most_common(MOVES_SHOWN):
         given = [move for move in rebalance.moves if (move.source, move.target) == path]

@@ -134,15 +134,21 @@ class Span:
     began_us: int
     first_generation: int
     end: Snapshot
-    reasons: dict[Change, None] = field(default_factory=dict)
     unowned: list[tuple[AbstractSet[tuple[str, int]], int]] = field(default_factory=list)
     _changes: tuple[Snapshot, Snapshot, tuple[Change, ...]] | None = None
     _known: set[tuple[str, int]] = field(default_factory=set)
+    _on_the_way: dict[Change, None] = field(default_factory=dict)
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """What differs between the snapshot before it and its last."""
         return self._find_changes(self.before, self.end)
+
+    @property
+    def reasons(self) -> tuple[Change, ...]:
+        """What differs between any two of its snapshots, but for how a hand-over goes on."""
+        grown = (one for one in self.changes if one.kind == "topics changed")
+        return tuple(dict.fromkeys([*self._on_the_way, *grown])) or self.changes
 
     @property
     def quiet(self) -> bool:
@@ -172,7 +178,7 @@ class Span:
     def go_on(self, last: Snapshot, snapshot: Snapshot) -> None:
         """Note why it continues."""
         changes = self._find_changes(last, snapshot)
-        self.reasons.update((one, None) for one in changes if one.kind not in _NO_REASON)
+        self._on_the_way.update((one, None) for one in changes if one.kind not in _NO_REASON)
 
     def add_unowned(self, partitions: AbstractSet[tuple[str, int]], us: int) -> None:
         """Note that nobody had these for so long; whether it counts depends on whether somebody gets them.
@@ -305,8 +311,7 @@ def _begin(before: Snapshot, began: int, generation: int) -> Span:
 
 def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
     """What a rebalance was: moves, reasons, the best possible."""
-    before, end, changes = span.before, span.end, span.changes
-    reasons = [*span.reasons, *(one for one in changes if one.kind == "topics changed")]
+    before, end = span.before, span.end
     old, new = before.by_identity, end.by_identity
     stayed = old.keys() & new.keys()
     moves = find_owner_moves(before, end)
@@ -320,7 +325,7 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
         ended=_EPOCH + timedelta(microseconds=end.time_us),
         seconds=max(0, end.time_us - span.began_us) / 1e6,
         strategy=end.strategy,
-        reasons=tuple(dict.fromkeys(reasons)) or changes,
+        reasons=span.reasons,
         members=len(end.members),
         joined=len(new) - len(stayed),
         gone=len(old) - len(stayed),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.problems import Problem
     from kafka_assignors.groups._coordinator import GroupCoordinator
-    from kafka_assignors.groups._live import NotedChange
+    from kafka_assignors.groups._live import NotedRebalance
 
     Extents = Callable[[Collection[Partition]], Mapping[Partition, Extent]]
     """Asks where partitions begin and end."""
@@ -62,7 +62,7 @@ class ExplainedClassicGroup:
     coordinator: GroupCoordinator
     account: GroupAccount
     joining: OngoingRebalance | None
-    rebalances: tuple[NotedChange, ...]
+    rebalances: tuple[NotedRebalance, ...]
     lag: GroupLag
     problems: tuple[Problem, ...]
 

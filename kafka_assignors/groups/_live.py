@@ -29,7 +29,7 @@ from kafka_assignors._groups.described import described_value
 from kafka_assignors._groups.epochs import SETTLED, EpochLook
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
-from kafka_assignors._groups.reasons import HAND_OVER, find_changes
+from kafka_assignors._groups.reasons import HAND_OVER
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.snapshots import ArchivedRecord, keep_claims
 from kafka_assignors._wire.offsets_topic import (
@@ -146,18 +146,18 @@ class LiveEpochGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotedChange:
-    """A record of a group beside the one before it, `seconds` later; None if there is none.
+class NotedRebalance:
+    """A rebalance as a group's records have it: one, or all that belong to a hand-over.
 
-    It is written at `time_ms` since 1970. It `begins` its rebalance, or else continues that of the record
-    before. `changes` are what differs, and so why there was a rebalance.
+    The last is written at `time_ms` since 1970, `seconds` after the one before the rebalance. `changes` are
+    why there was one. Of the oldest record nobody knows why; `seconds` are None there.
     """
 
+    first_generation: int
     generation: int
-    begins: bool
     time_ms: int
-    seconds: float | None
-    changes: tuple[Change, ...]
+    seconds: float | None = None
+    changes: tuple[Change, ...] = ()
 
     @property
     def advice(self) -> tuple[ReasonWords, ...]:
@@ -166,25 +166,28 @@ class NotedChange:
         return tuple(map(reason_words, kinds))
 
 
-def read_rebalances(live: LiveGroup) -> tuple[NotedChange, ...]:
+def read_rebalances(live: LiveGroup) -> tuple[NotedRebalance, ...]:
     """Why a group rebalanced, as far as its records go back; the newest last."""
     snapshots = [*accumulate((noted.snapshot(live.group_id) for noted in live.records), keep_claims)]
     finder = SpanFinder()
     spans = [span for snapshot in snapshots for span in finder.add(snapshot)]
-    numbers = {id(snapshot): number for number, snapshot in enumerate(snapshots)}
-    going_on: set[int] = set()
-    for span in (*spans, *finder.finish()):
-        going_on.update(range(numbers[id(span.before)] + 2, numbers[id(span.end)] + 1))
-    return tuple(
-        NotedChange(
-            generation=after.generation,
-            begins=number not in going_on,
-            time_ms=after.time_us // 1000,
-            seconds=None if before is None else max(0, after.time_us - before.time_us) / 1e6,
-            changes=() if before is None else find_changes(before, after),
+    found = [
+        NotedRebalance(
+            first_generation=one.generation, generation=one.generation, time_ms=one.time_us // 1000
         )
-        for number, (before, after) in enumerate(zip((None, *snapshots), snapshots, strict=False))
-    )
+        for one in snapshots[:1]
+    ]
+    found += [
+        NotedRebalance(
+            first_generation=span.first_generation,
+            generation=span.end.generation,
+            time_ms=span.end.time_us // 1000,
+            seconds=max(0, span.end.time_us - span.before.time_us) / 1e6,
+            changes=span.reasons,
+        )
+        for span in (*spans, *finder.finish())
+    ]
+    return tuple(found)
 
 
 def read_group(

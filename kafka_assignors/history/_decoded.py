@@ -53,20 +53,15 @@ def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRec
             yield part, read_batch(part)
 
 
-def read_batch(
-    batch: Any, columns: Columns | None = None, *, owners_only: bool = False
-) -> list[ArchivedRecord]:
-    """What is in a batch with `COLUMNS`; `columns` is what `_native.decode` made of it, if it was called.
-
-    With `owners_only`, members have what they own and nothing else; it takes half of the time.
-    """
+def read_batch(batch: Any, columns: Columns | None = None) -> list[ArchivedRecord]:
+    """What is in a batch with `COLUMNS`; `columns` is what `_native.decode` made of it, if it was called."""
     key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
     of_records = (batch.column(name).cast(pa.int64()).to_pylist() for name in COLUMNS[2:])
     places: list[_Place] = list(zip(*of_records, strict=True))
     if columns is None and is_compiled():
         columns = decode(key, value)
     with no_garbage_collection():
-        decoded = {} if columns is None else _decode(columns, places, owners_only=owners_only)
+        decoded = {} if columns is None else _decode(columns, places)
     return [
         ArchivedRecord(b"", None, *place, snapshot)
         if (snapshot := decoded.get(number)) is not None
@@ -75,7 +70,7 @@ def read_batch(
     ]
 
 
-def _decode(decoded: Columns, places: Sequence[_Place], *, owners_only: bool = False) -> dict[int, Snapshot]:
+def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
     """The snapshots of those records that the compiled decoder takes, by number in the batch."""
     columns, dictionaries = decoded
     of = {name: _texts(dictionary) for name, dictionary in dictionaries.items()}
@@ -87,7 +82,7 @@ def _decode(decoded: Columns, places: Sequence[_Place], *, owners_only: bool = F
 
     strategies = strings("protocol", "protocols")
     bounds = np.searchsorted(numbers(columns["member_record"]), np.arange(len(strategies) + 1))
-    strategy_of = None if owners_only else np.repeat(numbers(columns["protocol"]), np.diff(bounds))
+    strategy_of = np.repeat(numbers(columns["protocol"]), np.diff(bounds))
     each = _members(columns, of, strings, strategy_of)
     bounds = bounds.tolist()
     state_times = np.frombuffer(columns["state_time"], dtype=np.int64).tolist()
@@ -124,14 +119,11 @@ def _members(
     columns: Mapping[str, bytes],
     of: Mapping[str, list[Any]],
     strings: Callable[[str, str], list[Any]],
-    strategy_of: Any | None,
+    strategy_of: Any,
 ) -> list[SnapshotMember]:
-    """All members of a batch's records; `strategy_of` as in `_claims`, None for who owns what alone."""
+    """All members of a batch's records; `strategy_of` as in `_claims`."""
     names = strings("member_id", "members"), strings("instance_id", "instances")
     given = _assignments(_table(columns, "assigned", of["topics"], len(names[0])))
-    if strategy_of is None:
-        blank: tuple[Any, ...] = ("", "", None, frozenset(), {}, NO_GENERATION)
-        return [make_member((*name, *blank, had, -1, -1)) for *name, had in zip(*names, given, strict=True)]
     claims, generations = _claims(columns, of["topics"], of["protocols"], strategy_of)
     rows = zip(
         *names,

@@ -178,14 +178,14 @@ MOVES: Final = _schema(
     """\
 topic            string   the topic
 moved_partition  int32    the partition that went elsewhere
-source           string?  who had it in the record before; null if nobody had
-target           string?  who has it now; null if nobody does
-before           int32    the generation of the record before
+source           string?  who had it before the rebalance; null if nobody had
+target           string?  who has it after it; null if nobody does
+before           int32    the generation before the rebalance
 """,
 )
-"""Partitions whose owner differs from that in the group's record before. Owners are instance ids of static
-members and member ids of others; a static member that came back is the same owner. What one of several owners
-keeps has not moved."""
+"""Partitions whose owner differs after a rebalance from before it: the same as `moves` of `rebalances`. The
+record is the one that ended the rebalance. Owners are instance ids of static members and member ids of
+others. What one of several owners keeps has not moved."""
 
 REJECTED: Final = _schema("""\
 partition  int32    its partition in __consumer_offsets

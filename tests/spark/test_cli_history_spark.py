@@ -439,7 +439,7 @@ def test_a_report_on_nothing_is_refused(
 ) -> None:
     assert main(["history", "report", archive, str(tmp_path / "x.html"), "--group", "nobody"]) == 2
     assert capsys.readouterr().err.endswith(
-        "there is nothing to report on: the archive has no records of such groups in this time\n"
+        "there is nothing to report on: the archive has no records of such groups then\n"
     )
 
 

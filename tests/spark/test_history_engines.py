@@ -171,6 +171,7 @@ NEW_YEAR, NEXT, OLD = date(2026, 1, 1), date(2026, 1, 2), date(2023, 11, 14)
             [
                 *(("orders", "t", partition, 3, 2) for partition in (1, 3, 5)),
                 ("restless", "u", 0, 3, 3),
+                *(("g", "t", partition, 1, 1) for partition in (2, 3)),
                 *(("orders", "t", partition, 1, 1) for partition in (0, 2, 4)),
             ],
         ),

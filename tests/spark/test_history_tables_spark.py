@@ -11,21 +11,18 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from kafka_assignors._groups.classic import classic_snapshot
+from kafka_assignors._common.times import micros, moment
 from kafka_assignors._groups.moved import find_owner_moves
+from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._wire.offsets_topic import (
-    GroupMetadata,
-    RecordError,
-    decode_record,
-    group_metadata_key,
-)
+from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import _limits, _native as native
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic
-from kafka_assignors.history._records import SparkError
+from kafka_assignors.history._records import SparkError, group_of
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
+from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._spark import frame as spark_frame, in_schema
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.job import (
@@ -92,37 +89,31 @@ def nobodys_files(out: str) -> set[Path]:
 
 
 def expected_moves(rows: Rows) -> Rows:
-    """Out of the snapshots that follow each other."""
-    before: dict[str, Any] = {}
-    moves = []
+    """Out of the rebalances of each group."""
+    records: dict[str | None, list[ArchivedRecord]] = {}
     for one in sorted(rows, key=lambda one: (one["partition"], one["offset"])):
-        try:
-            record = decode_record(one["key"], one["value"])
-        except RecordError:
-            continue
-        if not isinstance(record, GroupMetadata):
-            continue
-        if record.value is None:
-            before.pop(record.group_id, None)
-            continue
-        place = ArchivedRecord(one["key"], one["value"], one["partition"], one["offset"], 0, None)
-        now = classic_snapshot(place, record.group_id, record.value)
-        last = before.get(record.group_id, now)
-        before[record.group_id] = now
+        time_us = micros(one["timestamp"])
+        record = ArchivedRecord(one["key"], one["value"], one["partition"], one["offset"], time_us, None)
+        records.setdefault(group_of(one["key"]), []).append(record)
+    moves = []
+    for its in records.values():
+        finder = SpanFinder()
+        spans = [span for snapshot in read_snapshots(its) for span in finder.add(snapshot)]
         moves += [
             {
-                "group": now.group,
-                "partition": now.partition,
-                "offset": now.offset,
-                "time": one["timestamp"],
-                "generation": now.generation,
+                "group": span.end.group,
+                "partition": span.end.partition,
+                "offset": span.end.offset,
+                "time": moment(span.end.time_us),
+                "generation": span.end.generation,
                 "topic": move.topic,
                 "moved_partition": move.partition,
                 "source": move.source,
                 "target": move.target,
-                "before": last.generation,
+                "before": span.before.generation,
             }
-            for move in find_owner_moves(last, now)
+            for span in (*spans, *finder.finish())
+            for move in find_owner_moves(span.before, span.end)
         ]
     return sorted(moves, key=lambda move: (move["partition"], move["offset"], repr(move)))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report.model import Column, Drawing
 
@@ -77,8 +78,8 @@ def columns(
         (before, _, since), (after, _, until) = bounds[number : number + 2]
         state = states[number]
         its = rebalances[before:after]
-        stopping = [one for one in its if one.unowned_seconds > 0]
-        moved = {(move.topic, move.partition) for one in stopping for move in one.moves}
+        eager = [one for one in its if one.strategy in EAGER_STRATEGIES]
+        moved = {(move.topic, move.partition) for one in its for move in one.moves if move.source}
         found.append(
             Column(
                 begin=begin,
@@ -90,8 +91,8 @@ def columns(
                 ended=[one.ended for one in its],
                 moved=sum(one.moved for one in its),
                 needless=sum(one.needless for one in its),
-                # All, but for rounding.
-                stopped=any(one.unowned_seconds >= 0.9 * one.seconds * one.partitions for one in stopping),
+                # Who was there before, revoked everything.
+                stopped=any(one.members + one.gone > one.joined for one in eager),
                 without=[place for place, one in enumerate(partitions) if one in moved],
                 states=until - since,
             )

@@ -46,7 +46,7 @@ def group_sentences(
     if summary.moved:
         moves = f"Partitions moved from one consumer to another {words.times(summary.moved)}."
         if summary.needless:
-            moves += f" An even share did not need {words.number(summary.needless)} of these moves."
+            moves += f" {words.number(summary.needless)} of these moves were needless."
         sentences.append(moves)
     if summary.longest_seconds >= 1:
         sentences.append(f"The longest rebalance took at least {words.duration(summary.longest_seconds)}.")

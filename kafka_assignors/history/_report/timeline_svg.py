@@ -153,7 +153,7 @@ def _moved(scale: Scale, top: float) -> Iterator[Markup]:
     yield heading("Partitions that changed hands in a rebalance", top)
     yield shape("floor", f"M{LEFT} {n(top + HEADING + _BARS)}H{RIGHT}")
     yield _bars(scale, top, [one.moved for one in scale.columns], most, "needless")
-    yield _bars(scale, top, [one.moved - one.needless for one in scale.columns], most, "needed")
+    yield _bars(scale, top, [one.moved - one.needless for one in scale.columns], most, "moved")
     yield label(f"at most {most:,}" if most else "none moved", top + HEADING + 6)
 
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, groupby
+from operator import itemgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.moved import find_owner_moves
-from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
+from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._arrow import batch_of
@@ -26,6 +27,7 @@ from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
+from kafka_assignors.history._snapshots import SnapshotReader
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
@@ -35,9 +37,10 @@ from kafka_assignors.history._tables.replaced import read_versions, replacing
 from kafka_assignors.history._tables.topic_names import topic_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from kafka_assignors._groups.rebalances import Span
     from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 
 MANIFEST: Final = "tables.json"
@@ -46,7 +49,6 @@ _UNIT: Final = 8 * 2**20
 Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
 them. If units are a quarter as large, each step of numpy takes in too few records.
 """
-_GROUP_METADATA: Final = b"\0\2"
 _READ: Final = pa.schema({"read": pa.int64()})
 
 
@@ -138,16 +140,17 @@ def _write(
 ) -> Iterator[dict[str, int]]:
     """Write the rows of sorted records; gives how many there were."""
     assert files is not None  # noqa: S101 - a place is given
-    moves, generations = Moves(), _Generations()
+    moves, generations = Moves(names), _Generations()
     for batch in units(batches, _UNIT):
         columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
         tables = one_by_one.decode(batch, names) if columns is None else fast.decode(batch, names, columns)
         files.write("generations", GENERATIONS, generations.add(tables.pop("generations")))
         for table, rows in tables.items():
             files.write(table, TABLES[table], rows)
-        files.write("moves", MOVES, moves.add(read_batch(batch, columns, owners_only=True)))
+        files.write("moves", MOVES, moves.add(batch["group"].to_pylist(), read_batch(batch, columns)))
         yield {"read": batch.num_rows}
     files.write("generations", GENERATIONS, generations.end())
+    files.write("moves", MOVES, moves.end())
 
 
 class _Generations:
@@ -187,37 +190,37 @@ _GROUP, _GENERATION, _RECORDS, _FIRST_TIME = map(
 
 
 class Moves:
-    """The moves from each record of a classic group to the next."""
+    """The moves of each rebalance as `_groups.rebalances` finds them, with the record that ended it."""
 
-    def __init__(self) -> None:
+    def __init__(self, topic_names: Mapping[str, str]) -> None:
+        self._names = topic_names
         self._group: str | None = None
-        self._last: Snapshot | None = None
+        self._reader, self._spans = SnapshotReader(), SpanFinder()
 
-    def add(self, records: Sequence[ArchivedRecord]) -> Any:
-        """Take the next records, sorted by group; gives the moves, a batch of MOVES."""
+    def add(self, groups: Sequence[str | None], records: Sequence[ArchivedRecord]) -> Any:
+        """Take the next records with their groups, sorted by these; gives moves, a batch of MOVES."""
         rows: list[tuple[Any, ...]] = []
-        for group, snapshot in filter(None, map(_classic, records)):
-            last = self._last if group == self._group else None
-            self._group, self._last = group, snapshot
-            if last is None or snapshot is None:
-                continue
-            generation, place = snapshot.generation, (snapshot.partition, snapshot.offset, snapshot.time_us)
-            moves = find_owner_moves(last, snapshot)
-            rows += [(group, *place, generation, *move, last.generation) for move in moves]
+        for group, each in groupby(zip(groups, records, strict=True), itemgetter(0)):
+            if group != self._group:
+                rows += self._last_rows()
+                self._group = group
+                self._reader, self._spans = SnapshotReader(self._names), SpanFinder(reasons=False)
+            for _, record in each:
+                rows += self._rows(self._reader.add(record))
         return batch_of(rows, MOVES)
 
+    def end(self) -> Any:
+        """The moves of the last group that did not come to their end."""
+        return batch_of(self._last_rows(), MOVES)
 
-def _classic(record: ArchivedRecord) -> tuple[str, Snapshot | None] | None:
-    """The group of a classic group's record, and its snapshot, if it is no tombstone."""
-    if record.snapshot is not None:
-        return record.snapshot.group, record.snapshot
-    if not record.key or not record.key.startswith(_GROUP_METADATA):
-        return None
-    try:
-        decoded = decode_record(record.key, record.value)
-    except RecordError:
-        return None
-    if not isinstance(decoded, GroupMetadata):
-        return None
-    group, value = decoded.group_id, decoded.value
-    return group, None if value is None else classic_snapshot(record, group, value)
+    def _last_rows(self) -> list[tuple[Any, ...]]:
+        return [*self._rows(self._reader.flush()), *chain.from_iterable(map(_rows, self._spans.finish()))]
+
+    def _rows(self, snapshots: Iterable[Snapshot]) -> Iterator[tuple[Any, ...]]:
+        return (row for one in snapshots for span in self._spans.add(one) for row in _rows(span))
+
+
+def _rows(span: Span) -> Iterator[tuple[Any, ...]]:
+    before, end = span.before, span.end
+    place = end.group, end.partition, end.offset, end.time_us, end.generation
+    return ((*place, *move, before.generation) for move in find_owner_moves(before, end))

@@ -165,10 +165,10 @@ def test_metrics_fit_80_columns_and_a_long_group_shares_the_room(monkeypatch: py
     )
     short = replace(row, group="orders-range", reasons={"member joined": 5})
     long_one, short_one = [*metrics_lines([row])], [*metrics_lines([short])]
-    assert long_one[1] == "a-group-with-a-...           5  428.6  1,900      15    0.1 s  subscription c..."
+    assert long_one[1] == "a-group-with-a...           5  428.6  1,900     1,885    0.1 s  subscription ..."
     assert short_one == [
-        "group         rebalances  a day  moved  needed  longest  mostly",
-        "orders-range           5  428.6  1,900      15    0.1 s  member joined",
+        "group         rebalances  a day  moved  needless  longest  mostly",
+        "orders-range           5  428.6  1,900     1,885    0.1 s  member joined",
     ]
     assert max(map(len, long_one)) == 80
 

@@ -194,13 +194,15 @@ def test_the_golden_archive_has_what_to_recommend_and_what_not() -> None:
 def test_explain_tells_the_same_of_the_last_rebalance(group: str) -> None:
     records, measured = GOLDEN[group], metrics(GOLDEN[group])
     live = live_group(records)
-    told_changes = read_rebalances(live)
+    oldest, *explained = read_rebalances(live)
     last = measured[-1]
-    begun = next(place for place in reversed(range(len(told_changes))) if told_changes[place].begins)
-    of_last = told_changes[begun:]
-    assert (of_last[0].generation, of_last[-1].generation) == (last.first_generation, last.generation)
-    reasons = [one for each in of_last for one in each.changes]
-    assert set(last.reasons) <= set(reasons)
+    assert (oldest.seconds, oldest.changes) == (None, ())
+    assert len(explained) >= len(measured)  # with returns of static members
+    assert (explained[-1].first_generation, explained[-1].generation) == (
+        last.first_generation,
+        last.generation,
+    )
+    assert explained[-1].changes == last.reasons
     found = explain("g", live.value, live.partition_ids)
     assert found.account.imbalance == last.imbalance
 
@@ -252,13 +254,23 @@ def test_a_static_member_that_comes_back_within_a_hand_over_is_told_by_every_com
     (actual,) = (row for row in what_if(records) if row.assignor == ACTUAL)
     assert (actual.rebalances, actual.moved) == (1, 2)
     explained = read_rebalances(live_group(records))
-    assert [one.begins for one in explained] == [True, True, False, False]
-    assert [[change.kind for change in one.changes] for one in explained] == [
-        [],
-        ["member joined"],
-        ["static member came back"],
-        ["hand-over of a cooperative rebalance"],
+    assert [(one.first_generation, one.generation, one.changes) for one in explained] == [
+        (1, 1, ()),
+        (2, 3, found.reasons),
     ]
+
+
+def test_of_a_static_member_that_is_gone_late_every_command_says_that_nobody_knows_why() -> None:
+    # An admin may have removed it, or its session have ended: the records are the same.
+    both, alone = (member("=a", "t0 t1"), member("b", "t2")), (member("b", "t0 t1 t2"),)
+    records = [*map(recorded, (snapshot(1, 0, *both), snapshot(2, 31, *alone, joined=30)))]
+    (found,) = metrics(records)
+    text = "a is gone: its session ended, or an admin removed it"
+    assert [(one.kind, one.text) for one in found.reasons] == [("static member gone", text)]
+    assert found.unowned_seconds == 3 * 1.0  # three partitions from when b had joined to the record
+    assert read_rebalances(live_group(records))[-1].changes == found.reasons
+    (row,) = report_group("g", decoded(records), wanted=(), topics=TOPICS, topic_names=NAMES)
+    assert row["summary"]["reasons"] == [("static member gone", 1)]
 
 
 def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> None:
@@ -277,16 +289,37 @@ def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> No
     ]
     drawn, replayed = report(group.records)
     assert (drawn.listed, replayed, what_if(group.records)) == (shown(measured), [], [])
-    assert Moves().add([*decoded(group.records)][-3:]).num_rows == 0
+    assert moves_table(group.records[-3:]) == []
 
 
-def test_moves_of_the_tables_add_up_to_those_of_metrics() -> None:
-    # Tables tell of moves from record to record; where each is a rebalance of its own, they are the same.
-    records = GOLDEN["eager"]
-    columns = Moves().add([*decoded(records)]).select(["topic", "moved_partition", "source", "target"])
-    found = [OwnerMove(*row.values()) for row in columns.to_pylist()]
-    assert len(found) > 10
-    assert found == [move for one in metrics(records) for move in one.moves]
+def moves_table(records: Sequence[ArchivedRecord]) -> list[dict[str, Any]]:
+    """The table `moves`, made of two batches."""
+    moves, read = Moves(NAMES), [*decoded(records)]
+    middle = len(read) // 2
+    parts = [moves.add(["g"] * len(part), part) for part in (read[:middle], read[middle:])]
+    return [row for part in (*parts, moves.end()) for row in part.to_pylist()]
+
+
+def test_moves_of_the_tables_are_those_of_metrics(records: list[ArchivedRecord]) -> None:
+    rows = moves_table(records)
+    found = [OwnerMove(row["topic"], row["moved_partition"], row["source"], row["target"]) for row in rows]
+    measured = metrics(records)
+    assert len(found) > 5
+    assert found == [move for one in measured for move in one.moves]
+    went = [row for row in rows if None not in (row["source"], row["target"])]
+    assert len(went) == sum(one.moved for one in measured)
+    assert {row["generation"] for row in rows} == {one.generation for one in measured if one.moves}
+
+
+def test_a_hand_over_that_passes_through_nobody_is_a_move_in_the_table() -> None:
+    life = [
+        snapshot(1, 0, member("a", "t0 t1"), strategy="cooperative-sticky"),
+        snapshot(2, 10, member("a", "t0", had="t0 t1"), member("b"), strategy="cooperative-sticky"),
+        snapshot(3, 11, member("a", "t0", had="t0"), member("b", "t1"), strategy="cooperative-sticky"),
+    ]
+    (row,) = moves_table([*map(recorded, life)])
+    assert (row["source"], row["target"], row["before"], row["generation"]) == ("a-0", "b-0", 1, 3)
+    assert (row["topic"], row["moved_partition"], row["offset"]) == ("t", 1, 11_000)
 
 
 @pytest.mark.parametrize("compiled", [True, False])

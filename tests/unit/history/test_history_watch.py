@@ -144,8 +144,8 @@ def test_a_rebalance_in_words() -> None:
         ),
     ) == [
         "2023-11-14 22:14:20 UTC  generation 2 by sticky, in 1.0 s",
-        "  why: c/h joined; b was lost: its session ended, or an admin removed it",
-        "  4 of 6 partitions moved, where 3 had to",
+        "  why: c/h joined; b is gone: its session ended, or an admin removed it",
+        "  4 of 6 partitions moved, 1 of them needless",
         "    a-0 -> c-0: t 1 2 3",
         "    b -> c-0: u 1",
         "  2 members; loads differ by 2 (0 is possible); at least 6.0 partition-seconds without an owner",
