@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import _decoded, _records
 from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._report.job import report_archive
+from kafka_assignors.history._schemas import REBALANCES
+from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._what_if.job import what_if
-from tests.support.group_histories import START_US, member, recorded, snapshot
-from tests.support.local_archives import rows_of
+from tests.support.group_histories import START_US, member, random_life, recorded, snapshot
+from tests.support.local_archives import kip848, rows_of
 from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
@@ -85,6 +93,39 @@ def test_each_window_finds_what_the_whole_history_has_of_it(tmp_path: Path) -> N
         10 * DAY: [1],
         10 * DAY + 1: [],
     }
+
+
+@pytest.mark.parametrize(
+    "life",
+    [
+        *(
+            random_life(seed, [one]).records
+            for one in (RangeAssignor, CooperativeStickyAssignor)
+            for seed in (1, 3)
+        ),
+        kip848(),
+    ],
+    ids=["range 1", "range 3", "cooperative 1", "cooperative 3", "kip848"],
+)
+def test_from_the_end_of_each_rebalance_on_those_after_it_are_found(
+    life: list[ArchivedRecord], tmp_path: Path
+) -> None:
+    there = archive(tmp_path, life)
+
+    def rebalances(since: datetime | None = None) -> list[Rebalance]:
+        found: list[Rebalance] = []
+
+        def find(_: str, records: Iterable[ArchivedRecord], __: object) -> list[Any]:
+            found.extend(find_rebalances(read_snapshots(records)))
+            return []
+
+        Engine.local().map_groups(there, Selection(since=since), find, REBALANCES)
+        return [replace(one, unowned_seconds=0) for one in found]
+
+    whole = rebalances()
+    assert len(whole) > 1
+    for number, one in enumerate(whole, 1):
+        assert rebalances(one.ended + timedelta(microseconds=1)) == whole[number:]
 
 
 def test_a_group_that_was_deleted_begins_empty_and_rebalances_when_somebody_comes(tmp_path: Path) -> None:
