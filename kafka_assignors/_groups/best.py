@@ -27,7 +27,7 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """What was possible: how few partitions had to move, and how balanced loads could be.
+    """What was possible: the fewest moves that reach the best balance, and that balance.
 
     Either is None if it is unknown. `imbalance` is the largest load less the smallest.
     """

@@ -129,7 +129,7 @@ def _time(snapshot: Snapshot) -> datetime:
 
 
 def listed_rebalances(rebalances: Sequence[Rebalance], most: int) -> list[Rebalance]:
-    """So many rebalances, the latest first: half of them the latest, and of the rest those that cost most."""
+    """So many rebalances, the latest first: half are the latest, and of the rest those that moved most."""
     ordered = sorted(rebalances, key=lambda one: one.ended, reverse=True)
     latest = ordered[: most // 2]
     costly = sorted(ordered[most // 2 :], key=lambda one: (-one.moved, -one.seconds))

@@ -86,7 +86,22 @@ def kip848() -> list[ArchivedRecord]:
     return log.records
 
 
+def restless() -> list[ArchivedRecord]:
+    """A third member comes and goes by a strategy that moves more than it has to."""
+    group = RecordedGroup({"orders": 14, "payments": 2}, RangeAssignor)
+    for name in "ab":
+        group.simulation.join(name)
+    group.settle()
+    for number in range(6):
+        group.simulation.join(f"c{number}")
+        group.settle()
+        group.simulation.members[f"c{number}"].leave()
+        group.settle()
+    return group.records
+
+
 GOLDEN: dict[str, list[ArchivedRecord]] = {
+    "restless": restless(),
     "eager": random_life(3, [RangeAssignor]).records,
     "sticky": random_life(5, [StickyAssignor]).records,
     "cooperative": random_life(1, [CooperativeStickyAssignor], acts=20).records,
