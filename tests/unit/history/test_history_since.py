@@ -14,7 +14,7 @@ from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history import _decoded, _records
+from kafka_assignors.history import _decoded, _native, _records
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import metrics
@@ -22,6 +22,7 @@ from kafka_assignors.history._records import Selection
 from kafka_assignors.history._report.job import report_archive
 from kafka_assignors.history._schemas import REBALANCES
 from kafka_assignors.history._snapshots import read_snapshots
+from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._what_if.job import what_if
 from tests.support.group_histories import START_US, member, random_life, recorded, snapshot
 from tests.support.local_archives import kip848, rows_of
@@ -95,7 +96,7 @@ def test_each_window_finds_what_the_whole_history_has_of_it(tmp_path: Path) -> N
     }
 
 
-@pytest.mark.parametrize(
+each_life = pytest.mark.parametrize(
     "life",
     [
         *(
@@ -107,6 +108,9 @@ def test_each_window_finds_what_the_whole_history_has_of_it(tmp_path: Path) -> N
     ],
     ids=["range 1", "range 3", "cooperative 1", "cooperative 3", "kip848"],
 )
+
+
+@each_life
 def test_from_the_end_of_each_rebalance_on_those_after_it_are_found(
     life: list[ArchivedRecord], tmp_path: Path
 ) -> None:
@@ -126,6 +130,28 @@ def test_from_the_end_of_each_rebalance_on_those_after_it_are_found(
     assert len(whole) > 1
     for number, one in enumerate(whole, 1):
         assert rebalances(one.ended + timedelta(microseconds=1)) == whole[number:]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@each_life
+def test_tables_of_a_window_have_its_records_and_all_moves_of_its_rebalances(
+    life: list[ArchivedRecord], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, compiled: bool
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(_native, "compiled", lambda: None)
+    there = archive(tmp_path / "archive", life)
+
+    def tables(since: datetime | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        out = tmp_path / f"tables since {since and since.timestamp()}"
+        make_tables(there, out, since=since)
+        return tuple(read_table(out, name).read_all().to_pylist() for name in ("records", "moves"))
+
+    records, moves = tables()
+    ends = sorted({one.ended for one in find_rebalances(read_snapshots(life))})
+    assert len(moves) > len(ends)
+    for since in (ends[0] + timedelta(microseconds=1), ends[-2] + timedelta(microseconds=1)):
+        later = [[row for row in rows if row["time"] >= since] for rows in (records, moves)]
+        assert [*tables(since)] == later
 
 
 def test_a_group_that_was_deleted_begins_empty_and_rebalances_when_somebody_comes(tmp_path: Path) -> None:
