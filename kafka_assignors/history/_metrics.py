@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
-from kafka_assignors._common.times import in_utc
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._arrow import batch_of
@@ -59,10 +58,6 @@ class GroupSummary:
     returned: int
     flapping: Sequence[str] = ()
     reasons: Mapping[str, int] = field(default_factory=dict)
-
-    def begins_after(self, since: datetime | None) -> bool:
-        """Whether nothing is known of the group at this time, but only of later."""
-        return since is not None and self.since > in_utc(since)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka_assignors._common.times import begins_after
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED, most_frequent
 from kafka_assignors.history._report import words
@@ -25,7 +26,7 @@ def group_sentences(
     """A group's course in a few sentences, the most important first; `asked` is when it was to begin."""
     since, until = (words.moment(one, seconds=True) for one in (summary.since, summary.until))
     begun = f"Its records begin at {since} UTC: what was before is not known."
-    before = [begun] if summary.begins_after(asked) else []
+    before = [begun] if begins_after(summary.since, asked) else []
     if not summary.rebalances and summary.since == summary.until:
         return [f"{summary.group} has one state on record, of {since} UTC: what was before is not known."]
     if not summary.rebalances:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors._cli.history_text import metrics_lines
+from kafka_assignors._cli.history_text import metrics_lines, what_if_lines
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
@@ -188,6 +188,10 @@ def test_what_was_before_the_first_record_is_not_said_to_be_calm(tmp_path: Path)
     assert begins in [*metrics_lines([found], since)]
     assert begins not in [*metrics_lines([found], found.since)]
     assert begins not in [*metrics_lines([found])]
+    rows = what_if(there, assignors=["range"], since=since)
+    assert {one.since for one in rows} == {found.since}
+    assert [*what_if_lines(rows, since)].count(begins) == 1
+    assert begins not in [*what_if_lines(rows, found.since)]
 
 
 def test_a_page_says_that_records_begin_inside_the_window(tmp_path: Path) -> None:
