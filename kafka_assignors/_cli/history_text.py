@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, table
 from kafka_assignors._common.times import begins_after
-from kafka_assignors._groups.reasons import most_frequent
 from kafka_assignors._groups.saving import ACTUAL, best_saving
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def metrics_lines(groups: Sequence[GroupSummary], asked: datetime | None = None)
         "moved": [f"{row.moved:,}" for row in shown],
         "needless": [f"{row.needless:,}" for row in shown],
         "longest": [f"{row.longest_seconds:.1f} s" for row in shown],
-        "mostly": [" and ".join(most_frequent(row.reasons)) or "-" for row in shown],
+        "mostly": [" and ".join(row.mostly) or "-" for row in shown],
     }
     yield from fitted(columns, left={"group", "mostly"}, cut=("mostly", "group"))
     if len(groups) > len(shown):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._common.times import begins_after
 from kafka_assignors._groups.advice import reason_words
-from kafka_assignors._groups.reasons import RESTARTED, most_frequent
+from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors.history._report import words
 from kafka_assignors.history._report.model import restlessness
 from kafka_assignors.history._report.savings import change, explained, saved
@@ -34,7 +34,7 @@ def group_sentences(
         return [calm, *_returned(summary), *before]
     lasted = (summary.until - summary.since).total_seconds()
     head = f"{summary.group} rebalanced {words.times(summary.rebalances)} in {words.duration(lasted)}"
-    kinds = most_frequent(summary.reasons)
+    kinds = summary.mostly
     often = sum(summary.reasons[kind] for kind in kinds[:1])
     why = (" and " if often == summary.rebalances else f" and {often:,} ").join(map(_because, kinds))
     if often:
