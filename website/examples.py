@@ -11,13 +11,12 @@ from kafka import TopicPartition
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent, Topic
-from kafka_assignors._groups.epochs import EpochLook
 from kafka_assignors._groups.joining import Look
 from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors.coordinator import Simulation
 from kafka_assignors.groups._coordinator import GroupCoordinator
-from kafka_assignors.groups._explain import ExplainedClassicGroup, ExplainedConsumerGroup
-from kafka_assignors.groups._live import LiveEpochGroup, LiveGroup, LiveRecord
+from kafka_assignors.groups._explain import ExplainedGroup
+from kafka_assignors.groups._live import LiveGroup, LiveRecord
 from kafka_assignors.groups._status import GroupStatus
 from kafka_assignors.history._capture import Captured
 from kafka_assignors.history._counts import Counts
@@ -53,7 +52,6 @@ def live_group() -> LiveGroup:
         records.append(LiveRecord(time_ms=_NOW_MS + round(1000 * group.now), value=group.group.record()))
     described = ClassicGroup("billing", "Stable", "consumer", records[-1].value.protocol, ())
     return LiveGroup(
-        group_id="billing",
         looks=(Look(_NOW_MS + 60_000, described),),
         coordinator=COORDINATOR,
         records=tuple(records),
@@ -64,7 +62,7 @@ def live_group() -> LiveGroup:
 
 
 @cache
-def live_epoch_group() -> LiveEpochGroup:
+def live_epoch_group() -> LiveGroup:
     """A group of KIP-848 in which a member has yet to revoke a partition."""
 
     def member(name: str, epoch: int, has: Collection[int], target: Collection[int]) -> EpochMember:
@@ -84,22 +82,22 @@ def live_epoch_group() -> LiveEpochGroup:
 
     members = (member("n1", 4, (0, 1, 2), (0, 1)), member("n2", 5, (), (2,)))
     group = EpochGroup("billing", "Reconciling", 5, 5, "uniform", members)
-    return LiveEpochGroup(
-        looks=(EpochLook(_NOW_MS, group), EpochLook(_NOW_MS + 5000, group)),
+    return LiveGroup(
+        looks=(Look(_NOW_MS, group), Look(_NOW_MS + 5000, group)),
         coordinator=COORDINATOR,
         topics=TOPICS,
         committed=COMMITTED,
     )
 
 
-def explained_classic() -> ExplainedClassicGroup:
+def explained_classic() -> ExplainedGroup:
     """What `explain` says of the first."""
-    return ExplainedClassicGroup.of(live_group(), extents)
+    return ExplainedGroup.of(live_group(), extents)
 
 
-def explained_consumer() -> ExplainedConsumerGroup:
+def explained_consumer() -> ExplainedGroup:
     """What `explain` says of the second."""
-    return ExplainedConsumerGroup.of(live_epoch_group(), extents)
+    return ExplainedGroup.of(live_epoch_group(), extents)
 
 
 def listed() -> tuple[GroupStatus, ...]:

@@ -31,6 +31,7 @@ from kafka_assignors._wire.user_data import layout_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from kafka_assignors._groups.account import Epochs
     from kafka_assignors._groups.classic import DecodedMember
     from kafka_assignors._groups.prediction import Client
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
@@ -41,10 +42,14 @@ CONSUMERS: Final = "consumer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A group, explained: what its record says, how good that is, and what is wrong, the worst first."""
+    """A group, explained: who is in it, how good that is, and what is wrong, the worst first.
+
+    `epochs` are of a group of KIP-848 alone.
+    """
 
     account: GroupAccount
     problems: tuple[Problem, ...]
+    epochs: Epochs | None = None
 
 
 def explain(

@@ -31,7 +31,7 @@ from kafka_assignors._groups.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafka_assignors._cluster.groups import ClassicGroup
+    from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 REBALANCING: Final = frozenset({"PreparingRebalance", "CompletingRebalance"})
@@ -44,7 +44,7 @@ class Look(NamedTuple):
     """A group as it was described, and when, in milliseconds since 1970."""
 
     time_ms: int
-    group: ClassicGroup
+    group: ClassicGroup | EpochGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class OngoingRebalance:
 def find_joining(
     looks: Sequence[Look], last: GroupMetadataValue | None, last_ms: int | None
 ) -> OngoingRebalance | None:
-    """What is known of the rebalance that is on; None if none is.
+    """What is known of the rebalance of a classic group that is on; None if none is.
 
     The group was described at least once, the newest last; `last` is its newest record.
     """
@@ -132,7 +132,7 @@ def find_joining(
 
 
 def _new_members(
-    group: ClassicGroup, last: GroupMetadataValue, names: Mapping[str, str]
+    group: ClassicGroup | EpochGroup, last: GroupMetadataValue, names: Mapping[str, str]
 ) -> tuple[MemberAccount, ...]:
     ids = {member.member_id for member in last.members}
     instances = {member.group_instance_id for member in last.members} - {None}

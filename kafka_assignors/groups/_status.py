@@ -24,14 +24,14 @@ from kafka_assignors._cluster.groups import (
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors._groups.described import described_value
-from kafka_assignors._groups.epochs import SETTLED, EpochLook, explain_epochs
+from kafka_assignors._groups.classic import described_value
+from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
-from kafka_assignors._groups.joining import REBALANCING
 from kafka_assignors._groups.lag import find_lag, lag_partitions
 from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
 from kafka_assignors.groups._hidden import name_hidden
 from kafka_assignors.groups._lag_seconds import with_seconds
+from kafka_assignors.groups._live import is_rebalancing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -195,18 +195,12 @@ def _describe(
                 described |= describe(admin, ids[kind])
             except IncompatibleBrokerVersion:
                 described |= dict.fromkeys(ids[kind])
-            ids[kind] = [group_id for group_id in ids[kind] if _rebalances(described[group_id])]
+            ids[kind] = [group_id for group_id in ids[kind] if is_rebalancing(described[group_id])]
         if deadline.passed or not any(ids.values()):
             seconds = time.monotonic() - began
             lasting = [group_id for some in ids.values() for group_id in some] if observe > 0 else []
             return described, dict.fromkeys(lasting, seconds)
         time.sleep(LOOK_SECONDS)
-
-
-def _rebalances(group: Described) -> bool:
-    if isinstance(group, EpochGroup):
-        return group.state not in SETTLED
-    return isinstance(group, ClassicGroup) and group.state in REBALANCING
 
 
 class _Found:
@@ -306,7 +300,7 @@ def _explained(
         explained = explain(described.group_id, value, topics, committed=committed)
         return explained.account, explained.problems
     if isinstance(described, EpochGroup):
-        epochs = explain_epochs([EpochLook(0, described)], topics, committed=committed)
+        epochs = explain_epochs(described, topics, committed=committed)
         # Whether it is only on its way is known from several looks.
         return epochs.account, [one for one in epochs.problems if one.kind != "behind"]
     return None, ()

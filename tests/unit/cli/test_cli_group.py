@@ -21,7 +21,7 @@ from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from kafka_assignors.groups import _what_if
 from kafka_assignors.groups._coordinator import GroupCoordinator
-from kafka_assignors.groups._explain import ExplainedClassicGroup
+from kafka_assignors.groups._explain import ExplainedGroup
 from kafka_assignors.groups._live import LiveGroup, LiveRecord
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def live_group(
     """Values as if they had been written three seconds after one another."""
     described = ClassicGroup("billing", state, "consumer", values[-1].protocol, ())
     return LiveGroup(
-        group_id="billing",
         looks=(Look(1_750_000_060_000, described),),
         coordinator=GroupCoordinator(partition=7, partitions=50, broker=2, address="kafka-2:9092"),
         records=tuple(
@@ -77,7 +76,7 @@ def record_of(topics: Mapping[str, int], *names: str, **options: Any) -> GroupMe
 
 
 def lines_of(live: LiveGroup) -> list[str]:
-    return list(explained_lines(ExplainedClassicGroup.of(live, lambda _: {})))
+    return list(explained_lines(ExplainedGroup.of(live, lambda _: {})))
 
 
 def test_an_explained_group_reads_like_this() -> None:

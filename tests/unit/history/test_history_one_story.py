@@ -21,7 +21,6 @@ from kafka_assignors._cluster.groups import ClassicGroup, Topic
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.best import best_of_equals, best_plan, find_best
-from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
@@ -218,8 +217,7 @@ def test_explain_tells_the_same_of_the_last_rebalance(group: str) -> None:
         last.generation,
     )
     assert explained[-1].changes == last.reasons
-    found = explain("g", live.value, live.partition_ids)
-    assert found.account.imbalance == last.imbalance
+    assert live.explain().account.imbalance == last.imbalance
 
 
 def live_group(records: Sequence[ArchivedRecord]) -> LiveGroup:
@@ -234,7 +232,6 @@ def live_group(records: Sequence[ArchivedRecord]) -> LiveGroup:
         )
     topics = {"orders": range(14), "payments": range(2)}
     return LiveGroup(
-        group_id="g",
         looks=(Look(0, ClassicGroup("g", "Stable", "consumer", None, ())),),
         coordinator=GroupCoordinator(partition=0, partitions=1, broker=0, address=""),
         records=tuple(noted),
