@@ -10,7 +10,7 @@ from kafka import TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._cli.results import DemoRun, DemoStep
-from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent, Topic
+from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent
 from kafka_assignors._groups.joining import Look
 from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors.coordinator import Simulation
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 COORDINATOR: Final = GroupCoordinator(partition=9, partitions=50, broker=2, address="kafka-2:9092")
-TOPICS: Final = {"orders": Topic(name="orders", leaders={0: 1, 1: 2, 2: 3})}
+TOPICS: Final = {"orders": {0: 1, 1: 2, 2: 3}}
 COMMITTED: Final = {("orders", 0): 70, ("orders", 1): 81}
 _NOW_MS: Final = 1_750_000_000_000
 

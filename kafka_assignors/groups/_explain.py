@@ -65,7 +65,7 @@ class ExplainedGroup:
         """Explain a group that was read."""
         found = live.explain(leader_client)
         account, joining = found.account, live.joining
-        known = (account.owned, account.subscribed, live.partition_ids, live.committed)
+        known = (account.owned, account.subscribed, live.topics, live.committed)
         lag = find_lag(*known, extents(lag_partitions(*known)))
         problems = [*found.problems, *find_lag_problems(lag, members=bool(account.members))]
         if joining is not None:

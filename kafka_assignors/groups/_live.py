@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import Partition, Topic
+    from kafka_assignors._cluster.groups import Leaders, Partition
     from kafka_assignors._groups.advice import ReasonWords
     from kafka_assignors._groups.explanation import Explanation
     from kafka_assignors._groups.joining import OngoingRebalance
@@ -95,7 +95,7 @@ class LiveGroup:
 
     looks: tuple[Look, ...]
     coordinator: GroupCoordinator
-    topics: Mapping[str, Topic]
+    topics: Leaders
     committed: Mapping[Partition, int]
     records: tuple[LiveRecord, ...] = ()
     record_limit: int = RECORD_LIMIT
@@ -104,11 +104,6 @@ class LiveGroup:
     def group(self) -> ClassicGroup | EpochGroup:
         """As it was described last."""
         return self.looks[-1].group
-
-    @property
-    def partition_ids(self) -> dict[str, tuple[int, ...]]:
-        """The partition ids of each topic that there is."""
-        return {name: topic.ids for name, topic in self.topics.items()}
 
     @property
     def joining(self) -> OngoingRebalance | None:
@@ -122,11 +117,11 @@ class LiveGroup:
         committed = {topic for topic, _ in self.committed}
         if isinstance(self.group, EpochGroup):
             seconds = (self.looks[-1].time_ms - self.looks[0].time_ms) / 1000
-            return explain_epochs(self.group, self.partition_ids, committed=committed, seen_seconds=seconds)
+            return explain_epochs(self.group, self.topics, committed=committed, seen_seconds=seconds)
         return explain(
             self.group.group_id,
             self.records[-1].value if self.records else described_value(self.group),
-            self.partition_ids,
+            self.topics,
             committed=committed,
             record_limit=self.record_limit,
             leader_client=leader_client,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import Extent, ListedGroup, Partition
+    from kafka_assignors._cluster.groups import Extent, Leaders, ListedGroup, Partition
     from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.lag import GroupLag
@@ -159,9 +159,8 @@ def read_groups(
         described, seconds = _describe(admin, listed, observe)
         topics = read_topics(admin)
         committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])
-        ids = {name: topic.ids for name, topic in topics.items()}
         found = [
-            _Found(group, described.get(group.group_id), committed.get(group.group_id, {}), ids)
+            _Found(group, described.get(group.group_id), committed.get(group.group_id, {}), topics)
             for group in listed
         ]
         extents = find_extents(admin, {one for group in found for one in group.partitions}, topics)
@@ -211,7 +210,7 @@ class _Found:
         listed: ListedGroup,
         described: Described,
         committed: Mapping[Partition, int] | Refused,
-        topics: Mapping[str, Sequence[int]],
+        topics: Leaders,
     ) -> None:
         self.listed, self.described = listed, described
         # A group without commits may be unknown to who keeps them.
@@ -292,7 +291,7 @@ class _Found:
 
 
 def _explained(
-    described: Described, topics: Mapping[str, Sequence[int]], committed: Collection[str]
+    described: Described, topics: Leaders, committed: Collection[str]
 ) -> tuple[GroupAccount | None, Collection[Problem]]:
     """What is known of a group's members, and wrong with them."""
     if isinstance(described, ClassicGroup):

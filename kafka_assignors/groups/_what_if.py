@@ -121,7 +121,7 @@ def what_if(
         hidden = find_hidden(admin, wanted - live.topics.keys())
     if hidden:
         raise hidden_error(hidden)
-    topics = {topic: len(live.topics[topic].ids) for topic in sorted(wanted & live.topics.keys())}
+    topics = {topic: len(live.topics[topic]) for topic in sorted(wanted & live.topics.keys())}
     return _restarts(
         topics,
         [one & topics.keys() for one in subscriptions],

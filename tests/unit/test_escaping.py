@@ -101,7 +101,7 @@ def classic() -> ExplainedGroup:
         examples.live_group(),
         looks=(Look(0, ClassicGroup(NAME, "Stable", "consumer", "range", ())),),
         records=(LiveRecord(time_ms=0, value=group.group.record()),),
-        topics={NAME: replace(examples.TOPICS["orders"], name=NAME)},
+        topics={NAME: examples.TOPICS["orders"]},
         committed={(NAME, 0): 3},
     )
     return ExplainedGroup.of(live, examples.extents)

@@ -14,7 +14,7 @@ from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.output import show_result
-from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, Topic
+from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember
 from kafka_assignors._groups.joining import Look
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
@@ -61,7 +61,7 @@ def live_group(
             for number, value in enumerate(values)
         ),
         record_limit=1_048_588,
-        topics={name: Topic(name=name, leaders=dict.fromkeys(ids, 2)) for name, ids in topics.items()},
+        topics={name: dict.fromkeys(ids, 2) for name, ids in topics.items()},
         committed={},
     )
 

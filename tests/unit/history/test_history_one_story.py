@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cli.history_text import what_if_lines
-from kafka_assignors._cluster.groups import ClassicGroup, Topic
+from kafka_assignors._cluster.groups import ClassicGroup
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.best import best_of_equals, best_plan, find_best
@@ -236,7 +236,7 @@ def live_group(records: Sequence[ArchivedRecord]) -> LiveGroup:
         coordinator=GroupCoordinator(partition=0, partitions=1, broker=0, address=""),
         records=tuple(noted),
         record_limit=1,
-        topics={name: Topic(name=name, leaders=dict.fromkeys(ids, 0)) for name, ids in topics.items()},
+        topics={name: dict.fromkeys(ids, 0) for name, ids in topics.items()},
         committed={},
     )
 
