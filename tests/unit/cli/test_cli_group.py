@@ -240,24 +240,6 @@ def test_strategies_are_elected_with_votes(capsys: pytest.CaptureFixture[str]) -
     }
 
 
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        (["a"], "'a' is not MEMBER=STRATEGY[,...] of a member that was not named before"),
-        (
-            ["a=range", "a=range"],
-            "'a=range' is not MEMBER=STRATEGY[,...] of a member that was not named before",
-        ),
-        (["a=range", "b=sticky"], "no strategy is known to all members: a: range; b: sticky"),
-    ],
-)
-def test_what_cannot_be_elected_is_refused(
-    members: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["group", "elect", *members]) == 2
-    assert capsys.readouterr().err == f"kafka-assignors group elect: {message}\n"
-
-
 def test_the_partition_of_a_group_is_found_without_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["group", "find", "gg"]) == 0
     assert main(["group", "find", "gg", "--partitions", "7", "--json"]) == 0
@@ -336,35 +318,6 @@ def test_what_if_takes_the_settings_of_the_running_group(
 
     assert row == {"assignor": "range", "static": False, **cost(settings)}
     assert cost(settings) != cost(replace(settings, max_poll_interval_ms=300_000))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["billing"], "give GROUP and --bootstrap-server, or --members and --topic"),
-        (["--members", "3"], "give GROUP and --bootstrap-server, or --members and --topic"),
-        (["--members", "3", "--topic", "orders"], "'orders' is not NAME=PARTITIONS"),
-        (["--members", "3", "--topic", f"orders={'9' * 5000}"], "9' is not NAME=PARTITIONS"),
-        (["--members", "3", "--topic", "orders=0"], "'orders=0' is not NAME=PARTITIONS"),
-        ([*DESCRIBED[2:], "--down", "-5"], "'-5' is no number of seconds from 0 on"),
-        ([*DESCRIBED[2:], "--down", "nan"], "'nan' is no number of seconds from 0 on"),
-        ([*DESCRIBED[2:], "--down", "inf"], "'inf' is no number of seconds from 0 on"),
-        ([*DESCRIBED[2:], "--down", "soon"], "'soon' is no number of seconds from 0 on"),
-        (
-            [*DESCRIBED[2:], "--heartbeat-interval-ms", "45000"],
-            "heartbeat.interval.ms 45000 is not below session.timeout.ms 45000: sessions would end",
-        ),
-    ],
-)
-def test_a_group_that_is_not_described_is_refused(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        status: object = main(["group", "what-if", *arguments])
-    except SystemExit as stop:
-        status = stop.code
-    assert status == 2
-    assert message in capsys.readouterr().err
 
 
 def test_timeouts_that_differ_are_in_the_table() -> None:
