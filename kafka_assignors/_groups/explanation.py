@@ -14,7 +14,7 @@ from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount, PlannedMove
 from kafka_assignors._groups.best import best_plan
 from kafka_assignors._groups.classic import decode_members, flat
-from kafka_assignors._groups.prediction import CLIENTS, JoinedMember, guess_client, predict
+from kafka_assignors._groups.prediction import CLIENTS, guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import (
@@ -181,10 +181,10 @@ def _predictions(
     """What would move by each client that could lead; nothing of strategies in which they do not differ."""
     if value.protocol not in {"range", "roundrobin"}:
         return {}
-    by_id = {account.member_id: account for account in accounts}
+    subscribed = {account.member_id: frozenset(account.topics) for account in accounts}
     members = [
-        JoinedMember(member.member_id, member.group_instance_id, by_id[member.member_id].topics)
-        for member in value.members
+        Member(member_id=one.member_id, instance_id=one.group_instance_id, topics=subscribed[one.member_id])
+        for one in value.members
     ]
     owners = {client: predict(value.protocol, members, topics, client) for client in CLIENTS}
     return {client: None if found is None else _moved(before, found) for client, found in owners.items()}
