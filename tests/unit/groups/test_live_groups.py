@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cli.group_parts import lag_cell, lag_lines, lag_words
-from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, EpochGroup, EpochMember, Extent
+from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent
 from kafka_assignors._groups.classic import described_value
 from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
 from kafka_assignors._groups.lag import find_lag
 from kafka_assignors._groups.problems import find_lag_problems, find_lag_seconds_problems
-from kafka_assignors.coordinator._simulator.simulation import Simulation
+from tests.support.live_groups import described, record_of
 from website import examples
 
 if TYPE_CHECKING:
@@ -26,34 +25,7 @@ TOPICS = {"orders": (0, 1, 2, 3)}
 
 
 def last_generation(*names: str) -> GroupMetadataValue:
-    group = Simulation({"orders": 4}, [RangeAssignor])
-    for name in names:
-        group.join(name)
-    group.run_until_stable()
-    return group.group.record()
-
-
-def described(
-    value: GroupMetadataValue, state: str, *more: str, without: str = "", broken_off: bool = False
-) -> ClassicGroup:
-    """The group of a record as its coordinator describes it in a rebalance, with new members.
-
-    Once a round was broken off, no assignments are left.
-    """
-    old = [
-        ClassicMember(
-            one.member_id,
-            one.group_instance_id,
-            one.client_id,
-            one.client_host,
-            b"",
-            b"" if broken_off else one.assignment,
-        )
-        for one in value.members
-        if one.client_id != without
-    ]
-    new = [ClassicMember(f"{name}-id", None, name, "/127.0.0.1", b"", b"") for name in more]
-    return ClassicGroup("billing", state, "consumer", None, (*old, *new))
+    return record_of({"orders": 4}, *names)
 
 
 def joining(value: GroupMetadataValue | None, *looks: ClassicGroup) -> OngoingRebalance:
@@ -133,18 +105,7 @@ def test_a_group_at_rest_is_in_no_rebalance() -> None:
 
 def test_what_is_described_is_explained_as_its_record_without_what_is_not_told() -> None:
     value = last_generation("a", "b")
-    members = tuple(
-        ClassicMember(
-            one.member_id,
-            one.group_instance_id,
-            one.client_id,
-            one.client_host,
-            one.subscription,
-            one.assignment,
-        )
-        for one in value.members
-    )
-    told = described_value(ClassicGroup("billing", "Stable", "consumer", value.protocol, members))
+    told = described_value(described(value, "Stable"))
     full, less = (explain("billing", one, TOPICS).account for one in (value, told))
     assert [one.assignment for one in less.members] == [one.assignment for one in full.members]
     assert (less.loads, less.would_move, less.strategy) == (full.loads, full.would_move, full.strategy)

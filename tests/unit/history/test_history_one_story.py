@@ -17,11 +17,9 @@ from hypothesis import given, settings, strategies as st
 
 from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cli.history_text import what_if_lines
-from kafka_assignors._cluster.groups import ClassicGroup
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.best import best_of_equals, best_plan, find_best
-from kafka_assignors._groups.joining import Look
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -29,8 +27,7 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
-from kafka_assignors.groups._coordinator import GroupCoordinator
-from kafka_assignors.groups._live import LiveGroup, LiveRecord, read_rebalances
+from kafka_assignors.groups._live import LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _limits as limits, _snapshots
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
@@ -52,11 +49,13 @@ from tests.support.group_histories import (
     snapshot,
 )
 from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
+from website import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.groups._live import LiveGroup
     from kafka_assignors.history._report.model import Drawing
 
 TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
@@ -230,15 +229,8 @@ def live_group(records: Sequence[ArchivedRecord]) -> LiveGroup:
         noted.append(
             LiveRecord(time_ms=record.time_us // 1000, value=told.value, leader_epoch=record.leader_epoch)
         )
-    topics = {"orders": range(14), "payments": range(2)}
-    return LiveGroup(
-        looks=(Look(0, ClassicGroup("g", "Stable", "consumer", None, ())),),
-        coordinator=GroupCoordinator(partition=0, partitions=1, broker=0, address=""),
-        records=tuple(noted),
-        record_limit=1,
-        topics={name: dict.fromkeys(ids, 0) for name, ids in topics.items()},
-        committed={},
-    )
+    topics = {"orders": dict.fromkeys(range(14), 0), "payments": dict.fromkeys(range(2), 0)}
+    return replace(examples.live_group(), records=tuple(noted), topics=topics)
 
 
 @pytest.mark.parametrize("back", ["a", "c"], ids=["who gives partitions up", "another"])
