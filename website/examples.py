@@ -12,6 +12,7 @@ from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent
 from kafka_assignors._groups.joining import Look
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors.coordinator import Simulation
 from kafka_assignors.groups._coordinator import GroupCoordinator
@@ -30,6 +31,8 @@ from kafka_assignors.placement._moving import UnderWay
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+
 COORDINATOR: Final = GroupCoordinator(partition=9, partitions=50, broker=2, address="kafka-2:9092")
 TOPICS: Final = {"orders": {0: 1, 1: 2, 2: 3}}
 COMMITTED: Final = {("orders", 0): 70, ("orders", 1): 81}
@@ -41,6 +44,11 @@ def extents(partitions: Collection[tuple[str, int]]) -> Mapping[tuple[str, int],
     return dict.fromkeys(partitions, Extent(0, 82))
 
 
+def live_record(time_ms: int, value: GroupMetadataValue) -> LiveRecord:
+    """A record of the log."""
+    return LiveRecord(ArchivedRecord(b"", None, -1, -1, 1000 * time_ms, None), value)
+
+
 @cache
 def live_group() -> LiveGroup:
     """A group of the classic protocol, stable after a member joined."""
@@ -49,7 +57,7 @@ def live_group() -> LiveGroup:
     for name in ("a", "b"):
         group.join(name)
         group.run_until_stable()
-        records.append(LiveRecord(time_ms=_NOW_MS + round(1000 * group.now), value=group.group.record()))
+        records.append(live_record(_NOW_MS + round(1000 * group.now), group.group.record()))
     described = ClassicGroup("billing", "Stable", "consumer", records[-1].value.protocol, ())
     return LiveGroup(
         looks=(Look(_NOW_MS + 60_000, described),),

@@ -6,9 +6,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._groups.account import Behind, Epochs, GroupAccount, MemberAccount, PlannedMove
-from kafka_assignors._groups.best import best_plan
 from kafka_assignors._groups.explanation import Explanation, group_now, member_names
 from kafka_assignors._groups.problems import Problem, find_problems, have, in_order
+from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ def explain_epochs(
         strategy=(group.assignor or None) if group.members else None,
         members=tuple(accounts),
         loads={one.member_id: len(one.assignment) for one in accounts},
-        best_loads=tuple(sorted(int(load) for load in best_plan(planned).loads)),
+        best_loads=tuple(sorted(int(load) for load in plan_exact(planned).loads)),
         would_move=_pending(group.members),
     )
     behind = tuple(_behind(group, names))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors._common.strategies import STICKY
 from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount, PlannedMove
-from kafka_assignors._groups.best import best_plan
 from kafka_assignors._groups.classic import decode_members, flat
 from kafka_assignors._groups.prediction import CLIENTS, guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
@@ -27,6 +26,7 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors._wire.user_data import layout_of
+from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -74,7 +74,7 @@ def explain(
     accounts = [_account(value, member, its, names[member.member_id]) for member, its in decoded]
     accounts.sort(key=lambda account: (account.client_id, account.member_id))
     group = group_now(accounts, topics, value.generation)
-    best = best_plan(group)
+    best = plan_exact(group)
     consumers = value.protocol_type == CONSUMERS
     client = leader_client or (guess_client(value) if consumers else None)
     before = {one: account.member_id for account in accounts for one in account.assignment}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import IncompatibleBrokerVersion, KafkaError, TopicAuthorizationFailedError
@@ -32,7 +32,7 @@ from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
 from kafka_assignors._groups.reasons import HAND_OVER
 from kafka_assignors._groups.rebalances import SpanFinder
-from kafka_assignors._groups.snapshots import ArchivedRecord, keep_claims
+from kafka_assignors._groups.snapshots import keep_claims
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
     RecordError,
@@ -40,7 +40,7 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors.groups._coordinator import GroupCoordinator, coordinator_of
-from kafka_assignors.groups._log import open_log, read_backwards, read_log
+from kafka_assignors.groups._log import archived, open_log, read_backwards, read_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.joining import OngoingRebalance
     from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.reasons import Change
-    from kafka_assignors._groups.snapshots import Snapshot
+    from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 
@@ -60,28 +60,11 @@ class NoSuchGroupError(KafkaAssignorsError, ValueError):
     """The cluster knows no group of this id."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveRecord:
-    """A record of a group, written at `time_ms` since 1970.
+class LiveRecord(NamedTuple):
+    """A record of a classic group, and what it says."""
 
-    The leader epoch of the log rises when the coordinator moves; None if not known.
-    """
-
-    time_ms: int
+    record: ArchivedRecord
     value: GroupMetadataValue
-    leader_epoch: int | None = None
-
-    def snapshot(self, group_id: str) -> Snapshot:
-        """The group as it was."""
-        record = ArchivedRecord(
-            key=group_metadata_key(group_id),
-            value=None,
-            partition=-1,
-            offset=-1,
-            time_us=self.time_ms * 1000,
-            leader_epoch=self.leader_epoch,
-        )
-        return classic_snapshot(record, group_id, self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +91,9 @@ class LiveGroup:
     @property
     def joining(self) -> OngoingRebalance | None:
         last = self.records[-1] if self.records else None
-        return find_joining(
-            self.looks, None if last is None else last.value, None if last is None else last.time_ms
-        )
+        if last is None:
+            return find_joining(self.looks, None, None)
+        return find_joining(self.looks, last.value, last.record.time_us // 1000)
 
     def explain(self, leader_client: Client | None = None) -> Explanation:
         """Explain it, by its newest record; without one, by its last description."""
@@ -151,7 +134,8 @@ class NotedRebalance:
 
 def read_rebalances(live: LiveGroup) -> tuple[NotedRebalance, ...]:
     """Why a group rebalanced, as far as its records go back; the newest last."""
-    snapshots = [*accumulate((noted.snapshot(live.group.group_id) for noted in live.records), keep_claims)]
+    noted = (classic_snapshot(one.record, live.group.group_id, one.value) for one in live.records)
+    snapshots = [*accumulate(noted, keep_claims)]
     finder = SpanFinder()
     spans = [span for snapshot in snapshots for span in finder.add(snapshot)]
     found = [
@@ -278,7 +262,7 @@ def _noted(message: Any, key: bytes) -> Iterator[LiveRecord]:
     except RecordError as error:
         raise ClusterError(f"a record of the group cannot be read: {error}") from error
     if isinstance(record, GroupMetadata) and record.value is not None:
-        yield LiveRecord(time_ms=message.timestamp, value=record.value, leader_epoch=message.leader_epoch)
+        yield LiveRecord(archived(message), record.value)
 
 
 def _record_limit(admin: Admin) -> int:

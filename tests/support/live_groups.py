@@ -9,13 +9,13 @@ from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember
 from kafka_assignors._groups.joining import Look
 from kafka_assignors.coordinator import Simulation
-from kafka_assignors.groups._live import LiveGroup, LiveRecord
 from website import examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+    from kafka_assignors.groups._live import LiveGroup
 
 
 def record_of(topics: Mapping[str, int], *names: str, **options: Any) -> GroupMetadataValue:
@@ -59,7 +59,7 @@ def live_group(
         examples.live_group(),
         looks=(Look(1_750_000_060_000, look or described(values[-1], "Stable")),),
         records=tuple(
-            LiveRecord(time_ms=1_750_000_000_000 + 3000 * number, value=value)
+            examples.live_record(1_750_000_000_000 + 3000 * number, value)
             for number, value in enumerate(values)
         ),
         topics={name: dict.fromkeys(range(count), 2) for name, count in topics.items()},

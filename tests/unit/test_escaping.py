@@ -30,7 +30,6 @@ from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._groups.joining import Look
 from kafka_assignors.coordinator import Simulation
 from kafka_assignors.groups._explain import ExplainedGroup
-from kafka_assignors.groups._live import LiveRecord
 from kafka_assignors.groups._metrics import _Groups
 from kafka_assignors.placement import draw
 from kafka_assignors.placement._quality import measure
@@ -100,7 +99,7 @@ def classic() -> ExplainedGroup:
     live = replace(
         examples.live_group(),
         looks=(Look(0, ClassicGroup(NAME, "Stable", "consumer", "range", ())),),
-        records=(LiveRecord(time_ms=0, value=group.group.record()),),
+        records=(examples.live_record(0, group.group.record()),),
         topics={NAME: examples.TOPICS["orders"]},
         committed={(NAME, 0): 3},
     )

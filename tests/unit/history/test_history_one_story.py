@@ -19,7 +19,7 @@ from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RangeA
 from kafka_assignors._cli.history_text import what_if_lines
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import GroupFollower
-from kafka_assignors._groups.best import best_of_equals, best_plan, find_best
+from kafka_assignors._groups.best import best_of_equals, find_best
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -39,6 +39,7 @@ from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group
+from kafka_assignors.planners import plan_exact
 from tests.support.archives import random_records as random_pairs
 from tests.support.group_histories import (
     RecordedGroup,
@@ -226,9 +227,7 @@ def live_group(records: Sequence[ArchivedRecord]) -> LiveGroup:
         told = decode_record(record.key, record.value)
         assert isinstance(told, GroupMetadata)
         assert told.value is not None
-        noted.append(
-            LiveRecord(time_ms=record.time_us // 1000, value=told.value, leader_epoch=record.leader_epoch)
-        )
+        noted.append(LiveRecord(record, told.value))
     topics = {"orders": dict.fromkeys(range(14), 0), "payments": dict.fromkeys(range(2), 0)}
     return replace(examples.live_group(), records=tuple(noted), topics=topics)
 
@@ -380,7 +379,7 @@ def test_the_best_of_equals_is_the_exact_planner_s(data: st.DataObject) -> None:
             for name in names
         ],
     )
-    plan = best_plan(group)
+    plan = plan_exact(group)
     kept = sum(
         int(now) == int(was) for now, was in zip(plan.owner, group.owner, strict=True) if was != NOBODY
     )
