@@ -89,7 +89,19 @@ def test_the_json_has_everything(write: Write, run: Run) -> None:
     assert (found.pop("plan_ms") > 0, found.pop("certificate_ms") > 0) == (True, True)
     assert (status, certificate["optimal"]) == (0, True)
     assert [goal["name"] for goal in certificate["goals"]] == ["balance", "moves"]
-    nothing: dict[str, Any] = {"weight": 1, "rack": None, "free": 0, "in_rack": None}
+    nothing = {"weight": 1, "rack": None, "kept": 0, "free": 0, "gained": {}, "given_up": {}, "in_rack": None}
+    shares: dict[str, dict[str, Any]] = {
+        "c1": {"load": 3, "kept": 3, "given_up": {"c3": 1, "c4": 1}},
+        "c2": {"load": 3, "kept": 3, "given_up": {"c3": 1}},
+        "c3": {"load": 2, "gained": {"c1": 1, "c2": 1}},
+        "c4": {"load": 2, "free": 1, "gained": {"c1": 1}},
+    }
+    assignments = {
+        "c1": {"orders": [0, 1], "payments": [0]},
+        "c2": {"orders": [3, 4], "payments": [2]},
+        "c3": {"payments": [1, 4]},
+        "c4": {"orders": [2, 5]},
+    }
     assert found == {
         "strategy": "exact",
         "max_skew": None,
@@ -103,39 +115,7 @@ def test_the_json_has_everything(write: Write, run: Run) -> None:
         "least_moves": 3,
         "free": 1,
         "members": {
-            "c1": nothing
-            | {
-                "load": 3,
-                "kept": 3,
-                "gained": {},
-                "given_up": {"c3": 1, "c4": 1},
-                "assignment": {"orders": [0, 1], "payments": [0]},
-            },
-            "c2": nothing
-            | {
-                "load": 3,
-                "kept": 3,
-                "gained": {},
-                "given_up": {"c3": 1},
-                "assignment": {"orders": [3, 4], "payments": [2]},
-            },
-            "c3": nothing
-            | {
-                "load": 2,
-                "kept": 0,
-                "gained": {"c1": 1, "c2": 1},
-                "given_up": {},
-                "assignment": {"payments": [1, 4]},
-            },
-            "c4": nothing
-            | {
-                "load": 2,
-                "kept": 0,
-                "free": 1,
-                "gained": {"c1": 1},
-                "given_up": {},
-                "assignment": {"orders": [2, 5]},
-            },
+            name: {**nothing, **share, "assignment": assignments[name]} for name, share in shares.items()
         },
         "first_round": None,
         "notes": [],
