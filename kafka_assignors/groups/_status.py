@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafka.errors import IncompatibleBrokerVersion, KafkaError
 
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.lag import GroupLag
 
     Described = ClassicGroup | EpochGroup | Refused | None
-
-_UNKNOWN: Final = "Unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +152,11 @@ def read_groups(
     max_lag_seconds: float | None = None,
 ) -> tuple[GroupStatus, ...]:
     try:
-        everything = list_all(admin)
-        listed = [one for one in everything if not groups or _matches(one.group_id, groups)]
+        listed = [
+            one
+            for one in list_all(admin)
+            if not groups or any(fnmatchcase(one.group_id, pattern) for pattern in groups)
+        ]
         described, seconds = _describe(admin, listed, observe)
         topics = read_topics(admin)
         committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])
@@ -171,10 +172,6 @@ def read_groups(
     if max_lag_seconds is not None:
         known = with_seconds(admin, topics, known, max_lag_seconds)
     return tuple(sorted(known, key=lambda one: one.badness))
-
-
-def _matches(group_id: str, patterns: Collection[str]) -> bool:
-    return any(fnmatchcase(group_id, pattern) for pattern in patterns)
 
 
 def _describe(
@@ -237,7 +234,7 @@ class _Found:
             kind=self.listed.kind,
             state=described.state
             if isinstance(described, ClassicGroup | EpochGroup)
-            else self.listed.state or _UNKNOWN,
+            else self.listed.state or "Unknown",
             protocol_type=self.listed.protocol_type,
             strategy=None if account is None else account.strategy,
             epoch=described.epoch if isinstance(described, EpochGroup) else None,

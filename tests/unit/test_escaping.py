@@ -124,7 +124,7 @@ def listed() -> list[GroupStatus]:
 
 def exported(_: Show) -> str:
     registry = CollectorRegistry()
-    registry.register(_Groups(lambda: tuple(listed())))
+    registry.register(_Groups(lambda: tuple(listed()), print))
     return generate_latest(registry).decode()
 
 
