@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.cases import NOBODY, IntArray, Problem
+from benchmarks.cases import NOBODY, IntArray, Problem, rack_of, replica_racks
 from benchmarks.wire import read_assignment
 
 
@@ -23,6 +23,8 @@ class Verdict:
         kept: Partitions that stay with the member that has them.
         moved: Partitions that another member gets, or will get, though their member is still there.
         withheld: Partitions that nobody gets in this round, for their member to let go of first (KIP-429).
+        local: With racks, the share of partitions with a replica in the rack of the member that gets them.
+        led: With racks, the share of those whose leader, the first replica, is there.
     """
 
     least: int
@@ -30,6 +32,8 @@ class Verdict:
     kept: int
     moved: int
     withheld: int = 0
+    local: float | None = None
+    led: float | None = None
 
 
 def judge(problem: Problem, answer: Mapping[str, bytes], *, cooperative: bool) -> Verdict:
@@ -66,7 +70,18 @@ def judge(problem: Problem, answer: Mapping[str, bytes], *, cooperative: bool) -
         kept=kept,
         moved=int(had.sum()) - kept,
         withheld=int((had & (owner == NOBODY)).sum()),
+        **(_local(problem, owner) if problem.racks else {}),
     )
+
+
+def _local(problem: Problem, owner: IntArray) -> dict[str, float]:
+    partitions = np.arange(problem.size) - np.repeat(problem.bounds[:-1], problem.sizes)
+    here = {"local": 0, "led": 0}
+    for partition, member in zip(partitions[owner != NOBODY], owner[owner != NOBODY], strict=True):
+        racks = replica_racks(int(partition))
+        here["local"] += rack_of(int(member)) in racks
+        here["led"] += rack_of(int(member)) == racks[0]
+    return {name: count / int((owner != NOBODY).sum()) for name, count in here.items()}
 
 
 def _partitions(problem: Problem, member: int, data: bytes, numbers: Mapping[str, int]) -> IntArray:

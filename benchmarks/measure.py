@@ -16,6 +16,7 @@ from benchmarks.check import Verdict, WrongAnswerError, judge
 from benchmarks.peers import Order, Peer
 
 ROOT: Final = Path(__file__).parents[1]
+_SET_UP: Final = 60.0  # seconds to read a group of a million partitions, and to write the answer
 _OUT_OF_MEMORY: Final = ("MemoryError", "OutOfMemoryError", "out of memory", "cannot allocate memory")
 
 
@@ -92,7 +93,8 @@ class Effort:
     """How long, and how much.
 
     Attributes:
-        cap: Seconds that a process may take; None for each peer's own.
+        cap: Seconds that the runs may take; None for each peer's own. What a process does before and after
+            them does not count.
         budget: Seconds of repetitions that are enough.
         repetitions: How many there are of cases that take longer.
         memory: MiB that a process may have.
@@ -139,13 +141,13 @@ def measure(
             group=group,
             answer=Path(folder) / "answer",
             strategy=strategy,
-            until=0.9 * cap,  # and some to write the answer
+            until=cap,
             budget=limits.budget,
             repetitions=limits.repetitions,
             memory=limits.memory,
         )
         try:
-            told = _run(peer, order, cap)
+            told = _run(peer, order, cap + _SET_UP)
             verdict = judge(
                 problem, wire.read_answer(order.answer), cooperative=strategy == "cooperative-sticky"
             )
@@ -156,6 +158,8 @@ def measure(
         except WrongAnswerError as error:
             return Measurement(**about, failure=f"wrong: {error}")
     cold, *warm = [_times(run) for run in told["runs"]]
+    if cold.wall > cap:
+        return Measurement(**about, failure=f"> {cap:.0f} s", capped=cap)
     return Measurement(
         **about,
         cold=cold,
@@ -171,14 +175,14 @@ class _FailedError(Exception):
     """A peer's process ended without a result."""
 
 
-def _run(peer: Peer, order: Order, cap: float) -> dict[str, Any]:
+def _run(peer: Peer, order: Order, limit: float) -> dict[str, Any]:
     with subprocess.Popen(
         peer.command(order), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             if peer.limit_address_space:
                 _limit(process.pid, order.memory)
-            out, error = process.communicate(timeout=cap)
+            out, error = process.communicate(timeout=limit)
         except BaseException:
             process.kill()
             raise

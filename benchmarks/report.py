@@ -80,7 +80,9 @@ _IN_DETAIL: Final = """## In detail
 Milliseconds, CPU time in brackets; cold is the first run of a process. CPU is that of the process, for Java
 that of the calling thread (without compiler and collector). Memory is what the first run added at its peak,
 to the heap for Java, to the resident set for the others. Loads, kept and moved partitions are those of the
-answer; for cooperative-sticky of the first round, in which partitions that are to move are withheld.
+answer; for cooperative-sticky of the first round, in which partitions that are to move are withheld. Local,
+with racks, is the share of partitions that have a replica in the rack of their member, and in brackets their
+leader. franz-go (`kgo.BalanceRacks`) and kafka-python know leaders' racks or none; Java and ours know all.
 """
 
 Row = tuple[str, str]
@@ -204,10 +206,11 @@ def _details(measurements: Sequence[Measurement]) -> str:
                 f"{verdict.least}..{verdict.most}",
                 str(verdict.kept),
                 f"{verdict.moved}" + (f" ({verdict.withheld} withheld)" if verdict.withheld else ""),
+                "" if verdict.local is None else f"{verdict.local:.0%} ({verdict.led:.0%})",
             ]
         )
     heads = ["case", "strategy", "peer", "cold (CPU)", "warm (CPU)", "warm runs", "decode + assign + encode"]
-    return _table([*heads, "memory, MiB", "loads", "kept", "moved"], lines)
+    return _table([*heads, "memory, MiB", "loads", "kept", "moved", "local"], lines)
 
 
 def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

@@ -418,10 +418,8 @@ def _memory(field: str, *, reset: bool = False) -> float | None:
 def main(arguments: list[str]) -> None:
     """Run as the module says."""
     peer, group, answer, strategy, until, budget, count = arguments
-    began = time.perf_counter()
     leader = LEADERS[peer](Group.read(Path(group)), strategy)
-    left = float(until) - (time.perf_counter() - began)
-    runs, answers, memory = measure(leader, seconds=left, budget=float(budget), count=int(count))
+    runs, answers, memory = measure(leader, seconds=float(until), budget=float(budget), count=int(count))
     write_answer(answers, Path(answer))
     versions = {package: version(package) for package in leader.packages}
     told = [run if leader.staged else (None, sum(run[:3]), None, run[3]) for run in runs]

@@ -368,7 +368,7 @@ def what_if(
 
     there = store.open(skip_bad=skip_bad)
     rows = what_if(there, **replayed, **selection, engine=store.engine("replaying", replaying=True))
-    show_result(rows, what_if_lines(rows), as_json=as_json)
+    show_result(rows, what_if_lines(rows, selection["since"]), as_json=as_json)
 
 
 @history.command("report")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, table
-from kafka_assignors._groups.reasons import most_frequent
+from kafka_assignors._common.times import begins_after
 from kafka_assignors._groups.saving import ACTUAL, best_saving
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def metrics_lines(groups: Sequence[GroupSummary], asked: datetime | None = None)
         "moved": [f"{row.moved:,}" for row in shown],
         "needless": [f"{row.needless:,}" for row in shown],
         "longest": [f"{row.longest_seconds:.1f} s" for row in shown],
-        "mostly": [" and ".join(most_frequent(row.reasons)) or "-" for row in shown],
+        "mostly": [" and ".join(row.mostly) or "-" for row in shown],
     }
     yield from fitted(columns, left={"group", "mostly"}, cut=("mostly", "group"))
     if len(groups) > len(shown):
@@ -133,9 +133,13 @@ def metrics_lines(groups: Sequence[GroupSummary], asked: datetime | None = None)
     for row in shown:
         if row.flapping:
             yield f"{row.group}: {', '.join(row.flapping)} came and went three times within an hour"
-        if row.begins_after(asked):
-            since = f"{row.since:%Y-%m-%d %H:%M:%S}"
-            yield f"{row.group}: its records begin at {since} UTC, what was before is not known"
+        yield from _begun(row, asked)
+
+
+def _begun(row: GroupSummary | WhatIf, asked: datetime | None) -> Iterator[str]:
+    if begins_after(row.since, asked):
+        since = f"{row.since:%Y-%m-%d %H:%M:%S}"
+        yield f"{row.group}: its records begin at {since} UTC, what was before is not known"
 
 
 def count_lines(counts: Counts) -> Iterator[str]:
@@ -147,8 +151,8 @@ def count_lines(counts: Counts) -> Iterator[str]:
     yield from table(rows, left=(0, 2)) if rows else ()
 
 
-def what_if_lines(rows: Iterable[WhatIf]) -> Iterator[str]:
-    """All that there is to say of replays."""
+def what_if_lines(rows: Iterable[WhatIf], asked: datetime | None = None) -> Iterator[str]:
+    """All that there is to say of replays; `asked` is when histories were to begin."""
     listed = sorted(rows, key=lambda row: row.group)
     if not listed:
         yield "there are no groups of consumers to replay"
@@ -161,6 +165,7 @@ def what_if_lines(rows: Iterable[WhatIf]) -> Iterator[str]:
         happened = any(row.assignor == ACTUAL for row in by_group[group])
         yield f"{group}: {_text(saved[group])}" if happened else group
         yield from _replays(by_group[group])
+        yield from _begun(by_group[group][0], asked)
         yield ""
     if len(by_group) > len(shown):
         yield f"and {len(by_group) - len(shown)} more groups"

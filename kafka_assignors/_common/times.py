@@ -20,6 +20,11 @@ def in_utc(when: datetime) -> datetime:
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 
 
+def begins_after(since: datetime | None, asked: datetime | None) -> bool:
+    """Whether nothing is known of when a history was asked to begin, but only of later."""
+    return since is not None and asked is not None and since > in_utc(asked)
+
+
 def micros(when: datetime) -> int:
     """Microseconds since 1970: what `moment` is the moment of."""
     return (in_utc(when) - _EPOCH) // timedelta(microseconds=1)

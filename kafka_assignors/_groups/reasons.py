@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from kafka_assignors._groups.snapshots import KIP848
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
@@ -116,16 +116,6 @@ def hands_over(last: Snapshot, snapshot: Snapshot) -> bool:
         return True
     kept = last.owned_topics
     return any(one[0] in kept and one in snapshot.owned for one in last.given_up)
-
-
-def most_frequent(reasons: Mapping[str, int]) -> tuple[str, ...]:
-    """Of how many rebalances had each kind of reason, the kinds that most had: several if as many had them.
-
-    A restart is a member that is gone and one that joined: beside it these are not said.
-    """
-    most = max(reasons.values(), default=0)
-    kinds = tuple(sorted(kind for kind, often in reasons.items() if often == most))
-    return (RESTARTED,) if RESTARTED in kinds else kinds
 
 
 class ReasonCounter:

@@ -35,6 +35,7 @@ class WhatIf:
     worst_imbalance: int
     unowned_seconds: float
     failed: int
+    since: datetime | None = None
     avoided: tuple[datetime, ...] = ()
 
     @classmethod

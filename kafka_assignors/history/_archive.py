@@ -208,7 +208,7 @@ class Archive:
         """
         from kafka_assignors.history._spark import frame  # noqa: PLC0415 - archives are read without, too
 
-        selection = Selection(since=since, until=until, groups=groups, every_record=True)
+        selection = Selection(since=since, until=until, groups=groups, every_record=True, cut=True)
         with_group = pa.schema([*ARCHIVE, pa.field("group", pa.string())])
         split = self.split(self.files_of(selection), ARCHIVE.names)
         return frame(spark, through(split, selection.of), with_group).drop("group")

@@ -78,7 +78,8 @@ def info(
     Raises:
         SparkError: Spark failed.
     """
-    count = partial(_count, selection=Selection(since=since, until=until, groups=groups, every_record=True))
+    selection = Selection(since=since, until=until, groups=groups, every_record=True, cut=True)
+    count = partial(_count, selection=selection)
     engine = engine or Engine.fitting(doing="counting")
     columns = ("source", "type", "count", "key", "timestamp")
     rows = engine.map_rows(archive, columns, Task(count, _ROWS)).rows

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
-from kafka_assignors._common.times import in_utc
 from kafka_assignors._groups.activity import GroupFollower
+from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._arrow import batch_of
 from kafka_assignors.history._engine import Engine
@@ -60,9 +60,15 @@ class GroupSummary:
     flapping: Sequence[str] = ()
     reasons: Mapping[str, int] = field(default_factory=dict)
 
-    def begins_after(self, since: datetime | None) -> bool:
-        """Whether nothing is known of the group at this time, but only of later."""
-        return since is not None and self.since > in_utc(since)
+    @property
+    def mostly(self) -> tuple[str, ...]:
+        """The kinds of reasons that most rebalances had: several if as many had them.
+
+        A restart is a member that is gone and one that joined: beside it these are not said.
+        """
+        most = max(self.reasons.values(), default=0)
+        kinds = tuple(sorted(kind for kind, often in self.reasons.items() if often == most))
+        return (RESTARTED,) if RESTARTED in kinds else kinds
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:

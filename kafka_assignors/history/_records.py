@@ -85,19 +85,20 @@ class SparkError(KafkaAssignorsError, RuntimeError):
 class Selection:
     """Which records of an archive are meant: those before `until` of groups that match a pattern.
 
-    With `every_record` records without a group are meant, too, and nothing else of before `since`. Otherwise
-    groups begin with their state at `since`; see `begin`.
+    Groups begin with their state at `since`, see `Beginning`; with `cut` nothing of before is meant. With
+    `every_record` records without a group are meant, too.
     """
 
     since: datetime | None = None
     until: datetime | None = None
     groups: Sequence[str] = ()
     every_record: bool = False
+    cut: bool = False
 
     @property
     def since_us(self) -> int | None:
         """When groups begin, in microseconds since 1970; None if with their first record."""
-        return None if self.since is None or self.every_record else micros(self.since)
+        return None if self.since is None or self.cut else micros(self.since)
 
     def of(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Of rows of ARCHIVE, or some of its columns, the records that are meant; with their group."""
@@ -120,7 +121,7 @@ class Selection:
         """Those that are kept and of this time."""
         for unit in units(batches, UNIT):
             kept = is_kept(unit)
-            if self.since is not None and self.every_record:
+            if self.since is not None and self.cut:
                 kept = pc.and_(kept, pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME)))
             if self.until is not None:
                 kept = pc.and_(kept, pc.less(unit["timestamp"], number(micros(self.until), TIME)))
@@ -128,12 +129,12 @@ class Selection:
 
 
 def _with_newest(batches: Iterable[Any], since: Any) -> Iterator[Any]:
-    """The records from a time on, and of each key the newest older one: a long archive is not held."""
+    """The records from a time on, and of each group's keys the newest older one: no long archive is held."""
     newest: list[Any] = []
     for rows in batches:
         is_older = pc.less(rows["timestamp"], since)
         yield rows.filter(pc.invert(is_older))
-        newest = [*newest, *filter(len, [rows.filter(is_older)])]
+        newest = [*newest, *filter(len, [rows.filter(pc.and_(is_older, pc.is_valid(rows["group"])))])]
         if newest:
             older = combined(newest)
             keys = as_numpy(older["key"].dictionary_encode().indices)
@@ -167,40 +168,43 @@ def group_of(key: bytes | None) -> str | None:
         return None
 
 
-def begin(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[ArchivedRecord]:
-    """A group's records from a moment on, after what it was like then.
+class Beginning:
+    """Gives a group's records from a moment on, as they come, after what it was like then.
 
     Of older ones the newest of each key are as if written at that moment, as compaction would have left them.
     The tombstone of a classic group is a state, too. A group without later records has none.
     """
-    if since_us is None:
-        yield from records
-        return
-    older: dict[bytes, ArchivedRecord] = {}
-    begun = False
-    for record in records:
-        if record.time_us >= since_us:
-            if not begun:
-                kept = [one for key, one in older.items() if not key or one.value is not None]
-                kept.sort(key=lambda one: (one.partition, one.offset))
-                yield from (one.at(since_us) for one in kept)
-                begun = True
+
+    def __init__(self, since_us: int | None) -> None:
+        self._since_us = since_us
+        self._older: dict[bytes, ArchivedRecord] | None = None if since_us is None else {}
+
+    def add(self, record: ArchivedRecord) -> Iterator[ArchivedRecord]:
+        """Take the next record."""
+        since_us, older = self._since_us, self._older
+        if since_us is None:
             yield record
-        elif begun:  # a clock was set back
+        elif record.time_us >= since_us:
+            kept = [one for key, one in (older or {}).items() if not key or one.value is not None]
+            kept.sort(key=lambda one: (one.partition, one.offset))
+            self._older = None
+            yield from (one.at(since_us) for one in kept)
+            yield record
+        elif older is None:  # a clock was set back
             yield record.at(since_us)
         else:  # a classic group has one key, which what was decoded at once is without
             older[b"" if record.key.startswith(_GROUP_METADATA) else record.key] = record
 
 
 def each_group(task: GroupTask, since_us: int | None) -> Callable[..., Iterator[Any]]:
-    """Calls a function with the records of each group, which begin as `begin` says; gives its rows."""
+    """Calls a function with the records of each group, which begin as `Beginning` says; gives its rows."""
 
     def rows_of_all(batches: Iterator[Any], files: TaskFiles | None) -> Iterator[Any]:
         named = chain.from_iterable(
             zip(part["group"].to_pylist(), records, strict=True) for part, records in read_batches(batches)
         )
         for group, rows in groupby(named, itemgetter(0)):
-            records = begin((record for _, record in rows), since_us)
+            records = chain.from_iterable(map(Beginning(since_us).add, map(itemgetter(1), rows)))
             first = next(records, None)
             if first is not None:
                 with no_garbage_collection():

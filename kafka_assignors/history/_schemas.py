@@ -262,6 +262,7 @@ imbalance        float64  the mean of imbalance over the rebalances that left so
 worst_imbalance  int32    the largest
 unowned_seconds  float64  partition-seconds without an owner, if a rebalance takes what it certainly took
 failed           int32    how often the assignor raised or left partitions out, at the beginning too
+since            time?    when the history begins that was replayed; null if nothing could be read
 avoided          times    when the rebalances ended that were left out
 """)
 """One row for each group, assignor and scenario."""

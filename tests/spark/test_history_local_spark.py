@@ -136,7 +136,7 @@ def test_every_command_finds_the_same_with_spark_and_without(
 
 def test_there_is_something_to_find(archives: dict[str, Archive], tmp_path: Path) -> None:
     found = everything(archives["story"], {"since": SINCE}, tmp_path / "here", HERE)
-    assert [(one.group, one.rebalances) for one in found["metrics"]] == [("coop", 5), ("range", 5), ("g", 2)]
+    assert [(one.group, one.rebalances) for one in found["metrics"]] == [("coop", 6), ("range", 5), ("g", 2)]
     assert all(f">{group}<" in found["page ()"] for group in ("coop", "range", "g"))
     assert "What if" in found["page ('range', 'sticky')"]
     assert min(len(found[f"tables/{name}"]) for name in ("members", "assignments", "moves")) > 10

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import grimp
+import kafka
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,3 +50,17 @@ def test_commands_import_public_packages_only() -> None:
         ("history", "kafka_assignors.history._what_if.assignors"),
         ("history_text", "kafka_assignors._groups.saving"),
     }
+
+
+def test_no_member_of_kafka_python_reads_the_clock_on_the_wall() -> None:
+    """A clock that is set by an hour changes no timeout, heartbeat or claim: all time is monotonic."""
+    own = [
+        ROOT / "kafka_assignors" / room
+        for room in ("_assignors", "_model", "_wire", "aio", "planners", "proofs")
+    ]
+    client = [Path(kafka.__file__).parent / part for part in ("coordinator", "consumer", "net")]
+    files = [file for folder in (*own, *client) for file in folder.rglob("*.py")]
+    files = [file for file in files if file.parent.name != "sasl"]  # a signature has a date
+    assert len(files) > 100
+    wall = re.compile(r"time\.time(_ns)?\(|\bnow\(|from time import time\b")
+    assert [file for file in files if wall.search(file.read_text(encoding="utf-8"))] == []

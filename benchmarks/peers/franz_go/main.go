@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -34,6 +35,7 @@ func (r run) all() float64 { return r[0] + r[1] + r[2] }
 type leader struct {
 	balancer kgo.GroupBalancer
 	sizes    map[string]int32
+	racks    map[string][]string // of the leader of each partition; nil without racks
 	members  []kmsg.JoinGroupResponseMember
 	answer   []kmsg.SyncGroupRequestGroupAssignment
 }
@@ -45,6 +47,11 @@ func (l *leader) run() run {
 	sortMembers(members)
 	balancer, topics, err := l.balancer.MemberBalancer(members)
 	check(err)
+	if l.racks != nil {
+		// What the client does that is made with kgo.BalanceRacks; there is no other door to it.
+		set(balancer, "partitionRacks", l.racks)
+		set(balancer, "balanceRacks", true)
+	}
 	sizes := make(map[string]int32, len(topics))
 	for topic := range topics {
 		sizes[topic] = l.sizes[topic]
@@ -57,6 +64,11 @@ func (l *leader) run() run {
 	end := time.Now()
 	cpu = cpuSeconds() - cpu
 	return run{read.Sub(start).Seconds(), planned.Sub(read).Seconds(), end.Sub(planned).Seconds(), cpu}
+}
+
+func set(balancer kgo.GroupMemberBalancer, field string, value any) {
+	hidden := reflect.ValueOf(balancer).Elem().FieldByName(field)
+	reflect.NewAt(hidden.Type(), hidden.Addr().UnsafePointer()).Elem().Set(reflect.ValueOf(value))
 }
 
 // sortMembers is the client's sortJoinMembers: static members first, then by id.
@@ -124,8 +136,13 @@ func readGroup(path, strategy string) *leader {
 	for left := r.int32(); left > 0; left-- {
 		topic, size, racks := r.string(), r.int32(), r.int32()
 		l.sizes[topic] = int32(size)
-		for range size * racks {
-			r.string() // this client looks at racks only if it is told to
+		if racks > 0 && l.racks == nil {
+			l.racks = map[string][]string{}
+		}
+		for number := range size * racks {
+			if rack := r.string(); number%racks == 0 {
+				l.racks[topic] = append(l.racks[topic], rack)
+			}
 		}
 	}
 	for left := r.int32(); left > 0; left-- {
@@ -194,7 +211,6 @@ func check(err error) {
 }
 
 func main() {
-	began := time.Now()
 	until, err := strconv.ParseFloat(os.Args[4], 64)
 	check(err)
 	budget, err := strconv.ParseFloat(os.Args[5], 64)
@@ -203,6 +219,7 @@ func main() {
 	check(err)
 
 	l := readGroup(os.Args[1], os.Args[3])
+	began := time.Now()
 	runtime.GC()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak begins anew, where that can be had
 	before := memory("VmRSS")

@@ -92,8 +92,8 @@ public final class Leader {
         double until = Double.parseDouble(arguments[3]);
         double budget = Double.parseDouble(arguments[4]);
         int count = Integer.parseInt(arguments[5]);
-        long began = ManagementFactory.getRuntimeMXBean().getStartTime();
         Leader leader = read(Path.of(arguments[0]), make(arguments[2]));
+        long began = System.currentTimeMillis();
 
         System.gc();
         long before = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();

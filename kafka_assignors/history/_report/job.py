@@ -88,7 +88,7 @@ def report_archive(
     engine = engine or Engine.fitting(doing="reporting", replaying=bool(assignors))
     rows = engine.map_sorted(archive, selection, task).rows
     if not rows:
-        raise ValueError("there is nothing to report on: the archive has no records of such groups")
+        raise ValueError("there is nothing to report on: the archive has no records of such groups then")
     found = [*map(ReportedGroup.of, rows)]
     source = archive.description.cluster_id or str(archive.where)
     html = render(found, source=source, made=datetime.now(UTC), asked=since)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from kafka_assignors._common.escaping import escaped, get_logger
 from kafka_assignors._groups.advice import reason_words
-from kafka_assignors._groups.reasons import RESTARTED, most_frequent
+from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import savings as saved_words, sentences, words
@@ -147,14 +147,14 @@ def _of_drawing(
 
 def _reason(summary: GroupSummary) -> str:
     """Why it rebalanced most often."""
-    titles = [reason_words(kind).title for kind in most_frequent(summary.reasons)]
+    titles = [reason_words(kind).title for kind in summary.mostly]
     return ", ".join(titles) if len(titles) < 2 else f"Equally often: {', '.join(titles)}"  # noqa: PLR2004
 
 
 def _advice(summary: GroupSummary, saving: Saving | None) -> str:
     """What would help, or else what the group's rebalances were for, or where to look."""
     if saving is None:
-        return " ".join(dict.fromkeys(reason_words(kind).verdict for kind in most_frequent(summary.reasons)))
+        return " ".join(dict.fromkeys(reason_words(kind).verdict for kind in summary.mostly))
     saved = f"{saved_words.saved(saving)} less{saved_words.condition(saving)}"
     advice = f"{saved_words.change(saving.row, None)}: {saved}"
     return f"{advice[:1].upper()}{advice[1:]}"

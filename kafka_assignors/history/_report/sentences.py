@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka_assignors._common.times import begins_after
 from kafka_assignors._groups.advice import reason_words
-from kafka_assignors._groups.reasons import RESTARTED, most_frequent
+from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors.history._report import words
 from kafka_assignors.history._report.model import restlessness
 from kafka_assignors.history._report.savings import change, explained, saved
@@ -25,7 +26,7 @@ def group_sentences(
     """A group's course in a few sentences, the most important first; `asked` is when it was to begin."""
     since, until = (words.moment(one, seconds=True) for one in (summary.since, summary.until))
     begun = f"Its records begin at {since} UTC: what was before is not known."
-    before = [begun] if summary.begins_after(asked) else []
+    before = [begun] if begins_after(summary.since, asked) else []
     if not summary.rebalances and summary.since == summary.until:
         return [f"{summary.group} has one state on record, of {since} UTC: what was before is not known."]
     if not summary.rebalances:
@@ -33,7 +34,7 @@ def group_sentences(
         return [calm, *_returned(summary), *before]
     lasted = (summary.until - summary.since).total_seconds()
     head = f"{summary.group} rebalanced {words.times(summary.rebalances)} in {words.duration(lasted)}"
-    kinds = most_frequent(summary.reasons)
+    kinds = summary.mostly
     often = sum(summary.reasons[kind] for kind in kinds[:1])
     why = (" and " if often == summary.rebalances else f" and {often:,} ").join(map(_because, kinds))
     if often:

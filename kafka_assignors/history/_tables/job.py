@@ -17,15 +17,16 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._arrow import batch_of
+from kafka_assignors.history._arrow import batch_of, number
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._records import Selection
+from kafka_assignors.history._records import Beginning, Selection
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
 from kafka_assignors.history._snapshots import SnapshotReader
 from kafka_assignors.history._store.location import locate
@@ -105,7 +106,7 @@ def make_tables(
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
-        write = partial(_write, names=topic_names(records, engine))
+        write = partial(_write, names=topic_names(records, engine), since_us=selection.since_us)
         done = engine.map_sorted(records, selection, Task(write, _READ), where=where)
         new.update(done.files)
         rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
@@ -136,18 +137,22 @@ def read_table(
 
 
 def _write(
-    batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str]
+    batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str], since_us: int | None
 ) -> Iterator[dict[str, int]]:
-    """Write the rows of sorted records; gives how many there were."""
+    """Write the rows of sorted records; gives how many there were. Older ones are what moves begin with."""
     assert files is not None  # noqa: S101 - a place is given
-    moves, generations = Moves(names), _Generations()
-    for batch in units(batches, _UNIT):
+    moves, generations = Moves(names, since_us), _Generations()
+    for every in units(batches, _UNIT):
+        batch = every
+        if since_us is not None:
+            batch = every.filter(pc.greater_equal(every["timestamp"], number(since_us, TIME)))
         columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
         tables = one_by_one.decode(batch, names) if columns is None else fast.decode(batch, names, columns)
         files.write("generations", GENERATIONS, generations.add(tables.pop("generations")))
         for table, rows in tables.items():
             files.write(table, TABLES[table], rows)
-        files.write("moves", MOVES, moves.add(batch["group"].to_pylist(), read_batch(batch, columns)))
+        read = read_batch(every, columns if every is batch else None)
+        files.write("moves", MOVES, moves.add(every["group"].to_pylist(), read))
         yield {"read": batch.num_rows}
     files.write("generations", GENERATIONS, generations.end())
     files.write("moves", MOVES, moves.end())
@@ -192,8 +197,10 @@ _GROUP, _GENERATION, _RECORDS, _FIRST_TIME = map(
 class Moves:
     """The moves of each rebalance as `_groups.rebalances` finds them, with the record that ended it."""
 
-    def __init__(self, topic_names: Mapping[str, str]) -> None:
+    def __init__(self, topic_names: Mapping[str, str], since_us: int | None = None) -> None:
         self._names = topic_names
+        self._since_us = since_us
+        self._beginning = Beginning(since_us)
         self._group: str | None = None
         self._reader, self._spans = SnapshotReader(), SpanFinder()
 
@@ -203,9 +210,9 @@ class Moves:
         for group, each in groupby(zip(groups, records, strict=True), itemgetter(0)):
             if group != self._group:
                 rows += self._last_rows()
-                self._group = group
+                self._group, self._beginning = group, Beginning(self._since_us)
                 self._reader, self._spans = SnapshotReader(self._names), SpanFinder(reasons=False)
-            for _, record in each:
+            for record in chain.from_iterable(map(self._beginning.add, map(itemgetter(1), each))):
                 rows += self._rows(self._reader.add(record))
         return batch_of(rows, MOVES)
 

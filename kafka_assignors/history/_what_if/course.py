@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from kafka_assignors._common.times import moment
 from kafka_assignors._groups import reasons
 from kafka_assignors._groups.best import find_wanted
 from kafka_assignors._groups.moved import count_moved, find_owner_moves
@@ -30,6 +31,7 @@ from kafka_assignors._model.members import NO_GENERATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from kafka_assignors._groups.rebalances import Span
     from kafka_assignors._groups.topics import TopicsSeen
@@ -127,6 +129,11 @@ class Course:
     away: tuple[tuple[str, int], ...] = ()
     lost: frozenset[str] = frozenset()
     avoided: tuple[int, ...] = ()
+
+    @property
+    def since(self) -> datetime | None:
+        """When it begins."""
+        return moment(self.steps[0].began_us) if self.steps else None
 
 
 class CourseBuilder:

@@ -122,9 +122,7 @@ def replay_all(course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
             log.exception("The history of group %s cannot be replayed (%s)", course.group, scenario)
             failed = broken + len(course.steps)
             replays += [
-                Replay(
-                    group=course.group, assignor=name, scenario=scenario, rebalances=(), failed_before=failed
-                )
+                Replay(course=course, assignor=name, scenario=scenario, rebalances=(), failed_before=failed)
                 for name in assignors
             ]
     return [replay.row for replay in replays]

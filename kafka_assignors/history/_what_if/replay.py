@@ -55,19 +55,18 @@ class Replay:
     count records of the group that could not be read.
     """
 
-    group: str
+    course: Course
     assignor: str
     scenario: str
     rebalances: tuple[CountedRebalance, ...]
     unowned_after: float = 0.0
     failed_before: int = 0
-    avoided: tuple[int, ...] = ()
 
     @classmethod
     def of_what_happened(cls, course: Course, *, undecoded: int = 0) -> Replay:
         """What there is to compare with."""
         return cls(
-            group=course.group,
+            course=course,
             assignor=ACTUAL,
             scenario=AS_IT_WAS,
             rebalances=course.happened,
@@ -80,7 +79,8 @@ class Replay:
         every = self.rebalances
         imbalances = [one.imbalance for one in every if one.members]
         return WhatIf(
-            group=self.group,
+            group=self.course.group,
+            since=self.course.since,
             assignor=self.assignor,
             scenario=self.scenario,
             rebalances=len(every),
@@ -89,7 +89,7 @@ class Replay:
             worst_imbalance=max(imbalances, default=0),
             unowned_seconds=self.unowned_after + sum(one.unowned_seconds for one in every),
             failed=self.failed_before + sum(one.failed for one in every),
-            avoided=tuple(map(moment, self.avoided)),
+            avoided=tuple(map(moment, self.course.avoided)),
         )
 
 
@@ -107,13 +107,12 @@ def replay_course(
             player.end_rebalance()
     return [
         Replay(
-            group=course.group,
+            course=course,
             assignor=player.name,
             scenario=scenario,
             rebalances=tuple(player.rebalances),
             unowned_after=player.pass_time(course.until_us, course.away) / 1e6,
             failed_before=player.failed_before + undecoded,
-            avoided=course.avoided,
         )
         for player in players
     ]

@@ -89,7 +89,7 @@ def test_the_json_has_everything(write: Write, run: Run) -> None:
     assert (found.pop("plan_ms") > 0, found.pop("certificate_ms") > 0) == (True, True)
     assert (status, certificate["optimal"]) == (0, True)
     assert [goal["name"] for goal in certificate["goals"]] == ["balance", "moves"]
-    nothing = {"weight": 1, "rack": None, "kept": 0, "free": 0, "gained": {}, "given_up": {}, "in_rack": None}
+    nothing = dict[str, Any](weight=1, rack=None, kept=0, free=0, gained={}, given_up={}, in_rack=None)
     shares: dict[str, dict[str, Any]] = {
         "c1": {"load": 3, "kept": 3, "given_up": {"c3": 1, "c4": 1}},
         "c2": {"load": 3, "kept": 3, "given_up": {"c3": 1}},

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors._cli.history_text import metrics_lines
+from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors._cli.history_text import metrics_lines, what_if_lines
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history import _decoded
+from kafka_assignors.history import _decoded, _native, _records
 from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._report.job import report_archive
+from kafka_assignors.history._schemas import REBALANCES
+from kafka_assignors.history._snapshots import read_snapshots
+from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._what_if.job import what_if
-from tests.support.group_histories import START_US, member, recorded, snapshot
-from tests.support.local_archives import rows_of
+from tests.support.group_histories import START_US, member, random_life, recorded, snapshot
+from tests.support.local_archives import kip848, rows_of
 from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
@@ -87,6 +96,64 @@ def test_each_window_finds_what_the_whole_history_has_of_it(tmp_path: Path) -> N
     }
 
 
+each_life = pytest.mark.parametrize(
+    "life",
+    [
+        *(
+            random_life(seed, [one]).records
+            for one in (RangeAssignor, CooperativeStickyAssignor)
+            for seed in (1, 3)
+        ),
+        kip848(),
+    ],
+    ids=["range 1", "range 3", "cooperative 1", "cooperative 3", "kip848"],
+)
+
+
+@each_life
+def test_from_the_end_of_each_rebalance_on_those_after_it_are_found(
+    life: list[ArchivedRecord], tmp_path: Path
+) -> None:
+    there = archive(tmp_path, life)
+
+    def rebalances(since: datetime | None = None) -> list[Rebalance]:
+        found: list[Rebalance] = []
+
+        def find(_: str, records: Iterable[ArchivedRecord], __: object) -> list[Any]:
+            found.extend(find_rebalances(read_snapshots(records)))
+            return []
+
+        Engine.local().map_groups(there, Selection(since=since), find, REBALANCES)
+        return [replace(one, unowned_seconds=0) for one in found]
+
+    whole = rebalances()
+    assert len(whole) > 1
+    for number, one in enumerate(whole, 1):
+        assert rebalances(one.ended + timedelta(microseconds=1)) == whole[number:]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@each_life
+def test_tables_of_a_window_have_its_records_and_all_moves_of_its_rebalances(
+    life: list[ArchivedRecord], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, compiled: bool
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(_native, "compiled", lambda: None)
+    there = archive(tmp_path / "archive", life)
+
+    def tables(since: datetime | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        out = tmp_path / f"tables since {since and since.timestamp()}"
+        make_tables(there, out, since=since)
+        return tuple(read_table(out, name).read_all().to_pylist() for name in ("records", "moves"))
+
+    records, moves = tables()
+    ends = sorted({one.ended for one in find_rebalances(read_snapshots(life))})
+    assert len(moves) > len(ends)
+    for since in (ends[0] + timedelta(microseconds=1), ends[-2] + timedelta(microseconds=1)):
+        later = [[row for row in rows if row["time"] >= since] for rows in (records, moves)]
+        assert [*tables(since)] == later
+
+
 def test_a_group_that_was_deleted_begins_empty_and_rebalances_when_somebody_comes(tmp_path: Path) -> None:
     life = [
         ONCE[0],
@@ -97,7 +164,10 @@ def test_a_group_that_was_deleted_begins_empty_and_rebalances_when_somebody_come
     assert (found.rebalances, found.reasons) == (1, {"member joined": 1})
 
 
-def test_a_window_holds_the_newest_older_record_of_each_group_and_no_more(tmp_path: Path) -> None:
+def test_a_window_holds_the_newest_older_record_of_each_group_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_records, "UNIT", 2_000)  # a few records at once
     calm = [one._replace(time_us=one.time_us + number) for number, one in enumerate(ONCE[:2] * 50)]
     there = archive(tmp_path, ONCE, [one._replace(offset=number) for number, one in enumerate(calm)])
     batches = there.split(there.files())(1).batches()
@@ -118,6 +188,10 @@ def test_what_was_before_the_first_record_is_not_said_to_be_calm(tmp_path: Path)
     assert begins in [*metrics_lines([found], since)]
     assert begins not in [*metrics_lines([found], found.since)]
     assert begins not in [*metrics_lines([found])]
+    rows = what_if(there, assignors=["range"], since=since)
+    assert {one.since for one in rows} == {found.since}
+    assert [*what_if_lines(rows, since)].count(begins) == 1
+    assert begins not in [*what_if_lines(rows, found.since)]
 
 
 def test_a_page_says_that_records_begin_inside_the_window(tmp_path: Path) -> None:
