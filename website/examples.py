@@ -10,14 +10,14 @@ from kafka import TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._cli.results import DemoRun, DemoStep
-from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent, Topic
-from kafka_assignors._groups.epochs import EpochLook
+from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent
 from kafka_assignors._groups.joining import Look
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors.coordinator import Simulation
 from kafka_assignors.groups._coordinator import GroupCoordinator
-from kafka_assignors.groups._explain import ExplainedClassicGroup, ExplainedConsumerGroup
-from kafka_assignors.groups._live import LiveEpochGroup, LiveGroup, LiveRecord
+from kafka_assignors.groups._explain import ExplainedGroup
+from kafka_assignors.groups._live import LiveGroup, LiveRecord
 from kafka_assignors.groups._status import GroupStatus
 from kafka_assignors.history._capture import Captured
 from kafka_assignors.history._counts import Counts
@@ -31,8 +31,10 @@ from kafka_assignors.placement._moving import UnderWay
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+
 COORDINATOR: Final = GroupCoordinator(partition=9, partitions=50, broker=2, address="kafka-2:9092")
-TOPICS: Final = {"orders": Topic(name="orders", leaders={0: 1, 1: 2, 2: 3})}
+TOPICS: Final = {"orders": {0: 1, 1: 2, 2: 3}}
 COMMITTED: Final = {("orders", 0): 70, ("orders", 1): 81}
 _NOW_MS: Final = 1_750_000_000_000
 
@@ -40,6 +42,11 @@ _NOW_MS: Final = 1_750_000_000_000
 def extents(partitions: Collection[tuple[str, int]]) -> Mapping[tuple[str, int], Extent]:
     """Where partitions begin and end."""
     return dict.fromkeys(partitions, Extent(0, 82))
+
+
+def live_record(time_ms: int, value: GroupMetadataValue) -> LiveRecord:
+    """A record of the log."""
+    return LiveRecord(ArchivedRecord(b"", None, -1, -1, 1000 * time_ms, None), value)
 
 
 @cache
@@ -50,10 +57,9 @@ def live_group() -> LiveGroup:
     for name in ("a", "b"):
         group.join(name)
         group.run_until_stable()
-        records.append(LiveRecord(time_ms=_NOW_MS + round(1000 * group.now), value=group.group.record()))
+        records.append(live_record(_NOW_MS + round(1000 * group.now), group.group.record()))
     described = ClassicGroup("billing", "Stable", "consumer", records[-1].value.protocol, ())
     return LiveGroup(
-        group_id="billing",
         looks=(Look(_NOW_MS + 60_000, described),),
         coordinator=COORDINATOR,
         records=tuple(records),
@@ -64,7 +70,7 @@ def live_group() -> LiveGroup:
 
 
 @cache
-def live_epoch_group() -> LiveEpochGroup:
+def live_epoch_group() -> LiveGroup:
     """A group of KIP-848 in which a member has yet to revoke a partition."""
 
     def member(name: str, epoch: int, has: Collection[int], target: Collection[int]) -> EpochMember:
@@ -84,22 +90,22 @@ def live_epoch_group() -> LiveEpochGroup:
 
     members = (member("n1", 4, (0, 1, 2), (0, 1)), member("n2", 5, (), (2,)))
     group = EpochGroup("billing", "Reconciling", 5, 5, "uniform", members)
-    return LiveEpochGroup(
-        looks=(EpochLook(_NOW_MS, group), EpochLook(_NOW_MS + 5000, group)),
+    return LiveGroup(
+        looks=(Look(_NOW_MS, group), Look(_NOW_MS + 5000, group)),
         coordinator=COORDINATOR,
         topics=TOPICS,
         committed=COMMITTED,
     )
 
 
-def explained_classic() -> ExplainedClassicGroup:
+def explained_classic() -> ExplainedGroup:
     """What `explain` says of the first."""
-    return ExplainedClassicGroup.of(live_group(), extents)
+    return ExplainedGroup.of(live_group(), extents)
 
 
-def explained_consumer() -> ExplainedConsumerGroup:
+def explained_consumer() -> ExplainedGroup:
     """What `explain` says of the second."""
-    return ExplainedConsumerGroup.of(live_epoch_group(), extents)
+    return ExplainedGroup.of(live_epoch_group(), extents)
 
 
 def listed() -> tuple[GroupStatus, ...]:

@@ -15,15 +15,9 @@ from kafka_assignors._common.escaping import escaped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kafka_assignors._groups.account import GroupAccount, PlannedMove
     from kafka_assignors._groups.lag import GroupLag, PartitionLag
-    from kafka_assignors._groups.problems import Problem
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.groups._coordinator import GroupCoordinator
     from kafka_assignors.groups._live import NotedRebalance
-
-MOVES_SHOWN: Final = 20
-"""How many partitions that would move are listed; all of them are in the JSON."""
 
 LAGS_SHOWN: Final = 10
 """How many partitions are listed with their lags, the greatest first; all of them are in the JSON."""
@@ -35,24 +29,6 @@ def wrapped(text: str, indent: int = 0) -> list[str]:
     """Text in lines; the second and later ones are indented by two more."""
     space = " " * indent
     return filled(text, space, f"{space}  ")
-
-
-def coordinator_lines(coordinator: GroupCoordinator) -> list[str]:
-    """Which broker coordinates a group, and why."""
-    return wrapped(
-        f"coordinator: {coordinator}: the hash of the group's id, of"
-        f" {count(coordinator.partitions, 'partition')}"
-    )
-
-
-def balance_line(group: GroupAccount) -> str:
-    """How far loads differ, and how far they have to."""
-    best = (
-        "the best possible"
-        if group.imbalance == group.best_imbalance
-        else f"{group.best_imbalance} is possible"
-    )
-    return f"loads differ by {group.imbalance}: {best}"
 
 
 def generations(rebalance: Rebalance | NotedRebalance) -> str:
@@ -86,24 +62,6 @@ def fitted(columns: Mapping[str, Sequence[str]], *, left: set[str], cut: Sequenc
         zip(*shown.values(), strict=True),
         left=[number for number, name in enumerate(shown) if name in left],
     )
-
-
-def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
-    """Problems, each with what to do, after an empty line."""
-    if problems:
-        yield ""
-    for problem in problems:
-        yield from wrapped(f"{problem.severity}: {problem.text}")
-        yield from filled(problem.advice, "  ", "  ")
-
-
-def moves_lines(moves: Sequence[PlannedMove], names: Mapping[str, str]) -> Iterator[str]:
-    """Partitions, from whom to whom."""
-    for move in moves[:MOVES_SHOWN]:
-        source = "nobody" if move.source is None else names.get(move.source, move.source)
-        yield f"  {move.topic}-{move.partition}: {source} -> {names.get(move.target, move.target)}"
-    if len(moves) > MOVES_SHOWN:
-        yield f"  and {len(moves) - MOVES_SHOWN:,} more: see --json"
 
 
 def lag_lines(lag: GroupLag, names: Mapping[str, str]) -> Iterator[str]:

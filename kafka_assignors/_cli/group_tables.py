@@ -71,11 +71,9 @@ def restarts_lines(found: RollingRestarts) -> Iterator[str]:
         rows.append([one.assignor, _members(one), str(cost.generations), str(cost.moved), *seconds])
     yield from table(rows, left=(0, 1))
     yield ""
-    for what, least in {
-        "time without an owner": found.least_unowned,
-        "partitions moved": found.least_moved,
-    }.items():
-        yield f"least {what}: {least.assignor}, {_members(least)} members"
+    unowned, moved = found.least_unowned, found.least_moved
+    yield f"least time without an owner: {unowned.assignor}, {_members(unowned)} members"
+    yield f"least partitions moved: {moved.assignor}, {_members(moved)} members"
     yield "a partition-second is one partition without an owner for one second"
 
 

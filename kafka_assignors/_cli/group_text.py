@@ -5,28 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import (
-    balance_line,
-    coordinator_lines,
     fitted,
     generations,
     lag_cell,
     lag_lines,
-    moves_lines,
-    problem_lines,
     when,
     wrapped,
 )
 from kafka_assignors._cli.output import count, filled
 from kafka_assignors._common.strategies import STICKY
 from kafka_assignors._common.words import first_of, partitions_in_words
-from kafka_assignors.groups import ExplainedConsumerGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kafka_assignors._groups.account import GroupAccount, MemberAccount
-    from kafka_assignors._groups.lag import GroupLag
-    from kafka_assignors.groups._explain import ExplainedClassicGroup
+    from kafka_assignors._cluster.groups import EpochMember
+    from kafka_assignors._groups.account import Epochs, GroupAccount, PlannedMove
+    from kafka_assignors._groups.problems import Problem
+    from kafka_assignors.groups._explain import ExplainedGroup
 
 CLIENT_NAMES: Final[Mapping[str, str]] = {
     "java": "Java (or this library)",
@@ -37,49 +33,70 @@ CLIENT_NAMES: Final[Mapping[str, str]] = {
 """What to call clients that lead."""
 
 _NAMED: Final = 10
+_MOVES_SHOWN: Final = 20  # all of them are in the JSON
 
 
-def explained_lines(explained: ExplainedClassicGroup | ExplainedConsumerGroup) -> Iterator[str]:
-    if isinstance(explained, ExplainedConsumerGroup):
-        return _epochs_lines(explained)
-    return _classic_lines(explained)
+def explained_lines(explained: ExplainedGroup) -> Iterator[str]:
+    account, joining = explained.account, explained.joining
+    names = {member.member_id: member.name for member in account.members}
+    yield from _head(explained, names)
+    if account.members:
+        yield ""
+        yield from _members(explained)
+        if explained.epochs is not None:
+            yield from _behind(explained.epochs)
+        yield ""
+        best = (
+            "the best possible"
+            if account.imbalance == account.best_imbalance
+            else f"{account.best_imbalance} is possible"
+        )
+        yield f"loads differ by {account.imbalance}: {best}"
+        if explained.epochs is not None:
+            yield from _moving(account, names)
+        elif joining is None:
+            yield from _would_move(account, names)
+    yield ""
+    yield from lag_lines(explained.lag, names)
+    yield from _problems(explained.problems)
 
 
-def _classic_lines(explained: ExplainedClassicGroup) -> Iterator[str]:
-    group, lag = explained.account, explained.lag
-    names = {account.member_id: account.name for account in group.members}
-    if group.generation >= 0:
-        yield f"{group.group_id}: {explained.state}, generation {group.generation}"
+def _head(explained: ExplainedGroup, names: Mapping[str, str]) -> Iterator[str]:
+    """Its state, its coordinator, and what was decided there last."""
+    account, epochs, coordinator = explained.account, explained.epochs, explained.coordinator
+    if epochs is not None:
+        version = f", epoch {epochs.epoch}"
+        if epochs.epoch != epochs.assignment_epoch:
+            version += f", whose assignment is of epoch {epochs.assignment_epoch}"
+        version += " (KIP-848)"
+    elif account.generation >= 0:
+        version = f", generation {account.generation}"
     else:
-        yield f"{group.group_id}: {explained.state}; no record of a generation is left"
-    yield from coordinator_lines(explained.coordinator)
-    if group.leader:
-        yield f"leader: {names.get(group.leader, group.leader)}"
-    if group.strategy:
+        version = "; no record of a generation is left"
+    yield f"{account.group_id}: {explained.state}{version}"
+    yield from wrapped(
+        f"coordinator: {coordinator}: the hash of the group's id, of"
+        f" {count(coordinator.partitions, 'partition')}"
+    )
+    if epochs is not None:
+        if epochs.assignor:
+            yield f"assignor of the coordinator: {epochs.assignor}"
+        if epochs.seen_seconds:
+            yield f"it has been on its way for {epochs.seen_seconds:.0f} s at least"
+        return
+    if account.leader:
+        yield f"leader: {names.get(account.leader, account.leader)}"
+    if account.strategy:
         yield from wrapped(
-            f"strategy: {group.strategy}, which all members know and most preferred; what else they know,"
+            f"strategy: {account.strategy}, which all members know and most preferred; what else they know,"
             " the coordinator does not say"
         )
-    yield f"record: {group.record_bytes:,} bytes of {group.record_limit:,} that it may have"
+    yield f"record: {account.record_bytes:,} bytes of {account.record_limit:,} that it may have"
     yield from _joining(explained)
     yield from _why(explained)
-    if group.members:
-        yield ""
-        subscriptions = {account.topics for account in group.members}
-        if len(subscriptions) == 1:
-            yield from wrapped(f"all members subscribe to {', '.join(*subscriptions) or 'nothing'}")
-        new = explained.joining.new if explained.joining else ()
-        yield from _members(group, lag, new, subscriptions=len(subscriptions) > 1)
-        yield ""
-        yield balance_line(group)
-        if explained.joining is None:
-            yield from _would_move(group, names)
-    yield ""
-    yield from lag_lines(lag, names)
-    yield from problem_lines(explained.problems)
 
 
-def _joining(explained: ExplainedClassicGroup) -> Iterator[str]:
+def _joining(explained: ExplainedGroup) -> Iterator[str]:
     found = explained.joining
     if found is None:
         return
@@ -118,7 +135,7 @@ def _joining(explained: ExplainedClassicGroup) -> Iterator[str]:
         )
 
 
-def _why(explained: ExplainedClassicGroup) -> Iterator[str]:
+def _why(explained: ExplainedGroup) -> Iterator[str]:
     """Why the group rebalanced last."""
     for last in explained.rebalances[-1:]:
         ended = f"{generations(last)}: {when(last.time_ms)}"
@@ -131,33 +148,47 @@ def _why(explained: ExplainedClassicGroup) -> Iterator[str]:
             yield from filled(f"{words.title}: {words.meaning} {words.todo}", "    ", "    ")
 
 
-def _members(
-    found: GroupAccount, lag: GroupLag, new: Sequence[MemberAccount], *, subscriptions: bool
-) -> Iterator[str]:
+def _members(explained: ExplainedGroup) -> Iterator[str]:
     """The members of the last generation, and new ones, of which only the coordinator says something."""
-    members, lags = [*found.members, *new], lag.by_member()
-    timeouts = {(account.session_timeout_ms, account.rebalance_timeout_ms) for account in found.members}
+    known, lags = explained.account.members, explained.lag.by_member()
+    new = explained.joining.new if explained.joining else ()
+    modern = explained.epochs.members if explained.epochs else ()
+    members = [*known, *new]
+    topics = [_subscription(one) for one in modern] or [", ".join(account.topics) for account in members]
+    same = len({*topics[: len(known)]}) == 1
+    if same:
+        yield from wrapped(f"all members subscribe to {topics[0] or 'nothing'}")
+    timeouts = {(account.session_timeout_ms, account.rebalance_timeout_ms) for account in known}
     if len(timeouts) == 1 and all(min(pair) >= 0 for pair in timeouts):
         ((session, poll),) = timeouts
         yield f"session.timeout.ms is {session:,}, max.poll.interval.ms {poll:,}"
     differ = len(timeouts) > 1
-    columns = {
+    mixed = any(one.speaks == "classic" for one in modern)
+    columns: dict[str, list[str]] = {
         "member": [f"{account.name}{' (leads)' if account.leads else ''}" for account in members],
         "host": [account.host for account in members],
         "rack": [account.rack or "-" for account in members] if any(one.rack for one in members) else [],
-        "topics": [", ".join(account.topics) for account in members] if subscriptions else [],
+        "protocol": [one.speaks or "-" for one in modern] if mixed else [],
+        "topics": [] if same else topics,
         "session s": [_seconds(account.session_timeout_ms) for account in members] if differ else [],
         "max poll s": [_seconds(account.rebalance_timeout_ms) for account in members] if differ else [],
-        "had": [str(len(account.claims)) if account.claims else "-" for account in members],
+        "epoch": ["away" if one.epoch < 0 else str(one.epoch) for one in modern],
+        "had": [] if modern else [str(len(account.claims)) if account.claims else "-" for account in members],
         "has": ["-" if account in new else str(len(account.assignment)) for account in members],
+        "to have": [str(len(one.target)) for one in modern],
         "lag": [lag_cell(lags.get(account.member_id)) for account in members],
         "partitions": ["none yet" if account in new else account.partitions for account in members],
     }
     yield from fitted(
         columns,
-        left={"member", "host", "rack", "topics", "partitions"},
+        left={"member", "host", "rack", "protocol", "topics", "partitions"},
         cut=("partitions", "topics", "host", "member"),
     )
+
+
+def _subscription(member: EpochMember) -> str:
+    matching = [] if member.expression is None else [f"what matches {member.expression}"]
+    return " and ".join([", ".join(member.topics)] * bool(member.topics) + matching) or "nothing"
 
 
 def _seconds(milliseconds: int) -> str:
@@ -189,7 +220,7 @@ def _would_move(found: GroupAccount, names: Mapping[str, str]) -> Iterator[str]:
         yield f"in a rebalance now nothing would move{by}"
     else:
         yield f"in a rebalance now {count(len(found.would_move), 'partition')} would move{by}:"
-        yield from moves_lines(found.would_move, names)
+        yield from _moves(found.would_move, names)
     if found.would_move and found.strategy in STICKY:
         yield from wrapped(
             "as the assignors of this library plan it; other clients balance as well, and may move others",
@@ -207,69 +238,9 @@ def _by_client(found: GroupAccount) -> str:
     )
 
 
-def _epochs_lines(found: ExplainedConsumerGroup) -> Iterator[str]:
-    """A group of KIP-848."""
-    group, account, lag = found.group, found.account, found.lag
-    names = {member.member_id: member.name for member in account.members}
-    assignment = (
-        ""
-        if group.epoch == group.assignment_epoch
-        else f", whose assignment is of epoch {group.assignment_epoch}"
-    )
-    yield f"{group.group_id}: {group.state}, epoch {group.epoch}{assignment} (KIP-848)"
-    yield from coordinator_lines(found.coordinator)
-    if group.assignor:
-        yield f"assignor of the coordinator: {group.assignor}"
-    if found.seen_seconds:
-        yield f"it has been on its way for {found.seen_seconds:.0f} s at least"
-    if group.members:
-        yield ""
-        yield from _epoch_members(found)
-        yield from _behind(found)
-        yield ""
-        yield balance_line(account)
-        yield from _moving(account, names)
-        yield ""
-    yield from lag_lines(lag, names)
-    yield from problem_lines(found.problems)
-
-
-def _epoch_members(found: ExplainedConsumerGroup) -> Iterator[str]:
-    members = [*zip(found.account.members, found.group.members, strict=True)]
-    subscriptions = {(member.topics, member.expression) for _, member in members}
-    if len(subscriptions) == 1:
-        yield from wrapped(f"all members subscribe to {_subscription(*next(iter(subscriptions)))}")
-    classic = any(member.speaks == "classic" for _, member in members)
-    lags = found.lag.by_member()
-    racks = any(member.rack for _, member in members)
-    subscribed = [_subscription(member.topics, member.expression) for _, member in members]
-    yield from fitted(
-        {
-            "member": [known.name for known, _ in members],
-            "host": [member.host for _, member in members],
-            "rack": [member.rack or "-" for _, member in members] if racks else [],
-            "protocol": [member.speaks or "-" for _, member in members] if classic else [],
-            "topics": subscribed if len(subscriptions) > 1 else [],
-            "epoch": ["away" if member.epoch < 0 else str(member.epoch) for _, member in members],
-            "has": [str(len(member.assignment)) for _, member in members],
-            "to have": [str(len(member.target)) for _, member in members],
-            "lag": [lag_cell(lags.get(member.member_id)) for _, member in members],
-            "partitions": [partitions_in_words(member.assignment) for _, member in members],
-        },
-        left={"member", "host", "rack", "protocol", "topics", "partitions"},
-        cut=("partitions", "topics", "host", "member"),
-    )
-
-
-def _subscription(topics: Sequence[str], expression: str | None) -> str:
-    matching = [] if expression is None else [f"what matches {expression}"]
-    return " and ".join([", ".join(topics)] * bool(topics) + matching) or "nothing"
-
-
-def _behind(found: ExplainedConsumerGroup) -> Iterator[str]:
-    epoch = found.group.epoch
+def _behind(found: Epochs) -> Iterator[str]:
     for one in found.behind:
-        words = [f"is at epoch {one.epoch} of {epoch}"] if one.epoch < epoch else []
+        words = [f"is at epoch {one.epoch} of {found.epoch}"] if one.epoch < found.epoch else []
         if one.lets_go:
             words.append(f"has yet to revoke {partitions_in_words(one.lets_go)}")
         if one.takes:
@@ -280,10 +251,28 @@ def _behind(found: ExplainedConsumerGroup) -> Iterator[str]:
         yield from wrapped(f"{one.member} {', '.join(words)}", 2)
 
 
-def _moving(account: GroupAccount, names: dict[str, str]) -> Iterator[str]:
+def _moving(account: GroupAccount, names: Mapping[str, str]) -> Iterator[str]:
     if not account.would_move:
         yield "all have what the coordinator has decided: nothing is to move"
         return
     verb = "is" if len(account.would_move) == 1 else "are"
     yield f"{count(len(account.would_move), 'partition')} {verb} to move:"
-    yield from moves_lines(account.would_move, names)
+    yield from _moves(account.would_move, names)
+
+
+def _moves(moves: Sequence[PlannedMove], names: Mapping[str, str]) -> Iterator[str]:
+    """Partitions, from whom to whom."""
+    for move in moves[:_MOVES_SHOWN]:
+        source = "nobody" if move.source is None else names.get(move.source, move.source)
+        yield f"  {move.topic}-{move.partition}: {source} -> {names.get(move.target, move.target)}"
+    if len(moves) > _MOVES_SHOWN:
+        yield f"  and {len(moves) - _MOVES_SHOWN:,} more: see --json"
+
+
+def _problems(problems: Sequence[Problem]) -> Iterator[str]:
+    """Problems, each with what to do, after an empty line."""
+    if problems:
+        yield ""
+    for problem in problems:
+        yield from wrapped(f"{problem.severity}: {problem.text}")
+        yield from filled(problem.advice, "  ", "  ")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
@@ -41,6 +40,9 @@ Kind = Literal["classic", "consumer", "share", "streams", "unknown"]
 
 Partition = tuple[str, int]
 """A partition by its topic and id."""
+
+Leaders = dict[str, dict[int, int]]
+"""Topic -> partition id -> the broker that leads it; -1 for none."""
 
 _AT_ONCE: Final = 500  # groups in one request: the response of a thousand large groups may be too long
 _LATEST: Final = -1
@@ -123,21 +125,8 @@ class EpochGroup(NamedTuple):
 class Refused(NamedTuple):
     """What the cluster did not say of a group, and why."""
 
-    group_id: str
     why: str
     unknown: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
-    """A topic: the leader of each of its partitions, by id; -1 for none."""
-
-    name: str
-    leaders: Mapping[int, int]
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        return tuple(sorted(self.leaders))
 
 
 def list_groups(admin: Admin) -> tuple[ListedGroup, ...]:
@@ -219,13 +208,10 @@ def committed_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, dict[
         return _described(admin, group_ids, one, read, at_once=1)
 
 
-def read_topics(admin: Admin) -> dict[str, Topic]:
-    """The topics of a cluster, by name. Raises KafkaError if the cluster does not say."""
+def read_topics(admin: Admin) -> Leaders:
+    """The leaders of a cluster's topics. Raises KafkaError if the cluster does not say."""
     return {
-        topic["name"]: Topic(
-            name=topic["name"],
-            leaders={int(one["partition_index"]): int(one["leader_id"]) for one in topic["partitions"]},
-        )
+        topic["name"]: {one["partition_index"]: one["leader_id"] for one in topic["partitions"]}
         for topic in admin.ask(lambda client: client.describe_topics())
         if not topic["error_code"]
     }
@@ -251,16 +237,14 @@ class Extent(NamedTuple):
     end: int
 
 
-def find_extents(
-    admin: Admin, partitions: Iterable[Partition], topics: Mapping[str, Topic]
-) -> dict[Partition, Extent]:
+def find_extents(admin: Admin, partitions: Iterable[Partition], topics: Leaders) -> dict[Partition, Extent]:
     """The extents of partitions; not of one that is gone, or has no leader that answers.
 
     Raises KafkaError if a leader does not say.
     """
     by_leader: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for topic, partition in partitions:
-        leader = topics[topic].leaders.get(partition, -1) if topic in topics else -1
+        leader = topics.get(topic, {}).get(partition, -1)
         if leader >= 0:
             by_leader[leader][topic].append(partition)
     found: dict[Partition, Extent] = {}
@@ -318,7 +302,7 @@ def _described(
         coordinators = defaultdict(list)
         for group_id, node in find_coordinators(client, group_ids).items():
             if isinstance(node, KafkaError):
-                found[group_id] = Refused(group_id, reason(node), unknown=False)
+                found[group_id] = Refused(reason(node), unknown=False)
             else:
                 coordinators[node].append(group_id)
         for part, response in _ask_coordinators(client, coordinators, request, at_once):
@@ -348,11 +332,11 @@ def _read_group(group_id: str, group: Any, read: Callable[[Any], _Read]) -> _Rea
     if error is NoError:
         return read(group)
     if issubclass(error, AuthorizationError):
-        return Refused(group_id, reason(error()), unknown=False)
+        return Refused(reason(error()), unknown=False)
     message = getattr(group, "error_message", None) or error.description
     if issubclass(error, KafkaError) and error.retriable:  # by another request, or another broker
         raise error(f"{group_id}: {message}")
-    return Refused(group_id=group_id, why=str(message), unknown=error is GroupIdNotFoundError)
+    return Refused(str(message), unknown=error is GroupIdNotFoundError)
 
 
 def _kind(text: str) -> Kind:

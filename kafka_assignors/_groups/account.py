@@ -10,6 +10,7 @@ from kafka_assignors._common.words import partitions_in_words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafka_assignors._cluster.groups import EpochMember
     from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._wire.user_data import Layout
@@ -128,3 +129,39 @@ class GroupAccount:
     def best_imbalance(self) -> int:
         """The same of the best balance."""
         return max(self.best_loads, default=0) - min(self.best_loads, default=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """A member that has yet to do what the coordinator wants of it.
+
+    It still has what it `lets_go`, and does not have what it `takes` yet. `waits_for` names the others that
+    have that still.
+    """
+
+    member: str
+    epoch: int
+    lets_go: Partitions
+    takes: Partitions
+    waits_for: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epochs:
+    """What only a group of KIP-848 has.
+
+    Attributes:
+        epoch: The group's epoch.
+        assignment_epoch: The epoch of its assignment.
+        assignor: The coordinator's assignor; "" if that is not known.
+        seen_seconds: For how long the group was seen to be on its way.
+        behind: Members that are not yet where the coordinator wants them.
+        members: The members as they are described, in the order of the account's.
+    """
+
+    epoch: int
+    assignment_epoch: int
+    assignor: str
+    seen_seconds: float
+    behind: tuple[Behind, ...]
+    members: tuple[EpochMember, ...]

@@ -1,6 +1,6 @@
 """The best possible: the best balance that subscriptions allow, and with it the fewest moves.
 
-One rule for all who ask (docs/glossary.md): `best_plan`, by the library's exact planner. `find_best` gives
+One rule for all who ask (docs/glossary.md): the plan of the library's exact planner. `find_best` gives
 its two numbers for a rebalance. Racks and weights do not count unless they are given.
 """
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._groups.topics import TopicsSeen
-    from kafka_assignors._model.plan import Plan
 
 Partition = tuple[str, int]
 
@@ -35,11 +34,6 @@ class Best:
     partitions: int
     moved: int | None
     imbalance: int | None
-
-
-def best_plan(group: Group) -> Plan:
-    """The plan with the best balance, and then the fewest moves; claims say what members had before."""
-    return plan_exact(group)
 
 
 def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
@@ -128,7 +122,7 @@ def _best_by_plan(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition
         Member(member_id=identity, topics=one.topics, claims=claims.get(identity, {}), generation=0)
         for identity, one in end.by_identity.items()
     ]
-    plan = best_plan(Group.of(by_topic, members))
+    plan = plan_exact(Group.of(by_topic, members))
     settled = plan.group.owner != NOBODY
     taken = int(np.count_nonzero(settled & (plan.owner != plan.group.owner)))
     loads = plan.loads

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import read_assignments, read_subscriptions
-from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment
+from kafka_assignors._wire.offsets_topic import (
+    GroupMetadataValue,
+    MemberMetadata,
+    RecordError,
+    decode_assignment,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kafka_assignors._cluster.groups import ClassicGroup
     from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions
     from kafka_assignors._model.claims import ClaimTable
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+
+_UNTOLD: Final = -1
 
 
 def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataValue) -> Snapshot:
@@ -47,6 +54,34 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
         strategy=value.protocol,
         leader=value.leader,
         members=tuple(sorted(members, key=lambda member: (member.identity, member.member_id))),
+    )
+
+
+def described_value(group: ClassicGroup) -> GroupMetadataValue:
+    """What a record of the group would say; its generation, its leader and timeouts are missing.
+
+    While it rebalances, its strategy and what members said are missing, too: then it is as a group whose
+    members are no consumers.
+    """
+    return GroupMetadataValue(
+        version=4,
+        protocol_type=group.protocol_type if group.strategy is not None or not group.members else "",
+        generation=_UNTOLD,
+        protocol=group.strategy,
+        leader=None,
+        members=tuple(
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.host,
+                rebalance_timeout=_UNTOLD,
+                session_timeout=_UNTOLD,
+                subscription=member.subscription,
+                assignment=member.assignment,
+            )
+            for member in group.members
+        ),
     )
 
 

@@ -3,68 +3,34 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._common.words import first_of
-from kafka_assignors._groups.account import GroupAccount, MemberAccount, PlannedMove
-from kafka_assignors._groups.best import best_plan
-from kafka_assignors._groups.explanation import group_now, member_names
-from kafka_assignors._groups.problems import Problem, find_problems, in_order
+from kafka_assignors._groups.account import Behind, Epochs, GroupAccount, MemberAccount, PlannedMove
+from kafka_assignors._groups.explanation import Explanation, group_now, member_names
+from kafka_assignors._groups.problems import Problem, find_problems, have, in_order
+from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kafka_assignors._cluster.groups import EpochGroup, EpochMember
-    from kafka_assignors._groups.snapshots import Partitions
 
 SETTLED: Final = frozenset({"Stable", "Empty", "Dead"})
 """The states in which such a group has nothing to do."""
 
-_NAMED: Final = 5
-
-
-class EpochLook(NamedTuple):
-    """A group as it was described, and when, in milliseconds since 1970."""
-
-    time_ms: int
-    group: EpochGroup
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
-    """A member that has yet to do what the coordinator wants of it.
-
-    It still has what it `lets_go`, and does not have what it `takes` yet. `waits_for` names the others that
-    have that still.
-    """
-
-    member: str
-    epoch: int
-    lets_go: Partitions
-    takes: Partitions
-    waits_for: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpochExplanation:
-    """Such a group, explained; see `ExplainedConsumerGroup`."""
-
-    group: EpochGroup
-    seen_seconds: float
-    account: GroupAccount
-    behind: tuple[Behind, ...]
-    problems: tuple[Problem, ...]
-
 
 def explain_epochs(
-    looks: Sequence[EpochLook],
+    group: EpochGroup,
     topics: Mapping[str, Collection[int]],
     *,
     committed: Collection[str] = (),
-) -> EpochExplanation:
-    """Explain such a group, as it was described at least once, the newest last; see `explain`."""
-    now, group = looks[-1], looks[-1].group
+    seen_seconds: float = 0.0,
+) -> Explanation:
+    """Explain such a group by its newest description; see `explain`.
+
+    The account's generation is the epoch of the assignment. What would move is what the coordinator has
+    decided and is not done yet.
+    """
     names = member_names(
         (member.member_id, member.instance_id, member.client_id, member.host) for member in group.members
     )
@@ -77,27 +43,26 @@ def explain_epochs(
         strategy=(group.assignor or None) if group.members else None,
         members=tuple(accounts),
         loads={one.member_id: len(one.assignment) for one in accounts},
-        best_loads=tuple(sorted(int(load) for load in best_plan(planned).loads)),
+        best_loads=tuple(sorted(int(load) for load in plan_exact(planned).loads)),
         would_move=_pending(group.members),
     )
     behind = tuple(_behind(group, names))
-    since = next((look for look in looks if not _settled(look.group)), now)
-    seconds = (now.time_ms - since.time_ms) / 1000
     problems = [*find_problems(account, topics, committed)]
-    if not _settled(group):
+    if group.state not in SETTLED:
         problems = [one for one in problems if one.kind not in {"uneven", "nothing to do"}]
-        problems += _about_the_way(group, behind, seconds)
-    return EpochExplanation(
-        group=group,
-        seen_seconds=seconds,
+        problems += _about_the_way(group, behind, seen_seconds)
+    return Explanation(
         account=account,
-        behind=behind,
         problems=in_order(problems),
+        epochs=Epochs(
+            epoch=group.epoch,
+            assignment_epoch=group.assignment_epoch,
+            assignor=group.assignor,
+            seen_seconds=seen_seconds,
+            behind=behind,
+            members=group.members,
+        ),
     )
-
-
-def _settled(group: EpochGroup) -> bool:
-    return group.state in SETTLED
 
 
 def _matched(members: Sequence[EpochMember]) -> dict[str | None, frozenset[str]]:
@@ -167,7 +132,7 @@ def _about_the_way(group: EpochGroup, behind: Sequence[Behind], seconds: float) 
         yield Problem(
             kind="behind",
             severity="error",
-            text=f"{_have(holders)} partitions that others are to have, {so_long}",
+            text=f"{have(holders)} partitions that others are to have, {so_long}",
             advice="a member revokes them in its next poll, when its listener has returned: look at what"
             " it does. It is fenced after its max.poll.interval.ms",
         )
@@ -175,7 +140,7 @@ def _about_the_way(group: EpochGroup, behind: Sequence[Behind], seconds: float) 
         yield Problem(
             kind="behind",
             severity="error",
-            text=f"{_have(late)} yet to take epoch {group.epoch}, {so_long}",
+            text=f"{have(late)} yet to take epoch {group.epoch}, {so_long}",
             advice="a member takes it at its next heartbeat (group.consumer.heartbeat.interval.ms, 5 s); one"
             " that is dead is fenced after the session timeout (group.consumer.session.timeout.ms, 45 s)",
         )
@@ -183,10 +148,6 @@ def _about_the_way(group: EpochGroup, behind: Sequence[Behind], seconds: float) 
         yield Problem(
             kind="behind",
             severity="error",
-            text=f"{_have(waiting)} yet to take partitions, {so_long}",
+            text=f"{have(waiting)} yet to take partitions, {so_long}",
             advice="a member takes them at its next heartbeat (group.consumer.heartbeat.interval.ms, 5 s)",
         )
-
-
-def _have(names: Sequence[str]) -> str:
-    return f"{first_of(names, _NAMED)} {'has' if len(names) == 1 else 'have'}"

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors._common.strategies import STICKY
 from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount, PlannedMove
-from kafka_assignors._groups.best import best_plan
 from kafka_assignors._groups.classic import decode_members, flat
-from kafka_assignors._groups.prediction import CLIENTS, JoinedMember, guess_client, predict
+from kafka_assignors._groups.prediction import CLIENTS, guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import (
@@ -27,10 +26,12 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors._wire.user_data import layout_of
+from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from kafka_assignors._groups.account import Epochs
     from kafka_assignors._groups.classic import DecodedMember
     from kafka_assignors._groups.prediction import Client
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
@@ -41,10 +42,14 @@ CONSUMERS: Final = "consumer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A group, explained: what its record says, how good that is, and what is wrong, the worst first."""
+    """A group, explained: who is in it, how good that is, and what is wrong, the worst first.
+
+    `epochs` are of a group of KIP-848 alone.
+    """
 
     account: GroupAccount
     problems: tuple[Problem, ...]
+    epochs: Epochs | None = None
 
 
 def explain(
@@ -69,7 +74,7 @@ def explain(
     accounts = [_account(value, member, its, names[member.member_id]) for member, its in decoded]
     accounts.sort(key=lambda account: (account.client_id, account.member_id))
     group = group_now(accounts, topics, value.generation)
-    best = best_plan(group)
+    best = plan_exact(group)
     consumers = value.protocol_type == CONSUMERS
     client = leader_client or (guess_client(value) if consumers else None)
     before = {one: account.member_id for account in accounts for one in account.assignment}
@@ -176,10 +181,10 @@ def _predictions(
     """What would move by each client that could lead; nothing of strategies in which they do not differ."""
     if value.protocol not in {"range", "roundrobin"}:
         return {}
-    by_id = {account.member_id: account for account in accounts}
+    subscribed = {account.member_id: frozenset(account.topics) for account in accounts}
     members = [
-        JoinedMember(member.member_id, member.group_instance_id, by_id[member.member_id].topics)
-        for member in value.members
+        Member(member_id=one.member_id, instance_id=one.group_instance_id, topics=subscribed[one.member_id])
+        for one in value.members
     ]
     owners = {client: predict(value.protocol, members, topics, client) for client in CLIENTS}
     return {client: None if found is None else _moved(before, found) for client, found in owners.items()}

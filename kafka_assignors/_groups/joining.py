@@ -20,6 +20,7 @@ DescribeGroups says who is a member, and nothing of who has joined. What follows
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from kafka_assignors._common.plain import fields_of
@@ -29,9 +30,9 @@ from kafka_assignors._groups.explanation import member_names
 from kafka_assignors._groups.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from kafka_assignors._cluster.groups import ClassicGroup
+    from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 REBALANCING: Final = frozenset({"PreparingRebalance", "CompletingRebalance"})
@@ -44,7 +45,7 @@ class Look(NamedTuple):
     """A group as it was described, and when, in milliseconds since 1970."""
 
     time_ms: int
-    group: ClassicGroup
+    group: ClassicGroup | EpochGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,21 +85,14 @@ class OngoingRebalance:
 def find_joining(
     looks: Sequence[Look], last: GroupMetadataValue | None, last_ms: int | None
 ) -> OngoingRebalance | None:
-    """What is known of the rebalance that is on; None if none is.
+    """What is known of the rebalance of a classic group that is on; None if none is.
 
     The group was described at least once, the newest last; `last` is its newest record.
     """
     now = looks[-1]
     if now.group.state not in REBALANCING:
         return None
-    since = next(
-        (
-            later
-            for look, later in zip(looks[-2::-1], looks[:0:-1], strict=True)
-            if look.group.state != now.group.state
-        ),
-        looks[0],
-    )
+    *_, since = takewhile(lambda look: look.group.state == now.group.state, reversed(looks))
     before = {member.member_id: member for member in last.members} if last is not None else {}
     names = member_names(
         (member.member_id, member.instance_id, member.client_id, member.host) for member in now.group.members
@@ -116,27 +110,8 @@ def find_joining(
         for member_id, member in before.items()
         if member_id not in there and member.group_instance_id not in instances
     ]
-    return OngoingRebalance(
-        state="CompletingRebalance" if completing else "PreparingRebalance",
-        seen_seconds=(now.time_ms - since.time_ms) / 1000,
-        last_generation_ms=last_ms,
-        until_ms=since.time_ms + patience if patience >= 0 else None,
-        patience_ms=patience if patience >= 0 else None,
-        unbroken=unbroken,
-        joined=tuple(sorted(names[member_id] for member_id in joined)),
-        unsure=tuple(sorted(names[member_id] for member_id in there - joined)),
-        new=() if last is None else _new_members(now.group, last, names),
-        gone=tuple(sorted(gone)),
-        leader=None if last is None or last.leader is None else names.get(last.leader),
-    )
-
-
-def _new_members(
-    group: ClassicGroup, last: GroupMetadataValue, names: Mapping[str, str]
-) -> tuple[MemberAccount, ...]:
-    ids = {member.member_id for member in last.members}
-    instances = {member.group_instance_id for member in last.members} - {None}
-    accounts = [
+    known = {member.group_instance_id for member in before.values()} - {None}
+    new = [
         MemberAccount(
             name=names[member.member_id],
             member_id=member.member_id,
@@ -147,10 +122,22 @@ def _new_members(
             topics=(),
             assignment=frozenset(),
         )
-        for member in group.members
-        if member.member_id not in ids and member.instance_id not in instances
+        for member in now.group.members
+        if last is not None and member.member_id not in before and member.instance_id not in known
     ]
-    return tuple(sorted(accounts, key=lambda account: account.name))
+    return OngoingRebalance(
+        state="CompletingRebalance" if completing else "PreparingRebalance",
+        seen_seconds=(now.time_ms - since.time_ms) / 1000,
+        last_generation_ms=last_ms,
+        until_ms=since.time_ms + patience if patience >= 0 else None,
+        patience_ms=patience if patience >= 0 else None,
+        unbroken=unbroken,
+        joined=tuple(sorted(names[member_id] for member_id in joined)),
+        unsure=tuple(sorted(names[member_id] for member_id in there - joined)),
+        new=tuple(sorted(new, key=lambda account: account.name)),
+        gone=tuple(sorted(gone)),
+        leader=None if last is None or last.leader is None else names.get(last.leader),
+    )
 
 
 def joining_problem(found: OngoingRebalance) -> Problem:

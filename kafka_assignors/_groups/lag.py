@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors._common.plain import fields_of
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -74,17 +76,7 @@ class PartitionLag:
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
-        return {
-            "topic": self.topic,
-            "partition": self.partition,
-            "owner": self.owner,
-            "committed": self.committed,
-            "beginning": self.beginning,
-            "end": self.end,
-            "lag": self.lag,
-            "seconds": self.seconds,
-            "lost": self.lost,
-        }
+        return fields_of(self, "lag", "lost", without=("undated",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

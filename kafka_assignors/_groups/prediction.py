@@ -16,9 +16,12 @@ from __future__ import annotations
 
 from functools import cmp_to_key
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
+from kafka_assignors._groups.classic import flat
+from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import RecordError, decode_subscription
+from kafka_assignors.planners import plan_range, plan_round_robin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -36,17 +39,9 @@ Owners = dict[tuple[str, int], str]
 _RACKS_SINCE: Final = 3  # the version of a subscription
 
 
-class JoinedMember(NamedTuple):
-    """A member as a leader sees it."""
-
-    member_id: str
-    instance_id: str | None
-    topics: tuple[str, ...]
-
-
 def predict(
     strategy: str | None,
-    members: Sequence[JoinedMember],
+    members: Sequence[Member],
     topics: Mapping[str, Collection[int]],
     client: Client,
 ) -> Owners | None:
@@ -54,10 +49,29 @@ def predict(
 
     Members are in the order in which their coordinator lists them. `client` leads.
     """
-    order = _ORDERS[client]
-    if strategy == "range":
-        return _range(members, topics, order)
-    return _round_robin(members, topics, order) if strategy == "roundrobin" else None
+    planner = {"range": plan_range, "roundrobin": plan_round_robin}.get(strategy or "")
+    if planner is None:
+        return None
+    subscribers: dict[str, list[int]] = {}
+    for number, member in enumerate(members):
+        for topic in member.topics:
+            subscribers.setdefault(topic, []).append(number)
+    parts: dict[tuple[int, ...], dict[str, Collection[int]]] = {}
+    for topic in topics.keys() & subscribers.keys():
+        # Range puts the subscribers of each topic in an order by themselves.
+        who = subscribers[topic] if strategy == "range" else range(len(members))
+        parts.setdefault(tuple(who), {})[topic] = topics[topic]
+    found: Owners = {}
+    for numbers, deals in parts.items():
+        ordered = _ORDERS[client]([members[number] for number in numbers])
+        if ordered is None or not {topic for one in ordered for topic in one.topics} >= deals.keys():
+            return None  # kafka-python's own has nobody to give a topic to, and does not end
+        # Planners put members in Java's order: these names keep the client's.
+        named = [Member(member_id=f"{n:09}", topics=one.topics) for n, one in enumerate(ordered)]
+        plan = planner(Group.of(deals, named))
+        for number, one in enumerate(ordered):
+            found |= dict.fromkeys(flat(plan.of(number)), one.member_id)
+    return found
 
 
 def guess_client(value: GroupMetadataValue) -> Client | None:
@@ -81,65 +95,15 @@ def _guess(member: MemberMetadata) -> Client | None:
     return "java" if subscription.version > 0 and subscription.user_data is None else None
 
 
-def _range(
-    members: Sequence[JoinedMember],
-    topics: Mapping[str, Collection[int]],
-    order: Callable[[Sequence[JoinedMember]], list[JoinedMember] | None],
-) -> Owners | None:
-    found: Owners = {}
-    subscribers: dict[str, list[JoinedMember]] = {}
-    for member in members:
-        for topic in member.topics:
-            subscribers.setdefault(topic, []).append(member)
-    orders: dict[tuple[str, ...], list[JoinedMember] | None] = {}
-    for topic in sorted(topics.keys() & subscribers.keys()):
-        key = tuple([member.member_id for member in subscribers[topic]])
-        if key not in orders:
-            orders[key] = order(subscribers[topic])
-        ordered = orders[key]
-        if ordered is None:
-            return None
-        ids = sorted(topics[topic])
-        size, more = divmod(len(ids), len(ordered))
-        begin = 0
-        for number, member in enumerate(ordered):
-            end = begin + size + (number < more)
-            found.update(((topic, partition), member.member_id) for partition in ids[begin:end])
-            begin = end
-    return found
-
-
-def _round_robin(
-    members: Sequence[JoinedMember],
-    topics: Mapping[str, Collection[int]],
-    order: Callable[[Sequence[JoinedMember]], list[JoinedMember] | None],
-) -> Owners | None:
-    ordered = order(members)
-    if ordered is None:
-        return None
-    wanted = {topic for member in ordered for topic in member.topics}
-    if wanted != {topic for member in members for topic in member.topics}:
-        return None  # kafka-python's own has nobody to give these topics to, and does not end
-    found: Owners = {}
-    turn = 0
-    for topic in sorted(topics.keys() & wanted):
-        for partition in sorted(topics[topic]):
-            while topic not in ordered[turn % len(ordered)].topics:
-                turn += 1
-            found[topic, partition] = ordered[turn % len(ordered)].member_id
-            turn += 1
-    return found
-
-
-def _java(members: Sequence[JoinedMember]) -> list[JoinedMember]:
+def _java(members: Sequence[Member]) -> list[Member]:
     return sorted(members, key=lambda one: (one.instance_id is None, one.instance_id or one.member_id))
 
 
-def _aiokafka(members: Sequence[JoinedMember]) -> list[JoinedMember]:
+def _aiokafka(members: Sequence[Member]) -> list[Member]:
     return sorted(members, key=lambda one: one.member_id)
 
 
-def _kafka_python(members: Sequence[JoinedMember]) -> list[JoinedMember]:
+def _kafka_python(members: Sequence[Member]) -> list[Member]:
     last_runs = {
         static: [*run] for static, run in groupby(members, key=lambda one: one.instance_id is not None)
     }
@@ -149,7 +113,7 @@ def _kafka_python(members: Sequence[JoinedMember]) -> list[JoinedMember]:
     ]
 
 
-def _librdkafka(members: Sequence[JoinedMember]) -> list[JoinedMember] | None:
+def _librdkafka(members: Sequence[Member]) -> list[Member] | None:
     """As `rd_kafka_group_member_cmp` orders them; None if it puts them in no order."""
     ordered = sorted(members, key=cmp_to_key(_compare))
     if len({one.instance_id is None for one in members}) <= 1:
@@ -157,13 +121,13 @@ def _librdkafka(members: Sequence[JoinedMember]) -> list[JoinedMember] | None:
     return ordered if all(_compare(one, other) < 0 for one, other in _pairs(ordered)) else None
 
 
-def _pairs(members: Sequence[JoinedMember]) -> Iterator[tuple[JoinedMember, JoinedMember]]:
+def _pairs(members: Sequence[Member]) -> Iterator[tuple[Member, Member]]:
     for number, one in enumerate(members):
         for other in members[number + 1 :]:
             yield one, other
 
 
-def _compare(one: JoinedMember, other: JoinedMember) -> int:
+def _compare(one: Member, other: Member) -> int:
     if one.instance_id is not None and other.instance_id is not None:
         return _sign(one.instance_id, other.instance_id)
     return _sign(one.member_id, other.member_id)
@@ -173,7 +137,7 @@ def _sign(one: str, other: str) -> int:
     return (one > other) - (one < other)
 
 
-_ORDERS: Final[Mapping[Client, Callable[[Sequence[JoinedMember]], list[JoinedMember] | None]]] = {
+_ORDERS: Final[Mapping[Client, Callable[[Sequence[Member]], list[Member] | None]]] = {
     "java": _java,
     "librdkafka": _librdkafka,
     "kafka-python": _kafka_python,

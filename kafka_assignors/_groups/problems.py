@@ -223,7 +223,7 @@ def _about_members(found: GroupAccount) -> Iterator[Problem]:
         yield Problem(
             kind="nothing to do",
             severity="note" if few else "warning",
-            text=f"{_some(idle)} {_have(idle)} no partitions",
+            text=f"{have(idle)} no partitions",
             advice=f"there are {sum(found.loads.values())} partitions for {len(found.members)} members"
             if few
             else "see what it subscribes to; range gives nothing to the last members of small topics",
@@ -308,7 +308,7 @@ def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
         yield Problem(
             kind="timeouts",
             severity="warning",
-            text=f"{_some(short)} {_have(short)} a session.timeout.ms below {least}: less than three"
+            text=f"{have(short)} a session.timeout.ms below {least}: less than three"
             f" heartbeats, if one comes each {_HEARTBEAT_MS} ms, the clients' default (theirs is unknown)",
             advice="a member that lives is expelled for a late heartbeat: raise it to three times"
             " heartbeat.interval.ms at least",
@@ -321,8 +321,7 @@ def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
         yield Problem(
             kind="timeouts",
             severity="note",
-            text=f"{_some(hasty)} {_have(hasty)} an instance id and a session.timeout.ms of"
-            f" at most {_SHORT_MS}",
+            text=f"{have(hasty)} an instance id and a session.timeout.ms of at most {_SHORT_MS}",
             advice="a restart that takes longer starts two rebalances, as without an instance id: raise"
             " it to what a restart takes",
         )
@@ -353,5 +352,6 @@ def _some(names: Sequence[str]) -> str:
     return first_of(names, _NAMED)
 
 
-def _have(names: Sequence[str]) -> str:
-    return "has" if len(names) == 1 else "have"
+def have(names: Sequence[str]) -> str:
+    """Names and the verb: "a has", "a, b have"."""
+    return f"{_some(names)} {'has' if len(names) == 1 else 'have'}"

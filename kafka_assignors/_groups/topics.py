@@ -52,13 +52,9 @@ class TopicsSeen:
         """What a caller gave: counts that never changed, counts over time, or nothing."""
         return topics if isinstance(topics, TopicsSeen) else cls.always(topics or {})
 
-    def changes(self, topic: str) -> Sequence[tuple[int, int]]:
-        """Since when a topic has had how many partitions, ascending; nothing if it was not seen."""
-        return self._counts.get(topic, ())
-
     def count(self, topic: str, time_us: int) -> int:
         """How many partitions a topic had, by what was seen last until then; 0 if it was not seen."""
-        seen = self.changes(topic)
+        seen = self._counts.get(topic, ())
         after = bisect_right(seen, time_us, key=lambda one: one[0])
         return seen[after - 1][1] if after else 0
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 from kafka import TopicPartition
 
 from kafka_assignors._common.words import by_topic
-from kafka_assignors._groups import best
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._timelines.events import AssignmentReceived, Event, Lost, Started, Unsubscribed
 from kafka_assignors._timelines.rebalances import Holdings, PartitionMove, SeenRebalance
+from kafka_assignors.planners import plan_exact
 
 __tracebackhide__ = True
 
@@ -41,7 +41,7 @@ def best_plan(
         )
         for member, topics in subscriptions.items()
     ]
-    return best.best_plan(Group.of(by_topic(partitions), members))
+    return plan_exact(Group.of(by_topic(partitions), members))
 
 
 def unevenness(loads: Mapping[str, int], weights: Weights | None = None) -> Fraction:

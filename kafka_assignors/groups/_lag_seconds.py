@@ -16,12 +16,12 @@ from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.problems import find_lag_seconds_problems, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from kafka import KafkaAdminClient
 
     from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import Topic
+    from kafka_assignors._cluster.groups import Leaders
     from kafka_assignors._groups.lag import Position
 
 MOST_READS: Final = 5_000
@@ -35,9 +35,7 @@ _Group = TypeVar("_Group")
 """A result with `lag` and `problems`."""
 
 
-def with_seconds(
-    admin: Admin, topics: Mapping[str, Topic], groups: Iterable[_Group], most: float
-) -> list[_Group]:
+def with_seconds(admin: Admin, topics: Leaders, groups: Iterable[_Group], most: float) -> list[_Group]:
     """The same groups with how many seconds they lag; more than `most` are an error."""
     listed: list[Any] = [*groups]
     lagging = (one for group in listed if group.lag for one in group.lag.partitions if one.lag)
@@ -50,15 +48,13 @@ def with_seconds(
     return listed
 
 
-def read_ages(
-    admin: Admin, topics: Mapping[str, Topic], positions: Collection[Position]
-) -> dict[Position, float | str]:
+def read_ages(admin: Admin, topics: Leaders, positions: Collection[Position]) -> dict[Position, float | str]:
     """How many seconds ago the first record from each position on was written, or why that is not known."""
     deadline = Deadline(READ_SECONDS)
     silent: dict[int, str] = {}
     found: dict[Position, float | str] = {}
     for number, position in enumerate(sorted(positions)):
-        leader = topics[position[0]].leaders[position[1]]
+        leader = topics[position[0]][position[1]]
         if number >= MOST_READS or deadline.passed:
             found[position] = f"of {len(positions):,} partitions that lag {number:,} were read"
         elif leader in silent:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import IncompatibleBrokerVersion, KafkaError, TopicAuthorizationFailedError
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
 from kafka_assignors._cluster.groups import (
+    ClassicGroup,
     EpochGroup,
     Refused,
     committed_offsets,
@@ -24,14 +25,14 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.account import RECORD_LIMIT
 from kafka_assignors._groups.advice import reason_words
-from kafka_assignors._groups.classic import classic_snapshot
-from kafka_assignors._groups.described import described_value
-from kafka_assignors._groups.epochs import SETTLED, EpochLook
+from kafka_assignors._groups.classic import classic_snapshot, described_value
+from kafka_assignors._groups.epochs import SETTLED, explain_epochs
+from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
 from kafka_assignors._groups.reasons import HAND_OVER
 from kafka_assignors._groups.rebalances import SpanFinder
-from kafka_assignors._groups.snapshots import ArchivedRecord, keep_claims
+from kafka_assignors._groups.snapshots import keep_claims
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
     RecordError,
@@ -39,52 +40,31 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors.groups._coordinator import GroupCoordinator, coordinator_of
-from kafka_assignors.groups._log import open_log, read_backwards, read_log
+from kafka_assignors.groups._log import archived, open_log, read_backwards, read_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import ClassicGroup, Partition, Topic
+    from kafka_assignors._cluster.groups import Leaders, Partition
     from kafka_assignors._groups.advice import ReasonWords
+    from kafka_assignors._groups.explanation import Explanation
     from kafka_assignors._groups.joining import OngoingRebalance
+    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.reasons import Change
-    from kafka_assignors._groups.snapshots import Snapshot
+    from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
-
-Described = TypeVar("Described")
 
 
 class NoSuchGroupError(KafkaAssignorsError, ValueError):
     """The cluster knows no group of this id."""
 
 
-class OtherProtocolError(NoSuchGroupError):
-    """The cluster knows a group of this id, but none of the classic protocol."""
+class LiveRecord(NamedTuple):
+    """A record of a classic group, and what it says."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveRecord:
-    """A record of a group, written at `time_ms` since 1970.
-
-    The leader epoch of the log rises when the coordinator moves; None if not known.
-    """
-
-    time_ms: int
+    record: ArchivedRecord
     value: GroupMetadataValue
-    leader_epoch: int | None = None
-
-    def snapshot(self, group_id: str) -> Snapshot:
-        """The group as it was."""
-        record = ArchivedRecord(
-            key=group_metadata_key(group_id),
-            value=None,
-            partition=-1,
-            offset=-1,
-            time_us=self.time_ms * 1000,
-            leader_epoch=self.leader_epoch,
-        )
-        return classic_snapshot(record, group_id, self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,57 +72,43 @@ class LiveGroup:
     """A group on its cluster.
 
     `looks` are how its coordinator described it, at least once; several times if it was in a rebalance.
-    `records` are those still in the log, the newest last: at most as many as were asked for, and no larger
-    than a limit.
+    `records` are those of a classic group still in the log, the newest last: at most as many as were asked
+    for, and no larger than a limit.
     """
 
-    group_id: str
     looks: tuple[Look, ...]
     coordinator: GroupCoordinator
-    records: tuple[LiveRecord, ...]
-    record_limit: int
-    topics: Mapping[str, Topic]
+    topics: Leaders
     committed: Mapping[Partition, int]
+    records: tuple[LiveRecord, ...] = ()
+    record_limit: int = RECORD_LIMIT
 
     @property
-    def state(self) -> str:
-        """Its state by its coordinator's word: "Stable", "Empty", "PreparingRebalance", ..."""
-        return self.looks[-1].group.state
-
-    @property
-    def partition_ids(self) -> dict[str, tuple[int, ...]]:
-        """The partition ids of each topic that there is."""
-        return {name: topic.ids for name, topic in self.topics.items()}
-
-    @property
-    def value(self) -> GroupMetadataValue:
-        """What it was like in its last generation; if no record is left, what its coordinator describes."""
-        return self.records[-1].value if self.records else described_value(self.looks[-1].group)
+    def group(self) -> ClassicGroup | EpochGroup:
+        """As it was described last."""
+        return self.looks[-1].group
 
     @property
     def joining(self) -> OngoingRebalance | None:
         last = self.records[-1] if self.records else None
-        return find_joining(
-            self.looks, None if last is None else last.value, None if last is None else last.time_ms
+        if last is None:
+            return find_joining(self.looks, None, None)
+        return find_joining(self.looks, last.value, last.record.time_us // 1000)
+
+    def explain(self, leader_client: Client | None = None) -> Explanation:
+        """Explain it, by its newest record; without one, by its last description."""
+        committed = {topic for topic, _ in self.committed}
+        if isinstance(self.group, EpochGroup):
+            seconds = (self.looks[-1].time_ms - self.looks[0].time_ms) / 1000
+            return explain_epochs(self.group, self.topics, committed=committed, seen_seconds=seconds)
+        return explain(
+            self.group.group_id,
+            self.records[-1].value if self.records else described_value(self.group),
+            self.topics,
+            committed=committed,
+            record_limit=self.record_limit,
+            leader_client=leader_client,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveEpochGroup:
-    """A group of KIP-848 on its cluster.
-
-    `looks` are how its coordinator described it, at least once; several times if it was on its way.
-    """
-
-    looks: tuple[EpochLook, ...]
-    coordinator: GroupCoordinator
-    topics: Mapping[str, Topic]
-    committed: Mapping[Partition, int]
-
-    @property
-    def partition_ids(self) -> dict[str, tuple[int, ...]]:
-        """The partition ids of each topic that there is."""
-        return {name: topic.ids for name, topic in self.topics.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +134,8 @@ class NotedRebalance:
 
 def read_rebalances(live: LiveGroup) -> tuple[NotedRebalance, ...]:
     """Why a group rebalanced, as far as its records go back; the newest last."""
-    snapshots = [*accumulate((noted.snapshot(live.group_id) for noted in live.records), keep_claims)]
+    noted = (classic_snapshot(one.record, live.group.group_id, one.value) for one in live.records)
+    snapshots = [*accumulate(noted, keep_claims)]
     finder = SpanFinder()
     spans = [span for snapshot in snapshots for span in finder.add(snapshot)]
     found = [
@@ -198,91 +165,67 @@ def read_group(
     observe: float = 0.0,
     watch: Callable[[int, int], None] | None = None,
 ) -> LiveGroup:
-    """Read a classic group and its newest records; see `explain`.
+    """Read a group and, if it is classic, its newest records; see `explain`.
 
     Raises:
-        NoSuchGroupError: There is no such group; `OtherProtocolError` if it is not of the classic protocol.
-        ClusterError: The group's records cannot be read: the client may not read `__consumer_offsets`, say.
+        NoSuchGroupError: There is no such group of the classic protocol, or of KIP-848.
+        ClusterError: The cluster does not say: the client may not read `__consumer_offsets`, for example.
     """
     try:
-        looks = [Look(*look) for look in _looks(lambda: _classic(admin, group_id), _rebalances, observe)]
+        looks = [*_looks(admin, group_id, observe)]
         coordinator = coordinator_of(admin, group_id)  # being asked of a group, brokers have made the topic
-        noted = _read_records(admin, group_id, coordinator.partition, records, watch)
-        return LiveGroup(
-            group_id=group_id,
-            looks=tuple(looks),
+        live = LiveGroup(
+            # A group that changes its protocol meanwhile is as new.
+            looks=tuple(look for look in looks if type(look.group) is type(looks[-1].group)),
             coordinator=coordinator,
-            records=tuple(noted),
-            record_limit=_record_limit(admin),
             topics=read_topics(admin),
             committed=_committed(admin, group_id),
         )
-    except KafkaError as error:
-        raise ClusterError(f"cannot read group {group_id!r} and its records: {reason(error)}") from error
-
-
-def read_epoch_group(admin: Admin, group_id: str, *, observe: float = 0.0) -> LiveEpochGroup:
-    """Read a group of KIP-848; see `explain`.
-
-    Raises OtherProtocolError if it is none, ClusterError if the cluster does not say.
-    """
-    try:
-        looks = _looks(lambda: _epochs(admin, group_id), lambda group: group.state not in SETTLED, observe)
-        return LiveEpochGroup(
-            looks=tuple(EpochLook(*look) for look in looks),
-            coordinator=coordinator_of(admin, group_id),
-            topics=read_topics(admin),
-            committed=_committed(admin, group_id),
-        )
+        if isinstance(live.group, EpochGroup):
+            return live
+        noted = _read_records(admin, group_id, coordinator.partition, records, watch)
+        return replace(live, records=tuple(noted), record_limit=_record_limit(admin))
     except KafkaError as error:
         raise ClusterError(f"cannot read group {group_id!r}: {reason(error)}") from error
 
 
-def _looks(
-    describe: Callable[[], Described], on_its_way: Callable[[Described], bool], observe: float
-) -> Iterator[tuple[int, Described]]:
-    """Have a group described, again and again while it is on its way, for so many seconds."""
+def _looks(admin: Admin, group_id: str, observe: float) -> Iterator[Look]:
+    """Have a group described, again and again while it is in a rebalance, for so many seconds."""
     deadline = Deadline(observe)
     while True:
-        group = describe()
-        yield time.time_ns() // 1_000_000, group
-        if not on_its_way(group) or deadline.passed:
+        group = _describe(admin, group_id)
+        yield Look(time.time_ns() // 1_000_000, group)
+        if not is_rebalancing(group) or deadline.passed:
             return
         time.sleep(LOOK_SECONDS)
 
 
-def _rebalances(group: ClassicGroup) -> bool:
-    return group.state in REBALANCING
-
-
-def _classic(admin: Admin, group_id: str) -> ClassicGroup:
-    group = describe_classic(admin, [group_id])[group_id]
-    if isinstance(group, Refused):
-        if not group.unknown:
-            raise ClusterError(f"the coordinator does not describe group {group_id!r}: {group.why}")
-        if "not a classic group" in group.why:
-            raise OtherProtocolError(
-                f"group {group_id!r} is not one of the classic protocol, but of another, such as"
-                " KIP-848's (group.protocol=consumer)"
-            )
-        raise NoSuchGroupError(f"the cluster has no group {group_id!r}")
-    if group.state == "Dead":  # what brokers before 4.0 say of groups of other protocols, and of none
-        raise OtherProtocolError(f"the cluster has no group {group_id!r} of the classic protocol")
-    return group
-
-
-def _epochs(admin: Admin, group_id: str) -> EpochGroup:
-    try:
-        group = describe_consumer(admin, [group_id])[group_id]
-    except IncompatibleBrokerVersion:
-        group = None
+def is_rebalancing(group: ClassicGroup | EpochGroup | Refused | None) -> bool:
+    """Whether a group was described in a rebalance, or on its way to a new assignment."""
     if isinstance(group, EpochGroup):
+        return group.state not in SETTLED
+    return isinstance(group, ClassicGroup) and group.state in REBALANCING
+
+
+def _describe(admin: Admin, group_id: str) -> ClassicGroup | EpochGroup:
+    classic = describe_classic(admin, [group_id])[group_id]
+    group: ClassicGroup | EpochGroup | Refused | None = classic
+    # Brokers before 4.0 call groups of other protocols dead, and those that do not exist.
+    other = "not a classic group" in classic.why if isinstance(classic, Refused) else classic.state == "Dead"
+    if other:
+        try:
+            group = describe_consumer(admin, [group_id])[group_id]
+        except IncompatibleBrokerVersion:
+            group = None
+    if isinstance(group, ClassicGroup | EpochGroup):
         return group
     if group is not None and not group.unknown:
         raise ClusterError(f"the coordinator does not describe group {group_id!r}: {group.why}")
+    if not other:
+        raise NoSuchGroupError(f"the cluster has no group {group_id!r}")
     if any((one.group_id, one.kind) == (group_id, "share") for one in list_groups(admin)):
-        raise OtherProtocolError(f"group {group_id!r} is a share group: its members are not read")
-    raise OtherProtocolError(
+        raise NoSuchGroupError(f"group {group_id!r} is a share group: its members are not read")
+    raise NoSuchGroupError(
         f"the cluster has no group {group_id!r} of a protocol that can be explained: of the classic"
         " one, or KIP-848's"
     )
@@ -319,7 +262,7 @@ def _noted(message: Any, key: bytes) -> Iterator[LiveRecord]:
     except RecordError as error:
         raise ClusterError(f"a record of the group cannot be read: {error}") from error
     if isinstance(record, GroupMetadata) and record.value is not None:
-        yield LiveRecord(time_ms=message.timestamp, value=record.value, leader_epoch=message.leader_epoch)
+        yield LiveRecord(archived(message), record.value)
 
 
 def _record_limit(admin: Admin) -> int:

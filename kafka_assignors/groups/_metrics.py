@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,17 +114,13 @@ def serve_metrics(
             thread.join()
 
 
+@dataclass(eq=False)
 class _Groups(Collector):
     """Reads the groups whenever their metrics are asked for."""
 
-    def __init__(
-        self,
-        read: Callable[[], tuple[GroupStatus, ...]],
-        failed: Callable[[ClusterError], object] = lambda _: None,
-    ) -> None:
-        self._read = read
-        self._failed = failed
-        self._one_at_a_time = threading.Lock()
+    read: Callable[[], tuple[GroupStatus, ...]]
+    failed: Callable[[ClusterError], object]
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
     def collect(self) -> Iterator[Metric]:
         """The metrics; if the groups cannot be read, that they cannot."""
@@ -132,10 +129,10 @@ class _Groups(Collector):
         with self._one_at_a_time:
             began = time.monotonic()
             try:
-                found = self._read()
+                found = self.read()
             except ClusterError as error:
                 up = False
-                self._failed(error)
+                self.failed(error)
             seconds = time.monotonic() - began
         yield GaugeMetricFamily("kafka_groups_up", "Whether the groups could be read", float(up))
         yield GaugeMetricFamily("kafka_groups_read_seconds", "How long it took to read them", seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafka.errors import IncompatibleBrokerVersion, KafkaError
 
@@ -24,27 +24,25 @@ from kafka_assignors._cluster.groups import (
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors._groups.described import described_value
-from kafka_assignors._groups.epochs import SETTLED, EpochLook, explain_epochs
+from kafka_assignors._groups.classic import described_value
+from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
-from kafka_assignors._groups.joining import REBALANCING
 from kafka_assignors._groups.lag import find_lag, lag_partitions
 from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
 from kafka_assignors.groups._hidden import name_hidden
 from kafka_assignors.groups._lag_seconds import with_seconds
+from kafka_assignors.groups._live import is_rebalancing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import Extent, ListedGroup, Partition
+    from kafka_assignors._cluster.groups import Extent, Leaders, ListedGroup, Partition
     from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.lag import GroupLag
 
     Described = ClassicGroup | EpochGroup | Refused | None
-
-_UNKNOWN: Final = "Unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,14 +152,16 @@ def read_groups(
     max_lag_seconds: float | None = None,
 ) -> tuple[GroupStatus, ...]:
     try:
-        everything = list_all(admin)
-        listed = [one for one in everything if not groups or _matches(one.group_id, groups)]
+        listed = [
+            one
+            for one in list_all(admin)
+            if not groups or any(fnmatchcase(one.group_id, pattern) for pattern in groups)
+        ]
         described, seconds = _describe(admin, listed, observe)
         topics = read_topics(admin)
         committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])
-        ids = {name: topic.ids for name, topic in topics.items()}
         found = [
-            _Found(group, described.get(group.group_id), committed.get(group.group_id, {}), ids)
+            _Found(group, described.get(group.group_id), committed.get(group.group_id, {}), topics)
             for group in listed
         ]
         extents = find_extents(admin, {one for group in found for one in group.partitions}, topics)
@@ -172,10 +172,6 @@ def read_groups(
     if max_lag_seconds is not None:
         known = with_seconds(admin, topics, known, max_lag_seconds)
     return tuple(sorted(known, key=lambda one: one.badness))
-
-
-def _matches(group_id: str, patterns: Collection[str]) -> bool:
-    return any(fnmatchcase(group_id, pattern) for pattern in patterns)
 
 
 def _describe(
@@ -195,18 +191,12 @@ def _describe(
                 described |= describe(admin, ids[kind])
             except IncompatibleBrokerVersion:
                 described |= dict.fromkeys(ids[kind])
-            ids[kind] = [group_id for group_id in ids[kind] if _rebalances(described[group_id])]
+            ids[kind] = [group_id for group_id in ids[kind] if is_rebalancing(described[group_id])]
         if deadline.passed or not any(ids.values()):
             seconds = time.monotonic() - began
             lasting = [group_id for some in ids.values() for group_id in some] if observe > 0 else []
             return described, dict.fromkeys(lasting, seconds)
         time.sleep(LOOK_SECONDS)
-
-
-def _rebalances(group: Described) -> bool:
-    if isinstance(group, EpochGroup):
-        return group.state not in SETTLED
-    return isinstance(group, ClassicGroup) and group.state in REBALANCING
 
 
 class _Found:
@@ -217,7 +207,7 @@ class _Found:
         listed: ListedGroup,
         described: Described,
         committed: Mapping[Partition, int] | Refused,
-        topics: Mapping[str, Sequence[int]],
+        topics: Leaders,
     ) -> None:
         self.listed, self.described = listed, described
         # A group without commits may be unknown to who keeps them.
@@ -244,7 +234,7 @@ class _Found:
             kind=self.listed.kind,
             state=described.state
             if isinstance(described, ClassicGroup | EpochGroup)
-            else self.listed.state or _UNKNOWN,
+            else self.listed.state or "Unknown",
             protocol_type=self.listed.protocol_type,
             strategy=None if account is None else account.strategy,
             epoch=described.epoch if isinstance(described, EpochGroup) else None,
@@ -298,7 +288,7 @@ class _Found:
 
 
 def _explained(
-    described: Described, topics: Mapping[str, Sequence[int]], committed: Collection[str]
+    described: Described, topics: Leaders, committed: Collection[str]
 ) -> tuple[GroupAccount | None, Collection[Problem]]:
     """What is known of a group's members, and wrong with them."""
     if isinstance(described, ClassicGroup):
@@ -306,7 +296,7 @@ def _explained(
         explained = explain(described.group_id, value, topics, committed=committed)
         return explained.account, explained.problems
     if isinstance(described, EpochGroup):
-        epochs = explain_epochs([EpochLook(0, described)], topics, committed=committed)
+        epochs = explain_epochs(described, topics, committed=committed)
         # Whether it is only on its way is known from several looks.
         return epochs.account, [one for one in epochs.problems if one.kind != "behind"]
     return None, ()

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors._cluster.groups import find_hidden, hidden_error
+from kafka_assignors._cluster.groups import EpochGroup, find_hidden, hidden_error
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.strategies import RESTARTED, STRATEGIES, load
-from kafka_assignors._groups.explanation import explain
 from kafka_assignors.coordinator import (
     BrokerSettings,
     ConsumerBrokerSettings,
     MemberSettings,
     rolling_restart,
 )
-from kafka_assignors.groups._live import LiveGroup, read_group
+from kafka_assignors.groups._live import LiveGroup, NoSuchGroupError, read_group
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -122,7 +121,7 @@ def what_if(
         hidden = find_hidden(admin, wanted - live.topics.keys())
     if hidden:
         raise hidden_error(hidden)
-    topics = {topic: len(live.topics[topic].ids) for topic in sorted(wanted & live.topics.keys())}
+    topics = {topic: len(live.topics[topic]) for topic in sorted(wanted & live.topics.keys())}
     return _restarts(
         topics,
         [one & topics.keys() for one in subscriptions],
@@ -177,11 +176,17 @@ def what_if_described(
 
 def _running(live: LiveGroup) -> tuple[MemberSettings, list[frozenset[str]]]:
     """The longest timeouts of a group's members, and what each of them subscribes to."""
+    group_id = live.group.group_id
+    if isinstance(live.group, EpochGroup):
+        raise NoSuchGroupError(
+            f"group {group_id!r} is not one of the classic protocol, but of KIP-848's"
+            " (group.protocol=consumer)"
+        )
     if not live.records:
-        raise WhatIfError(f"of group {live.group_id!r} no record is left that has its members' settings")
-    members = explain(live.group_id, live.value, live.partition_ids).account.members
+        raise WhatIfError(f"of group {group_id!r} no record is left that has its members' settings")
+    members = live.explain().account.members
     if not members:
-        raise WhatIfError(f"group {live.group_id!r} has no members to restart")
+        raise WhatIfError(f"group {group_id!r} has no members to restart")
     settings = MemberSettings(
         session_timeout_ms=max(one.session_timeout_ms for one in members),
         # Records of version 0 have none, and Kafka takes the session timeout.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -27,9 +27,10 @@ class Log:
         self.records: list[ArchivedRecord] = []
         self.seconds = 0.0
 
-    def at(self, seconds: float) -> None:
+    def at(self, seconds: float) -> Self:
         """What follows is written then."""
         self.seconds = seconds
+        return self
 
     def epoch(self, epoch: int | None) -> None:
         """Type 3, with a hash of the topics; None for a tombstone."""
@@ -103,8 +104,7 @@ class Log:
 def two_come(log: Log) -> None:
     """A member has four partitions; at 10 s a second one comes, to get two of them. The rest is to follow."""
     log.enters("a", 1, "t0 t1 t2 t3")
-    log.at(10)
-    log.joined("b")
+    log.at(10).joined("b")
     log.reached(2)
     log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
     log.has("b", 2, "", state=2)
@@ -112,13 +112,10 @@ def two_come(log: Log) -> None:
 
 def a_third_passes(log: Log) -> None:
     """After `two_come`, a third member is there only while the group is on its way, which ends at 13 s."""
-    log.at(11)
-    log.enters("c", 3, "")
-    log.at(12)
-    log.gone("c")
+    log.at(11).enters("c", 3, "")
+    log.at(12).gone("c")
     log.reached(4)
-    log.at(13)
-    log.has("a", 4, "t0 t1")
+    log.at(13).has("a", 4, "t0 t1")
     log.has("b", 4, "t2 t3")
 
 

@@ -25,10 +25,11 @@ from kafka_assignors._cli.history_watch import watched_lines
 from kafka_assignors._cli.output import show_result
 from kafka_assignors._cli.placement import _warn
 from kafka_assignors._cli.placement_text import described_lines
+from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup
 from kafka_assignors._common.escaping import get_logger
+from kafka_assignors._groups.joining import Look
 from kafka_assignors.coordinator import Simulation
-from kafka_assignors.groups._explain import ExplainedClassicGroup, ExplainedConsumerGroup
-from kafka_assignors.groups._live import LiveRecord
+from kafka_assignors.groups._explain import ExplainedGroup
 from kafka_assignors.groups._metrics import _Groups
 from kafka_assignors.placement import draw
 from kafka_assignors.placement._quality import measure
@@ -91,27 +92,28 @@ def shown(lines: Callable[[], object]) -> Callable[[Show], str]:
     return show
 
 
-def classic() -> ExplainedClassicGroup:
+def classic() -> ExplainedGroup:
     group = Simulation({NAME: 3}, [RangeAssignor])
     group.join(NAME, instance_id=NAME)
     group.run_until_stable()
     live = replace(
         examples.live_group(),
-        group_id=NAME,
-        records=(LiveRecord(time_ms=0, value=group.group.record()),),
-        topics={NAME: replace(examples.TOPICS["orders"], name=NAME)},
+        looks=(Look(0, ClassicGroup(NAME, "Stable", "consumer", "range", ())),),
+        records=(examples.live_record(0, group.group.record()),),
+        topics={NAME: examples.TOPICS["orders"]},
         committed={(NAME, 0): 3},
     )
-    return ExplainedClassicGroup.of(live, examples.extents)
+    return ExplainedGroup.of(live, examples.extents)
 
 
-def consumers() -> ExplainedConsumerGroup:
+def consumers() -> ExplainedGroup:
     live = examples.live_epoch_group()
     looks = []
     for look in live.looks:
+        assert isinstance(look.group, EpochGroup)
         members = tuple(one._replace(client_id=NAME, topics=(NAME,)) for one in look.group.members)
         looks.append(look._replace(group=look.group._replace(group_id=NAME, members=members)))
-    return ExplainedConsumerGroup.of(replace(live, looks=tuple(looks)), examples.extents)
+    return ExplainedGroup.of(replace(live, looks=tuple(looks)), examples.extents)
 
 
 def listed() -> list[GroupStatus]:
@@ -122,7 +124,7 @@ def listed() -> list[GroupStatus]:
 
 def exported(_: Show) -> str:
     registry = CollectorRegistry()
-    registry.register(_Groups(lambda: tuple(listed())))
+    registry.register(_Groups(lambda: tuple(listed()), print))
     return generate_latest(registry).decode()
 
 

@@ -17,6 +17,7 @@ from kafka_assignors._common.plain import to_json
 from kafka_assignors._timelines.ownership import Overlap
 from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors.groups import Cluster
+from tests.unit.cli.conftest import Run
 
 
 def partitions(*ids: int, topic: str = "orders-ab12") -> frozenset[TopicPartition]:
@@ -35,7 +36,7 @@ def step(before: dict[str, Any], after: dict[str, Any], **fields: Any) -> DemoSt
     return DemoStep(before=before, after=after, **{**settings, **fields})
 
 
-def run(*steps: DemoStep, **fields: Any) -> DemoRun:
+def demo_run(*steps: DemoStep, **fields: Any) -> DemoRun:
     settings = {
         "assignor": "sticky",
         "produced": 100,
@@ -72,8 +73,8 @@ def test_partitions_of_a_member_that_is_gone_do_not_count_as_moved() -> None:
         TopicPartition("orders-ab12", 4): ("m3", "m1"),
     }
     assert WASTEFUL_LEAVE.least_moves == 0
-    assert run(JOIN, WASTEFUL_LEAVE).moves == 4
-    assert run(JOIN, WASTEFUL_LEAVE).least_moves == 2
+    assert demo_run(JOIN, WASTEFUL_LEAVE).moves == 4
+    assert demo_run(JOIN, WASTEFUL_LEAVE).least_moves == 2
 
 
 def test_where_partitions_are_shared_nothing_moves() -> None:
@@ -94,18 +95,18 @@ def test_where_partitions_are_shared_nothing_moves() -> None:
     ids=["all well", "a message lost", "two owners by their callbacks", "two owners by assignment", "again"],
 )
 def test_a_run_is_well_if_nothing_was_lost_and_nothing_owned_twice(fields: dict[str, Any], ok: bool) -> None:
-    assert run(JOIN, **fields).ok is ok
-    assert run(JOIN, **fields).to_json()["ok"] is ok
+    assert demo_run(JOIN, **fields).ok is ok
+    assert demo_run(JOIN, **fields).to_json()["ok"] is ok
 
 
 def test_broadcast_may_own_twice_but_not_lose() -> None:
     shared = step({}, {"m1": partitions(0), "m2": partitions(0)}, shared=True)
-    assert run(shared, overlaps=(OVERLAP,), double_assigned=3).ok
-    assert not run(shared, consumed=99).ok
+    assert demo_run(shared, overlaps=(OVERLAP,), double_assigned=3).ok
+    assert not demo_run(shared, consumed=99).ok
 
 
 def test_results_have_json() -> None:
-    decoded = json.loads(json.dumps(to_json(run(JOIN, WASTEFUL_LEAVE))))
+    decoded = json.loads(json.dumps(to_json(demo_run(JOIN, WASTEFUL_LEAVE))))
     assert decoded["moves"] == 4
     assert decoded["longest_not_consumed_seconds"] == 0.25
     assert decoded["steps"][0]["generations"] == [{"generation": 4, "leader": "m1"}]
@@ -129,7 +130,7 @@ def test_a_step_shows_who_has_what_what_moved_and_the_pauses() -> None:
 
 def test_a_failed_run_says_what_was_wrong() -> None:
     console = Console(width=200, record=True, file=sys.stderr)
-    show_run(console, run(JOIN, consumed=97, overlaps=(OVERLAP,)))
+    show_run(console, demo_run(JOIN, consumed=97, overlaps=(OVERLAP,)))
     shown = console.export_text()
     assert "FAILED sticky\n  100 messages produced, 97 consumed, 3 lost, 2 delivered again\n" in shown
     assert "orders-3 had m1 and m2 for 0.500 s" in shown
@@ -138,30 +139,101 @@ def test_a_failed_run_says_what_was_wrong() -> None:
 def test_the_comparison_fits_into_80_columns() -> None:
     console = Console(width=80, record=True, file=sys.stderr)
     names = ["range", "roundrobin", "sticky", "cooperative-sticky"]
-    show_comparison(console, [run(JOIN, assignor=name, produced=123456, consumed=123456) for name in names])
+    show_comparison(
+        console, [demo_run(JOIN, assignor=name, produced=123456, consumed=123456) for name in names]
+    )
     shown = console.export_text()
     assert "…" not in shown
     assert [line.split()[0] for line in shown.splitlines() if "123456" in line] == names
 
 
+SERVER = "--bootstrap-server h:1"
+WRONG: dict[str, dict[str, str]] = {
+    "": {"": "Usage: kafka-assignors [OPTIONS] COMMAND", "dance": "No such command 'dance'"},
+    "demo": {
+        "--assignor best": "'best' is not one of 'range', 'roundrobin'",
+        "--assignor range --assignor sticky": "--compare",
+        "--heartbeat-interval-ms soon": "'soon' is no whole number from 0 on",
+        "--heartbeat-interval-ms 0": "0 is too few",
+    },
+    "plan": {
+        "": "Missing argument 'FILE'",
+        "x.json --assignor best": "'best' is not one of 'exact', 'kip54'",
+        "x.json --max-skew -1": "'-1' is no whole number from 0 on",
+        "x.json --max-moves few": "'few' is no whole number from 0 on",
+        "x.json --assignor kip54 --max-moves 1": "are options of --assignor exact",
+        "x.json --assignor range --max-skew 0": "are options of --assignor exact",
+        "x.json --check --no-certify": "--check needs the certificate",
+        "x.json --assignor --no-certify": "Error: Option '--assignor' requires an argument.\n",
+    },
+    "group elect": {
+        "a": ": 'a' is not MEMBER=STRATEGY[,...] of a member that was not named before\n",
+        "a=range a=range": ": 'a=range' is not MEMBER=STRATEGY[,...] of a member that was not named before\n",
+        "a=range b=sticky": ": no strategy is known to all members: a: range; b: sticky\n",
+    },
+    "group export": {f"{SERVER} --output f --listen 0": "\n\nError: say --output or --listen, one of them\n"},
+    "group what-if": {
+        "billing": "give GROUP and --bootstrap-server, or --members and --topic",
+        "--members 3": "give GROUP and --bootstrap-server, or --members and --topic",
+        "--members 3 --topic orders": "'orders' is not NAME=PARTITIONS",
+        f"--members 3 --topic orders={'9' * 5000}": "9' is not NAME=PARTITIONS",
+        "--members 3 --topic orders=0": "'orders=0' is not NAME=PARTITIONS",
+        "--members 3 --topic orders=6 --down -5": "'-5' is no number of seconds from 0 on",
+        "--members 3 --topic orders=6 --down nan": "'nan' is no number of seconds from 0 on",
+        "--members 3 --topic orders=6 --down inf": "'inf' is no number of seconds from 0 on",
+        "--members 3 --topic orders=6 --down soon": "'soon' is no number of seconds from 0 on",
+        "--members 3 --topic orders=6 --heartbeat-interval-ms 45000": (
+            "heartbeat.interval.ms 45000 is not below session.timeout.ms 45000: sessions would end"
+        ),
+    },
+    "placement cancel": {"t": "Missing option '--bootstrap-server'"},
+    "placement create": {
+        "t": "Missing option '--bootstrap-server'",
+        f"t {SERVER}": "say --partitions and --replication-factor",
+        f"t {SERVER} --partitions 2 --replica-assignment 1:2": "--replica-assignment says all by itself",
+        f"t {SERVER} --partitions 2 --replication-factor 1 --generator striped --shift 1": (
+            "has no --start-index and no --shift"
+        ),
+        f"t {SERVER} --config x": "'x' is not name=value",
+        f"t --config --dry-run {SERVER}": "Error: Option '--config' requires an argument.\n",
+    },
+    "placement describe": {
+        "": "say --bootstrap-server or --placements",
+        f"{SERVER} --placements f": "one of them",
+        f"{SERVER} --brokers 1": "--brokers goes with --placements",
+        "--placements f --command-config c": "--command-config needs --bootstrap",
+        "--placements f --check": "--check needs --bootstrap-server",
+        f"--placements f --brokers {2**40}": "broker ids are at most 2147483647",
+        "--placements f --brokers one": "'one' is no whole number",
+    },
+    "placement expand": {
+        "t --partitions 2 --placements f --execute": "--execute needs --bootstrap",
+        "t --partitions 0 --placements f": "0 is too few",
+    },
+    "placement reassign": {
+        "--placements f --throttle 1 --no-throttle": "one of them",
+        "--placements f --throttle fast": "'fast' is no number of bytes",
+        "--placements f --throttle 0": "'0' is no number of bytes",
+        "t --placements f --file g": "leave out topics",
+        f"--placements f --to-brokers {'9' * 5000}": "Exceeds the limit",
+        f"--output --execute {SERVER}": "Error: Option '--output' requires an argument.\n",
+    },
+    "placement verify": {f"t {SERVER} --execute": "No such option '--execute'"},
+}
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Usage: kafka-assignors [OPTIONS] COMMAND"),
-        (["dance"], "No such command 'dance'"),
-        (["demo", "--assignor", "best"], "'best' is not one of 'range', 'roundrobin'"),
-        (["demo", "--assignor", "range", "--assignor", "sticky"], "--compare"),
-        (["demo", "--heartbeat-interval-ms", "soon"], "'soon' is no whole number from 0 on"),
-        (["demo", "--heartbeat-interval-ms", "0"], "0 is too few"),
-    ],
+    ("command", "arguments", "message"),
+    [(command, *one) for command, each in WRONG.items() for one in each.items()],
+    ids=lambda text: text[:60],
 )
 def test_a_wrong_command_line_exits_with_2_and_says_why(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    command: str, arguments: str, message: str, run: Run
 ) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main(arguments)
-    assert exit_.value.code == 2
-    assert message in capsys.readouterr().err
+    status, shown, error = run(*command.split(), *arguments.split())
+    assert (status, shown) == (2, "")
+    assert error.startswith((f"Usage: kafka-assignors {command}", f"kafka-assignors {command}: "))
+    assert message in error
 
 
 def test_a_kafka_that_is_not_there_is_an_error_in_words(capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,33 +296,3 @@ def test_brokers_are_named_by_kafkas_option(written: list[str], monkeypatch: pyt
     monkeypatch.setattr("kafka_assignors.groups._coordinator.find_coordinator", find)
     assert main(["group", "find", "billing", *written]) == 0
     assert found == [("a:1", "b:2")]
-
-
-def test_metrics_go_to_a_file_or_are_served_but_not_both(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main(["group", "export", "--bootstrap-server", "h:1", "--output", "f", "--listen", "0"])
-    assert exit_.value.code == 2
-    assert capsys.readouterr().err == (
-        "Usage: kafka-assignors group export [OPTIONS] [GROUP]...\n"
-        "Try 'kafka-assignors group export --help' for help.\n\n"
-        "Error: say --output or --listen, one of them\n"
-    )
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["placement", "reassign", "--output", "--execute", "--bootstrap-server", "h:1"],
-        ["placement", "create", "t", "--config", "--dry-run", "--bootstrap-server", "h:1"],
-        ["plan", "group.json", "--assignor", "--no-certify"],
-    ],
-    ids=" ".join,
-)
-def test_an_option_is_no_value_of_another_one(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main(arguments)
-    assert exit_.value.code == 2
-    option = next(word for word in arguments if word.startswith("--"))
-    assert f"Error: Option {option!r} requires an argument.\n" in capsys.readouterr().err

@@ -25,7 +25,6 @@ from kafka_assignors.groups import (
     what_if,
     what_if_described,
 )
-from kafka_assignors.groups._live import OtherProtocolError
 from tests.support.group_files import GROUP_AS_YAML
 from website import examples
 
@@ -44,16 +43,13 @@ def _running_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster of made-up groups: "billing" of the classic protocol, "shipping" of KIP-848."""
 
     def read_group(_: Any, group_id: str, **__: Any) -> Any:
-        if group_id == "shipping":
-            raise OtherProtocolError
-        return examples.live_group()
+        return examples.live_epoch_group() if group_id == "shipping" else examples.live_group()
 
     for module in (_coordinator, _explain, _status, _what_if):
         monkeypatch.setattr(module, "connect", nullcontext)
     monkeypatch.setattr(_coordinator, "coordinator_of", lambda *_: examples.COORDINATOR)
     monkeypatch.setattr(_status, "read_groups", lambda *_, **__: examples.listed())
     monkeypatch.setattr(_explain, "find_extents", lambda _, partitions, __: examples.extents(partitions))
-    monkeypatch.setattr(_explain, "read_epoch_group", lambda *_, **__: examples.live_epoch_group())
     for module in (_explain, _what_if):
         monkeypatch.setattr(module, "read_group", read_group)
 

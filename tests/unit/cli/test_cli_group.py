@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,25 +12,20 @@ import pytest
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.main import main
-from kafka_assignors._cli.output import show_result
-from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, Topic
-from kafka_assignors._groups.joining import Look
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from kafka_assignors.groups import _what_if
-from kafka_assignors.groups._coordinator import GroupCoordinator
-from kafka_assignors.groups._explain import ExplainedClassicGroup
-from kafka_assignors.groups._live import LiveGroup, LiveRecord
+from kafka_assignors.groups._explain import ExplainedGroup
+from tests.support.live_groups import described, live_group, record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+    from kafka_assignors.groups._live import LiveGroup
 
-TOPICS = {"orders": (0, 1, 2, 3), "payments": (0, 1)}
+TOPICS = {"orders": 4, "payments": 2}
 COORDINATOR = [
-    "coordinator: broker 2 (at kafka-2:9092), which leads __consumer_offsets-7: the",
+    "coordinator: broker 2 (at kafka-2:9092), which leads __consumer_offsets-9: the",
     "  hash of the group's id, of 50 partitions",
 ]
 UNTOLD = [
@@ -46,38 +40,8 @@ JOINED = [
 ]
 
 
-def live_group(
-    *values: GroupMetadataValue,
-    state: str = "Stable",
-    topics: Mapping[str, tuple[int, ...]] = MappingProxyType(TOPICS),
-) -> LiveGroup:
-    """Values as if they had been written three seconds after one another."""
-    described = ClassicGroup("billing", state, "consumer", values[-1].protocol, ())
-    return LiveGroup(
-        group_id="billing",
-        looks=(Look(1_750_000_060_000, described),),
-        coordinator=GroupCoordinator(partition=7, partitions=50, broker=2, address="kafka-2:9092"),
-        records=tuple(
-            LiveRecord(time_ms=1_750_000_000_000 + 3000 * number, value=value)
-            for number, value in enumerate(values)
-        ),
-        record_limit=1_048_588,
-        topics={name: Topic(name=name, leaders=dict.fromkeys(ids, 2)) for name, ids in topics.items()},
-        committed={},
-    )
-
-
-def record_of(topics: Mapping[str, int], *names: str, **options: Any) -> GroupMetadataValue:
-    """The record of a group at rest whose members have these names."""
-    group = Simulation(topics, [RangeAssignor], **options)
-    for name in names:
-        group.join(name)
-    group.run_until_stable()
-    return group.group.record()
-
-
 def lines_of(live: LiveGroup) -> list[str]:
-    return list(explained_lines(ExplainedClassicGroup.of(live, lambda _: {})))
+    return list(explained_lines(ExplainedGroup.of(live, lambda _: {})))
 
 
 def test_an_explained_group_reads_like_this() -> None:
@@ -87,8 +51,8 @@ def test_an_explained_group_reads_like_this() -> None:
     first = group.group.record()
     group.join("m2", instance_id="two")
     group.run_until_stable()
-    live = live_group(first, group.group.record(), topics={"orders": (0, 1, 2), "payments": (0,)})
-    assert str(live.coordinator) == "broker 2 (at kafka-2:9092), which leads __consumer_offsets-7"
+    live = live_group(first, group.group.record(), topics={"orders": 3, "payments": 1})
+    assert str(live.coordinator) == "broker 2 (at kafka-2:9092), which leads __consumer_offsets-9"
     assert lines_of(live) == [
         "billing: Stable, generation 2",
         *COORDINATOR,
@@ -119,7 +83,7 @@ def test_an_explained_group_reads_like_this() -> None:
 
 
 def test_the_generations_of_a_hand_over_are_one_rebalance_with_its_reason() -> None:
-    group = Simulation({"orders": 4, "payments": 2}, [CooperativeStickyAssignor])
+    group = Simulation(TOPICS, [CooperativeStickyAssignor])
     values: list[GroupMetadataValue] = []
 
     def stable(generation: int) -> bool:
@@ -131,7 +95,7 @@ def test_the_generations_of_a_hand_over_are_one_rebalance_with_its_reason() -> N
         while not stable(generation):
             group.run(0.05)
         values.append(group.group.record())
-    lines = lines_of(live_group(*values))
+    lines = lines_of(live_group(*values, topics=TOPICS))
     begin = lines.index("generations 2 to 3: 2025-06-15 15:06:46 UTC, 6.0 s after the one before")
     assert lines[begin + 1] == "  m2/127.0.0.1 joined"
     assert lines[begin + 2 : begin + 6] == JOINED
@@ -139,43 +103,24 @@ def test_the_generations_of_a_hand_over_are_one_rebalance_with_its_reason() -> N
 
 
 def test_a_lone_record_says_that_there_is_none_before() -> None:
-    assert lines_of(live_group(record_of({"orders": 4, "payments": 2}, "m1")))[7:9] == [
+    lines = lines_of(live_group(record_of(TOPICS, "m1"), topics=TOPICS))
+    assert "in a rebalance now nothing would move" in lines
+    assert lines[7:9] == [
         "generation 1: 2025-06-15 15:06:40 UTC; no record of one before it is left in the",
         "  log",
     ]
 
 
 def test_members_that_subscribe_to_different_topics_say_to_which() -> None:
-    group = Simulation({"orders": 4, "payments": 2}, [RangeAssignor])
+    group = Simulation(TOPICS, [RangeAssignor])
     group.join("m1")
     group.join("m2", topics=["payments"])
     group.run_until_stable()
-    lines = lines_of(live_group(group.group.record()))
+    lines = lines_of(live_group(group.group.record(), topics=TOPICS))
     head = next(line for line in lines if line.startswith("member"))
     place = head.index("topics")
     rows = lines[lines.index(head) + 1 :][:2]
     assert [row[place:].split("  ")[0] for row in rows] == ["orders, payments", "payments"]
-
-
-def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    topic = "or\u202eders"
-    value = record_of({topic: 1}, "m1", "m2")
-    first, second = value.members
-    value = replace(value, members=(replace(first, client_id="\x1b[2Jx"), replace(second, client_id="a\nb")))
-    live = live_group(value, topics={topic: (0,)})
-    show_result({}, lines_of(live), as_json=False)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[3] == r"leader: \x1b[2Jx"
-    begin = lines.index("all members subscribe to or\\u202eders") + 1
-    assert lines[begin : begin + 7] == [
-        "session.timeout.ms is 45,000, max.poll.interval.ms 300,000",
-        r"member            host        had  has  lag  partitions",
-        r"\x1b[2Jx (leads)  /127.0.0.1    -    1    0  or\u202eders 0",
-        r"a\nb              /127.0.0.1    -    0    -  none",
-        "",
-        "loads differ by 1: the best possible",
-        "in a rebalance now nothing would move",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -195,20 +140,8 @@ def test_of_a_rebalance_only_what_is_known_is_said_of_who_has_joined(
     broken_off: bool, lines: list[str]
 ) -> None:
     value = record_of({"orders": 3}, "m1")
-    (member,) = value.members
-    live = live_group(value, topics={"orders": (0, 1, 2)})
-    assignment = b"" if broken_off else member.assignment
-    described = ClassicGroup(
-        "billing",
-        "PreparingRebalance",
-        "consumer",
-        None,
-        (
-            ClassicMember(member.member_id, None, "m1", "/127.0.0.1", b"", assignment),
-            ClassicMember("b-id", None, "b", "/127.0.0.1", b"", b""),
-        ),
-    )
-    shown = lines_of(replace(live, looks=(Look(1_750_000_060_000, described),)))
+    look = described(value, "PreparingRebalance", "b", broken_off=broken_off)
+    shown = lines_of(live_group(value, topics={"orders": 3}, look=look))
     begin = shown.index(lines[0])
     assert shown[begin : begin + len(lines)] == lines
     assert shown[begin + len(lines)].startswith("  waited for until ")
@@ -239,24 +172,6 @@ def test_strategies_are_elected_with_votes(capsys: pytest.CaptureFixture[str]) -
         "tied": [],
         "leader": "a",
     }
-
-
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        (["a"], "'a' is not MEMBER=STRATEGY[,...] of a member that was not named before"),
-        (
-            ["a=range", "a=range"],
-            "'a=range' is not MEMBER=STRATEGY[,...] of a member that was not named before",
-        ),
-        (["a=range", "b=sticky"], "no strategy is known to all members: a: range; b: sticky"),
-    ],
-)
-def test_what_cannot_be_elected_is_refused(
-    members: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["group", "elect", *members]) == 2
-    assert capsys.readouterr().err == f"kafka-assignors group elect: {message}\n"
 
 
 def test_the_partition_of_a_group_is_found_without_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,7 +238,7 @@ def test_what_if_takes_the_settings_of_the_running_group(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = MemberSettings(session_timeout_ms=20_000, max_poll_interval_ms=5000)
-    live = live_group(record_of({"orders": 3}, *"abc", member=settings), topics={"orders": (0, 1, 2)})
+    live = live_group(record_of({"orders": 3}, *"abc", member=settings), topics={"orders": 3})
     monkeypatch.setattr(_what_if, "connect", lambda _: nullcontext())
     monkeypatch.setattr(_what_if, "read_group", lambda *_, **__: live)
     asked = ["group", "what-if", "g", "--bootstrap-server", "x:1", "--assignor", "range", "--crash", "--json"]
@@ -339,39 +254,10 @@ def test_what_if_takes_the_settings_of_the_running_group(
     assert cost(settings) != cost(replace(settings, max_poll_interval_ms=300_000))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["billing"], "give GROUP and --bootstrap-server, or --members and --topic"),
-        (["--members", "3"], "give GROUP and --bootstrap-server, or --members and --topic"),
-        (["--members", "3", "--topic", "orders"], "'orders' is not NAME=PARTITIONS"),
-        (["--members", "3", "--topic", f"orders={'9' * 5000}"], "9' is not NAME=PARTITIONS"),
-        (["--members", "3", "--topic", "orders=0"], "'orders=0' is not NAME=PARTITIONS"),
-        ([*DESCRIBED[2:], "--down", "-5"], "'-5' is no number of seconds from 0 on"),
-        ([*DESCRIBED[2:], "--down", "nan"], "'nan' is no number of seconds from 0 on"),
-        ([*DESCRIBED[2:], "--down", "inf"], "'inf' is no number of seconds from 0 on"),
-        ([*DESCRIBED[2:], "--down", "soon"], "'soon' is no number of seconds from 0 on"),
-        (
-            [*DESCRIBED[2:], "--heartbeat-interval-ms", "45000"],
-            "heartbeat.interval.ms 45000 is not below session.timeout.ms 45000: sessions would end",
-        ),
-    ],
-)
-def test_a_group_that_is_not_described_is_refused(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        status: object = main(["group", "what-if", *arguments])
-    except SystemExit as stop:
-        status = stop.code
-    assert status == 2
-    assert message in capsys.readouterr().err
-
-
 def test_timeouts_that_differ_are_in_the_table() -> None:
     value = record_of({"orders": 2}, "m1", "m2")
     members = (replace(value.members[0], session_timeout=6000), value.members[1])
-    lines = lines_of(live_group(replace(value, members=members), topics={"orders": (0, 1)}))
+    lines = lines_of(live_group(replace(value, members=members), topics={"orders": 2}))
     head = next(line for line in lines if line.startswith("member"))
     assert head == "member      host        session s  max poll s  had  has  lag  partitions"
     assert not any(line.startswith("session.timeout.ms is") for line in lines)

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_assignors._cli.main import main
-from kafka_assignors._cluster.groups import ClassicGroup, Extent, ListedGroup, Refused, Topic
+from kafka_assignors._cluster.groups import ClassicGroup, Extent, ListedGroup, Refused
 from kafka_assignors.groups import _status
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ class Cluster:
             "list_all": lambda _: (ListedGroup("billing", self.kind, self.state, "consumer"),),
             "describe_classic": lambda _, ids: dict.fromkeys(ids, self.described),
             "committed_offsets": lambda _, ids: dict.fromkeys(ids, self.committed),
-            "read_topics": lambda _: {"orders": Topic(name="orders", leaders={0: 1})},
+            "read_topics": lambda _: {"orders": {0: 1}},
             "find_extents": lambda *_: self.extents,
         }.items():
             monkeypatch.setattr(_status, name, answer)
 
 
-REFUSED = Refused("billing", "not allowed", unknown=False)
+REFUSED = Refused("not allowed", unknown=False)
 
 
 def checked(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, list[str]]:

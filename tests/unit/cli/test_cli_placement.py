@@ -50,25 +50,9 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().err
 
 
-def wrong(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main(["placement", *arguments])
-    assert ended.value.code == 2
-    return capsys.readouterr().err
-
-
 def test_a_described_topic_is_listed_and_judged(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(
-        capsys,
-        "describe",
-        "uneven",
-        "--placements",
-        placements,
-        "--brokers",
-        "1=a,2=b,3=b,4=c",
-        "--min-insync",
-        "2",
-    ) == (
+    judged = ("--brokers", "1=a,2=b,3=b,4=c", "--min-insync", "2")
+    assert shown(capsys, "describe", "uneven", "--placements", placements, *judged) == (
         "uneven-0: 1, 2\n"
         "uneven-1: 1, 2\n"
         "uneven-2: 1, 2\n"
@@ -128,16 +112,8 @@ def test_that_none_fits_is_a_status(placements: str, capsys: pytest.CaptureFixtu
 
 
 def test_an_expansion_is_shown_only(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = (
-        "expand",
-        "topic-test2",
-        "--partitions",
-        "8",
-        "--placements",
-        placements,
-        "--brokers",
-        "0,1,2",
-    )
+    topic = ("topic-test2", "--partitions", "8")
+    arguments = ("expand", *topic, "--placements", placements, "--brokers", "0,1,2")
     assert shown(capsys, *arguments) == (
         "topic-test2-6: 2, 0, 1\n"
         "topic-test2-7: 0, 1, 2\n"
@@ -282,59 +258,6 @@ def test_files_that_cannot_be_read_are_named(
     Path("deep").write_text("[" * 100_000, encoding="utf-8")
     for arguments in ("describe --placements deep", "reassign --bootstrap-server h:1 --file deep"):
         assert "deep: nested too deeply" in refused(capsys, *arguments.split())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("describe",), "say --bootstrap-server or --placements"),
-        (("describe", "--bootstrap-server", "h:1", "--placements", "f"), "one of them"),
-        (("describe", "--bootstrap-server", "h:1", "--brokers", "1"), "--brokers goes with --placements"),
-        (
-            ("expand", "t", "--partitions", "2", "--placements", "f", "--execute"),
-            "--execute needs --bootstrap",
-        ),
-        (("cancel", "t"), "Missing option '--bootstrap-server'"),
-        (("describe", "--placements", "f", "--command-config", "c"), "--command-config needs --bootstrap"),
-        (("verify", "t", "--bootstrap-server", "h:1", "--execute"), "No such option '--execute'"),
-        (("reassign", "--placements", "f", "--throttle", "1", "--no-throttle"), "one of them"),
-        (("reassign", "--placements", "f", "--throttle", "fast"), "'fast' is no number of bytes"),
-        (("reassign", "--placements", "f", "--throttle", "0"), "'0' is no number of bytes"),
-        (("describe", "--placements", "f", "--check"), "--check needs --bootstrap-server"),
-        (("reassign", "t", "--placements", "f", "--file", "g"), "leave out topics"),
-        (("describe", "--placements", "f", "--brokers", str(2**40)), "broker ids are at most 2147483647"),
-        (("reassign", "--placements", "f", "--to-brokers", "9" * 5000), "Exceeds the limit"),
-        (("create", "t"), "Missing option '--bootstrap-server'"),
-        (("create", "t", "--bootstrap-server", "h:1"), "say --partitions and --replication-factor"),
-        (
-            ("create", "t", "--bootstrap-server", "h:1", "--partitions", "2", "--replica-assignment", "1:2"),
-            "--replica-assignment says all by itself",
-        ),
-        (
-            (
-                *(
-                    "create",
-                    "t",
-                    "--bootstrap-server",
-                    "h:1",
-                    "--partitions",
-                    "2",
-                    "--replication-factor",
-                    "1",
-                ),
-                *("--generator", "striped", "--shift", "1"),
-            ),
-            "has no --start-index and no --shift",
-        ),
-        (("create", "t", "--bootstrap-server", "h:1", "--config", "x"), "'x' is not name=value"),
-        (("expand", "t", "--partitions", "0", "--placements", "f"), "0 is too few"),
-        (("describe", "--placements", "f", "--brokers", "one"), "'one' is no whole number"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(
-    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said in wrong(capsys, *arguments)
 
 
 @pytest.mark.parametrize(

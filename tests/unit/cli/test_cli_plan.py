@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kafka_assignors._cli.main import main
 from kafka_assignors._common.tree import describe
 from tests.support.group_files import GROUP, GROUP_AS_YAML, large
+from tests.unit.cli.conftest import Run
 
 DOCS = Path(__file__).parents[3] / "docs" / "plan-file.md"
 
@@ -39,7 +39,6 @@ optimal: no valid plan does better
 """
 
 Write = Callable[..., str]
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -55,16 +54,12 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command: its exit status, and what it wrote to both streams, times taken out."""
+def run(run: Run) -> Run:
+    """Runs `plan`; times are taken out."""
 
     def _run(*arguments: str) -> tuple[int, str, str]:
-        try:
-            status = main(["plan", *arguments])
-        except SystemExit as wrong_command_line:
-            status = int(wrong_command_line.code or 0)
-        captured = capsys.readouterr()
-        return status, re.sub(r"\d+\.\d ms", "# ms", captured.out), captured.err
+        status, out, err = run("plan", *arguments)
+        return status, re.sub(r"\d+\.\d ms", "# ms", out), err
 
     return _run
 
@@ -94,7 +89,19 @@ def test_the_json_has_everything(write: Write, run: Run) -> None:
     assert (found.pop("plan_ms") > 0, found.pop("certificate_ms") > 0) == (True, True)
     assert (status, certificate["optimal"]) == (0, True)
     assert [goal["name"] for goal in certificate["goals"]] == ["balance", "moves"]
-    nothing: dict[str, Any] = {"weight": 1, "rack": None, "free": 0, "in_rack": None}
+    nothing = dict[str, Any](weight=1, rack=None, kept=0, free=0, gained={}, given_up={}, in_rack=None)
+    shares: dict[str, dict[str, Any]] = {
+        "c1": {"load": 3, "kept": 3, "given_up": {"c3": 1, "c4": 1}},
+        "c2": {"load": 3, "kept": 3, "given_up": {"c3": 1}},
+        "c3": {"load": 2, "gained": {"c1": 1, "c2": 1}},
+        "c4": {"load": 2, "free": 1, "gained": {"c1": 1}},
+    }
+    assignments = {
+        "c1": {"orders": [0, 1], "payments": [0]},
+        "c2": {"orders": [3, 4], "payments": [2]},
+        "c3": {"payments": [1, 4]},
+        "c4": {"orders": [2, 5]},
+    }
     assert found == {
         "strategy": "exact",
         "max_skew": None,
@@ -108,39 +115,7 @@ def test_the_json_has_everything(write: Write, run: Run) -> None:
         "least_moves": 3,
         "free": 1,
         "members": {
-            "c1": nothing
-            | {
-                "load": 3,
-                "kept": 3,
-                "gained": {},
-                "given_up": {"c3": 1, "c4": 1},
-                "assignment": {"orders": [0, 1], "payments": [0]},
-            },
-            "c2": nothing
-            | {
-                "load": 3,
-                "kept": 3,
-                "gained": {},
-                "given_up": {"c3": 1},
-                "assignment": {"orders": [3, 4], "payments": [2]},
-            },
-            "c3": nothing
-            | {
-                "load": 2,
-                "kept": 0,
-                "gained": {"c1": 1, "c2": 1},
-                "given_up": {},
-                "assignment": {"payments": [1, 4]},
-            },
-            "c4": nothing
-            | {
-                "load": 2,
-                "kept": 0,
-                "free": 1,
-                "gained": {"c1": 1},
-                "given_up": {},
-                "assignment": {"orders": [2, 5]},
-            },
+            name: {**nothing, **share, "assignment": assignments[name]} for name, share in shares.items()
         },
         "first_round": None,
         "notes": [],
@@ -541,25 +516,6 @@ def test_a_large_group_is_planned_in_little_space(write: Write, run: Run) -> Non
     assert "20,000 partitions of 20 topics, 100 members: loads 200 to 200, imbalance 0" in lines
     assert len(lines) < 350
     assert "who gets what (+ is new to the member):" in run(name, "--assignments")[1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Missing argument 'FILE'"),
-        (["x.json", "--assignor", "best"], "'best' is not one of 'exact', 'kip54'"),
-        (["x.json", "--max-skew", "-1"], "'-1' is no whole number from 0 on"),
-        (["x.json", "--max-moves", "few"], "'few' is no whole number from 0 on"),
-        (["x.json", "--assignor", "kip54", "--max-moves", "1"], "are options of --assignor exact"),
-        (["x.json", "--assignor", "range", "--max-skew", "0"], "are options of --assignor exact"),
-        (["x.json", "--check", "--no-certify"], "--check needs the certificate"),
-    ],
-)
-def test_a_wrong_command_line_exits_with_2(arguments: list[str], message: str, run: Run) -> None:
-    status, shown, error = run(*arguments)
-    assert (status, shown) == (2, "")
-    assert "Usage: kafka-assignors plan" in error
-    assert message in error
 
 
 def test_a_long_value_is_cut_in_an_error() -> None:

@@ -55,14 +55,10 @@ def first(log: Log, *, instance_id: str | None = None) -> None:
 
 def second(log: Log) -> None:
     """Another member, and the hand-over to it."""
-    log.at(10)
-    log.enters("b", 2, "")
-    log.at(12)
-    log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
-    log.at(13)
-    log.has("a", 2, "t0 t1")
-    log.at(16)
-    log.has("b", 2, "t2 t3")
+    log.at(10).enters("b", 2, "")
+    log.at(12).has("a", 1, "t0 t1", gives="t2 t3", state=1)
+    log.at(13).has("a", 2, "t0 t1")
+    log.at(16).has("b", 2, "t2 t3")
 
 
 def begun(*, instance_id: str | None = None) -> Log:
@@ -111,11 +107,9 @@ def test_a_hand_over_is_one_rebalance() -> None:
 
 def test_what_a_member_leaves_is_without_an_owner_until_it_is_given_away() -> None:
     log = handed_over()
-    log.at(100)
-    log.gone("b")
+    log.at(100).gone("b")
     log.epoch(3)
-    log.at(102.5)
-    log.assigned(3)
+    log.at(102.5).assigned(3)
     log.has("a", 3, "t0 t1 t2 t3")
     left = find_rebalances(read_snapshots(log.records, NAMES))[-1]
     assert (left.first_generation, left.generation, left.seconds, left.gone) == (3, 3, 2.5, 1)
@@ -125,10 +119,8 @@ def test_what_a_member_leaves_is_without_an_owner_until_it_is_given_away() -> No
 
 def test_a_static_member_that_is_away_has_nothing_and_its_return_is_no_rebalance() -> None:
     log = begun(instance_id="one")
-    log.at(10)
-    log.has("a", AWAY, "t0 t1 t2 t3")
-    log.at(14)
-    log.gone("a")
+    log.at(10).has("a", AWAY, "t0 t1 t2 t3")
+    log.at(14).gone("a")
     log.joined("a2", instance_id="one")
     log.has("a2", 1, "t0 t1 t2 t3")
     assert [one[1:] for one in told(log)] == [
@@ -144,12 +136,9 @@ def test_a_static_member_that_is_away_has_nothing_and_its_return_is_no_rebalance
 
 def test_epochs_that_overtake_each_other_are_one_rebalance() -> None:
     log = begun()
-    log.at(10)
-    log.enters("b", 2, "")
-    log.at(11)
-    log.enters("c", 3, "")
-    log.at(12)
-    log.has("a", 3, "t0 t1")
+    log.at(10).enters("b", 2, "")
+    log.at(11).enters("c", 3, "")
+    log.at(12).has("a", 3, "t0 t1")
     log.has("b", 3, "t2")
     log.has("c", 3, "t3")
     found = only(log)
@@ -159,11 +148,9 @@ def test_epochs_that_overtake_each_other_are_one_rebalance() -> None:
 
 def test_new_partitions_and_other_subscriptions_are_told() -> None:
     log = begun()
-    log.at(10)
-    log.reached(2)
+    log.at(10).reached(2)
     log.has("a", 2, "t0 t1 t2 t3 t4")
-    log.at(20)
-    log.enters("a", 3, "t0 t1 t2 t3 t4 u0", topics="tu")
+    log.at(20).enters("a", 3, "t0 t1 t2 t3 t4 u0", topics="tu")
     grown, changed = find_rebalances(read_snapshots(log.records, NAMES))
     assert [reason.text for reason in grown.reasons] == ["t has 1 more partition"]
     assert [reason.text for reason in changed.reasons] == ["a/h subscribed to u"]
@@ -201,23 +188,18 @@ def test_nothing_is_told_before_enough_is_known() -> None:
     """As where compaction has left the newest records alone."""
     log = Log()
     log.joined("a")
-    log.at(1)
-    log.has("a", 7, "t0")
-    log.at(2)
-    log.epoch(7)
+    log.at(1).has("a", 7, "t0")
+    log.at(2).epoch(7)
     assert told(log) == []
-    log.at(3)
-    log.assigned(7)
+    log.at(3).assigned(7)
     assert told(log) == [(3, 7, True, {"a": "t0"})]
 
 
 def test_a_group_that_is_deleted_begins_anew() -> None:
     log = begun()
-    log.at(5)
-    log.gone("a")
+    log.at(5).gone("a")
     log.epoch(2)
-    log.at(6)
-    log.assigned(None)
+    log.at(6).assigned(None)
     log.epoch(None)
     log.at(9)
     first(log)
@@ -243,13 +225,10 @@ def alone_again(log: Log, *, seen: bool) -> None:
     log.reached(3)
     log.has("a", 3, "t0 t1 t2 t3")
     for day in range(1, 4):
-        log.at(day * DAY)
-        log.enters(f"c{day}", 2 * day + 2, "")
-        log.at(day * DAY + 1)
-        log.has("a", 2 * day + 2, "t0 t1")
+        log.at(day * DAY).enters(f"c{day}", 2 * day + 2, "")
+        log.at(day * DAY + 1).has("a", 2 * day + 2, "t0 t1")
         log.has(f"c{day}", 2 * day + 2, "t2 t3")
-        log.at(day * DAY + 600)
-        log.gone(f"c{day}")
+        log.at(day * DAY + 600).gone(f"c{day}")
         log.reached(2 * day + 3)
         log.has("a", 2 * day + 3, "t0 t1 t2 t3")
 
@@ -271,14 +250,10 @@ def test_a_member_whose_end_was_not_captured_is_gone_when_the_group_went_on_with
 def slow(log: Log, seconds: float) -> None:
     """The first member says that it let go of partitions only so long after it was to."""
     first(log)
-    log.at(10)
-    log.enters("b", 2, "")
-    log.at(10 + seconds)
-    log.joined("b", topics="tu")
-    log.at(11 + seconds)
-    log.has("a", 2, "t0 t1")
-    log.at(12 + seconds)
-    log.has("b", 2, "t2 t3")
+    log.at(10).enters("b", 2, "")
+    log.at(10 + seconds).joined("b", topics="tu")
+    log.at(11 + seconds).has("a", 2, "t0 t1")
+    log.at(12 + seconds).has("b", 2, "t2 t3")
 
 
 def test_a_slow_member_holds_a_rebalance_open_for_as_long_as_its_coordinator_waits_for_it() -> None:
@@ -299,11 +274,9 @@ def test_a_member_is_waited_for_until_both_its_timeouts_are_over() -> None:
     log = Log()
     slow(log, 119)
     del log.records[-2:]  # its own, and what follows from that
-    log.at(10 + 120)
-    log.joined("b", topics="t")
+    log.at(10 + 120).joined("b", topics="t")
     assert [one[0::3] for one in told(log)][-1] == (130, {"a": "t0 t1 t2 t3", "b": ""})
-    log.at(10 + 120 + 0.001)
-    log.has("b", 2, "t0 t1 t2 t3")
+    log.at(10 + 120 + 0.001).has("b", 2, "t0 t1 t2 t3")
     assert [(one[0], one[2], one[3]) for one in told(log)][-2:] == [
         (130, False, {"b": ""}),
         (130.001, True, {"b": "t0 t1 t2 t3"}),
@@ -313,13 +286,10 @@ def test_a_member_is_waited_for_until_both_its_timeouts_are_over() -> None:
 def test_a_member_that_uses_the_classic_protocol_is_waited_for_by_its_own_session_timeout() -> None:
     log = Log()
     log.enters("a", 1, "t0", session_timeout_ms=600_000)
-    log.at(10)
-    log.reached(2)
-    log.at(10 + 660)
-    log.matches("x", "t")
+    log.at(10).reached(2)
+    log.at(10 + 660).matches("x", "t")
     assert told(log) == [(0, 1, True, {"a": "t0"}), (10, 2, False, {"a": "t0"})]
-    log.at(10 + 661)
-    log.matches("x", "t")
+    log.at(10 + 661).matches("x", "t")
     assert told(log)[2:] == [(670, 2, True, {})]
 
 
@@ -338,8 +308,7 @@ def test_a_member_that_was_thought_gone_is_back_with_its_next_record() -> None:
 def test_a_member_that_is_waited_for_again_and_again_is_waited_for_from_the_first_time() -> None:
     log = begun()
     for epoch in range(2, 16):
-        log.at(10 * epoch)
-        log.reached(epoch)
+        log.at(10 * epoch).reached(epoch)
     assert told(log)[-3:] == [
         (130, 13, False, {"a": "t0 t1 t2 t3"}),
         (140, 14, True, {}),
@@ -358,10 +327,8 @@ def at_epoch_50(log: Log) -> None:
 def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_one() -> None:
     log = Log()
     at_epoch_50(log)
-    log.at(30 * DAY)
-    log.enters("b", 1, "t0 t1")
-    log.at(31 * DAY)
-    log.joined("c")
+    log.at(30 * DAY).enters("b", 1, "t0 t1")
+    log.at(31 * DAY).joined("c")
     log.reached(2)
     log.has("b", 2, "t0")
     log.has("c", 2, "t1")
@@ -380,13 +347,10 @@ def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_o
 def test_a_consumer_that_is_in_the_group_made_anew_with_its_old_member_id_is_there() -> None:
     log = Log()
     at_epoch_50(log)
-    log.at(30 * DAY)
-    log.joined("a")
+    log.at(30 * DAY).joined("a")
     log.reached(1)
-    log.at(30 * DAY + 1)
-    log.has("a", 1, "t0 t1")
-    log.at(31 * DAY)
-    log.joined("c")
+    log.at(30 * DAY + 1).has("a", 1, "t0 t1")
+    log.at(31 * DAY).joined("c")
     log.reached(2)
     log.has("a", 2, "t0")
     log.has("c", 2, "t1")
@@ -402,8 +366,7 @@ def test_a_group_that_was_made_anew_keeps_members_whose_records_compaction_left_
     log.at(30 * DAY)  # of its first epochs, only what is the newest of a key is left
     log.joined("b")
     log.has("b", 1, "t0 t1")
-    log.at(31 * DAY)
-    log.reached(2)
+    log.at(31 * DAY).reached(2)
     log.has("b", 2, "t0 t1")
     assert told(log)[-1] == (31 * DAY, 2, True, {"b": "t0 t1"})
 
@@ -413,18 +376,15 @@ def test_a_member_of_the_group_before_is_told_by_its_epoch_alone() -> None:
     log = Log()
     log.joined("a")
     log.has("a", 50, "t0 t1")
-    log.at(30 * DAY)
-    log.enters("b", 1, "t0 t1")
+    log.at(30 * DAY).enters("b", 1, "t0 t1")
     assert told(log) == [(30 * DAY, 1, True, {"b": "t0 t1"})]
 
 
 def test_a_group_that_was_made_anew_is_told_only_when_its_assignment_is_known() -> None:
     log = handed_over()
-    log.at(30 * DAY)
-    log.epoch(1)
+    log.at(30 * DAY).epoch(1)
     log.joined("c")
-    log.at(30 * DAY + 1)
-    log.assigned(1)
+    log.at(30 * DAY + 1).assigned(1)
     log.has("c", 1, "t0")
     assert told(log)[-2:] == [
         (16, 2, True, {"a": "t0 t1", "b": "t2 t3"}),
@@ -452,11 +412,9 @@ def test_a_group_that_goes_over_to_kip848_and_back_is_never_empty() -> None:
     )
     log = Log()
     log.classic(value)
-    log.at(5)
-    log.classic(None)
+    log.at(5).classic(None)
     log.enters("a", 5, "t0")
-    log.at(9)
-    log.gone("a")
+    log.at(9).gone("a")
     log.assigned(None)
     log.epoch(None)
     log.classic(replace(value, generation=6))

@@ -43,12 +43,7 @@ if TYPE_CHECKING:
 ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
 
 
-def only(*snapshots: Snapshot) -> Rebalance:
-    (found,) = find_rebalances(snapshots)
-    return found
-
-
-def only_of(topics: TopicsSeen, *snapshots: Snapshot) -> Rebalance:
+def only(*snapshots: Snapshot, topics: TopicsSeen | None = None) -> Rebalance:
     (found,) = find_rebalances(snapshots, topics)
     return found
 
@@ -407,10 +402,10 @@ def test_partitions_that_nobody_ever_had_count_if_the_cluster_named_them() -> No
 
 
 def test_a_topic_of_which_nobody_has_a_partition_any_more_does_not_count() -> None:
-    found = only_of(
-        TopicsSeen.of([("t", START_US, 4), ("u", START_US, 12)]),
+    found = only(
         snapshot(1, 1, member("a", "t0 t1 u0 u1", topics="tu"), member("b", "t2 t3 u2 u3", topics="tu")),
         snapshot(2, 9, member("a", "t0 t1", topics="tu"), member("b", "t2 t3", topics="tu")),
+        topics=TopicsSeen.of([("t", START_US, 4), ("u", START_US, 12)]),
     )
     assert (found.partitions, found.moved, found.least_moved) == (4, 0, 0)
     assert (found.imbalance, found.best_imbalance) == (0, 0)

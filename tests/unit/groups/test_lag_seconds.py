@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from kafka_assignors._cluster.groups import Topic
 from kafka_assignors.groups import _lag_seconds
 from kafka_assignors.groups._lag_seconds import read_ages
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-TOPICS = {"orders": Topic(name="orders", leaders={0: 1, 1: 1, 2: 2})}
+TOPICS = {"orders": {0: 1, 1: 1, 2: 2}}
 
 
 class Brokers:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cli.group_parts import lag_cell, lag_lines, lag_words
-from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, EpochGroup, EpochMember, Extent
-from kafka_assignors._groups.described import described_value
-from kafka_assignors._groups.epochs import EpochLook, explain_epochs
+from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent
+from kafka_assignors._groups.classic import described_value
+from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
 from kafka_assignors._groups.lag import find_lag
 from kafka_assignors._groups.problems import find_lag_problems, find_lag_seconds_problems
-from kafka_assignors.coordinator._simulator.simulation import Simulation
+from tests.support.live_groups import described, record_of
+from website import examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,34 +25,7 @@ TOPICS = {"orders": (0, 1, 2, 3)}
 
 
 def last_generation(*names: str) -> GroupMetadataValue:
-    group = Simulation({"orders": 4}, [RangeAssignor])
-    for name in names:
-        group.join(name)
-    group.run_until_stable()
-    return group.group.record()
-
-
-def described(
-    value: GroupMetadataValue, state: str, *more: str, without: str = "", broken_off: bool = False
-) -> ClassicGroup:
-    """The group of a record as its coordinator describes it in a rebalance, with new members.
-
-    Once a round was broken off, no assignments are left.
-    """
-    old = [
-        ClassicMember(
-            one.member_id,
-            one.group_instance_id,
-            one.client_id,
-            one.client_host,
-            b"",
-            b"" if broken_off else one.assignment,
-        )
-        for one in value.members
-        if one.client_id != without
-    ]
-    new = [ClassicMember(f"{name}-id", None, name, "/127.0.0.1", b"", b"") for name in more]
-    return ClassicGroup("billing", state, "consumer", None, (*old, *new))
+    return record_of({"orders": 4}, *names)
 
 
 def joining(value: GroupMetadataValue | None, *looks: ClassicGroup) -> OngoingRebalance:
@@ -132,18 +105,7 @@ def test_a_group_at_rest_is_in_no_rebalance() -> None:
 
 def test_what_is_described_is_explained_as_its_record_without_what_is_not_told() -> None:
     value = last_generation("a", "b")
-    members = tuple(
-        ClassicMember(
-            one.member_id,
-            one.group_instance_id,
-            one.client_id,
-            one.client_host,
-            one.subscription,
-            one.assignment,
-        )
-        for one in value.members
-    )
-    told = described_value(ClassicGroup("billing", "Stable", "consumer", value.protocol, members))
+    told = described_value(described(value, "Stable"))
     full, less = (explain("billing", one, TOPICS).account for one in (value, told))
     assert [one.assignment for one in less.members] == [one.assignment for one in full.members]
     assert (less.loads, less.would_move, less.strategy) == (full.loads, full.would_move, full.strategy)
@@ -180,15 +142,19 @@ def epochs(state: str, epoch: int, *members: EpochMember, assignment_epoch: int 
 
 def test_a_group_of_epochs_at_rest_has_no_problems() -> None:
     group = epochs("Stable", 5, member("a", 5, [0, 1], [0, 1]), member("b", 5, [2, 3], [2, 3]))
-    found = explain_epochs([EpochLook(0, group)], TOPICS)
-    assert (found.problems, found.behind, found.account.would_move) == ((), (), ())
+    found = explain_epochs(group, TOPICS)
+    assert (found.problems, found.account.would_move) == ((), ())
+    assert found.epochs is not None
+    assert found.epochs.behind == ()
     assert (found.account.imbalance, found.account.best_imbalance) == (0, 0)
 
 
 def test_who_has_what_others_are_to_have_is_named() -> None:
     group = epochs("Reconciling", 5, member("a", 4, [0, 1, 2, 3], [0, 1]), member("b", 5, [], [2, 3]))
-    found = explain_epochs([EpochLook(0, group), EpochLook(3000, group)], TOPICS)
-    a, b = found.behind
+    live = examples.live_epoch_group()
+    found = replace(live, looks=(Look(0, group), Look(3000, group)), committed={}).explain()
+    assert found.epochs is not None
+    a, b = found.epochs.behind
     assert (a.member, a.lets_go, a.waits_for) == ("a", frozenset({("orders", 2), ("orders", 3)}), ())
     assert (b.member, b.takes, b.waits_for) == ("b", frozenset({("orders", 2), ("orders", 3)}), ("a",))
     assert [(one.kind, one.text) for one in found.problems] == [
@@ -202,19 +168,19 @@ def test_who_has_what_others_are_to_have_is_named() -> None:
 
 def test_a_member_that_has_yet_to_take_an_epoch_is_named() -> None:
     group = epochs("Reconciling", 5, member("a", 5, [0, 1], [0, 1]), member("b", 4, [2, 3], [2, 3]))
-    found = explain_epochs([EpochLook(0, group)], TOPICS)
+    found = explain_epochs(group, TOPICS)
     assert [one.text for one in found.problems] == ["b has yet to take epoch 5, for 0 s at least"]
 
 
 def test_an_assignment_that_is_yet_to_be_worked_out_is_said() -> None:
     group = epochs("Assigning", 6, member("a", 5, [0, 1, 2, 3], [0, 1, 2, 3]), assignment_epoch=5)
-    texts = [one.text for one in explain_epochs([EpochLook(0, group)], TOPICS).problems]
+    texts = [one.text for one in explain_epochs(group, TOPICS).problems]
     assert texts[0] == "the group is at epoch 6, and its assignment at 5, for 0 s at least"
 
 
 def test_partitions_that_nobody_has_are_said_of_topics_that_an_expression_matches_too() -> None:
     one = member("a", 5, [0, 1], [0, 1], topics=(), expression="ord.*")
-    found = explain_epochs([EpochLook(0, epochs("Stable", 5, one))], TOPICS)
+    found = explain_epochs(epochs("Stable", 5, one), TOPICS)
     assert [problem.text for problem in found.problems] == ["nobody has orders-2, orders-3"]
     assert found.account.members[0].topics == ("orders",)
 

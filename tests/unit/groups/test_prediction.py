@@ -6,16 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_assignors._groups.prediction import CLIENTS, Client, JoinedMember, guess_client, predict
+from kafka_assignors._groups.prediction import CLIENTS, Client, guess_client, predict
+from kafka_assignors._model.group import Member
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 TOPICS = {"orders": range(4), "payments": range(2)}
-BOTH = ("orders", "payments")
+BOTH = frozenset(TOPICS)
 
 
-def members(*said: str) -> list[JoinedMember]:
+def members(*said: str) -> list[Member]:
     """Members by "member id" or "member id=instance id"."""
-    return [JoinedMember(one.partition("=")[0], one.partition("=")[2] or None, BOTH) for one in said]
+    named = [one.partition("=") for one in said]
+    return [Member(member_id=one, instance_id=instance or None, topics=BOTH) for one, _, instance in named]
 
 
 def orders_of(client: Client, *said: str) -> str | None:
@@ -51,7 +53,10 @@ def test_kafka_python_leaves_members_out_where_kinds_alternate() -> None:
 
 
 def test_round_robin_skips_who_does_not_subscribe() -> None:
-    group = [JoinedMember("a", None, ("orders",)), JoinedMember("b", None, ("payments",))]
+    group = [
+        Member(member_id="a", topics=frozenset(["orders"])),
+        Member(member_id="b", topics=frozenset(["payments"])),
+    ]
     found = predict("roundrobin", group, TOPICS, "java")
     assert found is not None
     assert {one: owner for one, owner in found.items() if one[0] == "payments"} == {

@@ -17,12 +17,9 @@ from hypothesis import given, settings, strategies as st
 
 from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cli.history_text import what_if_lines
-from kafka_assignors._cluster.groups import ClassicGroup, Topic
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import GroupFollower
-from kafka_assignors._groups.best import best_of_equals, best_plan, find_best
-from kafka_assignors._groups.explanation import explain
-from kafka_assignors._groups.joining import Look
+from kafka_assignors._groups.best import best_of_equals, find_best
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -30,8 +27,7 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
-from kafka_assignors.groups._coordinator import GroupCoordinator
-from kafka_assignors.groups._live import LiveGroup, LiveRecord, read_rebalances
+from kafka_assignors.groups._live import LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _limits as limits, _snapshots
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
@@ -43,6 +39,7 @@ from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group
+from kafka_assignors.planners import plan_exact
 from tests.support.archives import random_records as random_pairs
 from tests.support.group_histories import (
     RecordedGroup,
@@ -53,11 +50,13 @@ from tests.support.group_histories import (
     snapshot,
 )
 from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
+from website import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.groups._live import LiveGroup
     from kafka_assignors.history._report.model import Drawing
 
 TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
@@ -69,19 +68,15 @@ def kip848() -> list[ArchivedRecord]:
     log = Log()
     two_come(log)
     a_third_passes(log)
-    log.at(500)
-    log.gone("a")
+    log.at(500).gone("a")
     log.epoch(5)
     log.assigned(5)
-    log.at(501)
-    log.has("b", 5, "t0 t1 t2 t3")
-    log.at(600)
-    log.joined("d")
+    log.at(501).has("b", 5, "t0 t1 t2 t3")
+    log.at(600).joined("d")
     log.epoch(6)
     log.assigned(6)
     log.has("b", 5, "t0 t1", gives="t2 t3", state=1)
-    log.at(601)
-    log.has("b", 6, "t0 t1")
+    log.at(601).has("b", 6, "t0 t1")
     log.has("d", 6, "t2 t3")
     return log.records
 
@@ -218,8 +213,7 @@ def test_explain_tells_the_same_of_the_last_rebalance(group: str) -> None:
         last.generation,
     )
     assert explained[-1].changes == last.reasons
-    found = explain("g", live.value, live.partition_ids)
-    assert found.account.imbalance == last.imbalance
+    assert live.explain().account.imbalance == last.imbalance
 
 
 def live_group(records: Sequence[ArchivedRecord]) -> LiveGroup:
@@ -229,19 +223,9 @@ def live_group(records: Sequence[ArchivedRecord]) -> LiveGroup:
         told = decode_record(record.key, record.value)
         assert isinstance(told, GroupMetadata)
         assert told.value is not None
-        noted.append(
-            LiveRecord(time_ms=record.time_us // 1000, value=told.value, leader_epoch=record.leader_epoch)
-        )
-    topics = {"orders": range(14), "payments": range(2)}
-    return LiveGroup(
-        group_id="g",
-        looks=(Look(0, ClassicGroup("g", "Stable", "consumer", None, ())),),
-        coordinator=GroupCoordinator(partition=0, partitions=1, broker=0, address=""),
-        records=tuple(noted),
-        record_limit=1,
-        topics={name: Topic(name=name, leaders=dict.fromkeys(ids, 0)) for name, ids in topics.items()},
-        committed={},
-    )
+        noted.append(LiveRecord(record, told.value))
+    topics = {"orders": dict.fromkeys(range(14), 0), "payments": dict.fromkeys(range(2), 0)}
+    return replace(examples.live_group(), records=tuple(noted), topics=topics)
 
 
 @pytest.mark.parametrize("back", ["a", "c"], ids=["who gives partitions up", "another"])
@@ -391,7 +375,7 @@ def test_the_best_of_equals_is_the_exact_planner_s(data: st.DataObject) -> None:
             for name in names
         ],
     )
-    plan = best_plan(group)
+    plan = plan_exact(group)
     kept = sum(
         int(now) == int(was) for now, was in zip(plan.owner, group.owner, strict=True) if was != NOBODY
     )
