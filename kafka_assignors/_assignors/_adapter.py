@@ -314,7 +314,10 @@ class Assignor(AbstractPartitionAssignor):
         if waiting and host is not None and self._may_wait(host):
             raise LeaderNotAvailableError(f"no metadata yet for {_some_of(waiting)}")
         if missing:
-            log.warning("Leaving out topics without metadata: %s", _some_of(missing))
+            log.warning(
+                "Leaving out topics without metadata: %s; they are missing, or hidden from this user",
+                _some_of(missing),
+            )
         return known
 
     def _may_wait(self, host: Host) -> bool:

@@ -109,7 +109,7 @@ class TestContract:
         group.join("b", assignor(), [])
         group.join("c", assignor(), ["unknown"])
         assert names(group.rebalance()) == {"a": "tp0 tp1", "b": "", "c": ""}
-        assert "Leaving out topics without metadata: unknown" in caplog.text
+        assert "Leaving out topics without metadata: unknown; they are missing, or hidden" in caplog.text
 
 
 class TestConfiguration:
