@@ -44,6 +44,8 @@ def captured_lines(done: Captured) -> Iterator[str]:
 def imported_lines(done: Imported) -> Iterator[str]:
     yield f"imported {done.counts.read:,} records as {done.source}; {done.known:,} were there already"
     yield from count_lines(done.counts)
+    if done.rejected:
+        yield f"{done.rejected:,} of these cannot be decoded: history tables has why, in the table rejected"
 
 
 def info_lines(where: str, found: ArchiveInfo) -> Iterator[str]:

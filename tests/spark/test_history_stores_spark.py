@@ -88,7 +88,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["appended"] = add(spark, archive, first)
     other = Archive.create(f"{again}/archive", options)
     add(spark, other, [generation(4, DAY + 10, "a", "b", "c"), generation(5, DAY + 20, "a", "c")])
-    told["imported"] = [import_dump(spark, dump, other) for _ in range(2)]
+    told["imported"] = [import_dump(dump, other) for _ in range(2)]
 
     archive = Archive(f"{home}/archive", options)
     told["version"] = archive.version
@@ -135,7 +135,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
 
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kip848_dump(tmp_path_factory.mktemp("dump") / "dump.jsonl")
+    return kip848_dump(tmp_path_factory.mktemp("dump") / "dump")
 
 
 @pytest.fixture(scope="module")
