@@ -127,7 +127,7 @@ class Archive:
     @property
     def description(self) -> Description:
         """What it is of."""
-        return Description.of(self._records.properties)
+        return Description.of(self._records.where, self._records.properties)
 
     @property
     def version(self) -> int:
@@ -148,7 +148,7 @@ class Archive:
         """
 
         def described(properties: Mapping[str, str]) -> Mapping[str, str]:
-            known = Description.of(properties)
+            known = Description.of(self._records.where, properties)
             known.check(self.where, cluster_id, partitions, topic_id)
             new = replace(known, cluster_id=cluster_id, partitions=partitions)
             new = replace(new, topic_id=topic_id or known.topic_id)
@@ -222,11 +222,6 @@ class Archive:
         logs = range(self.description.partitions or 0)
         found = {number: self._records.transaction(log_of(number)) for number in logs}
         return {number: end for number, end in found.items() if end is not None}
-
-    def dumps(self) -> list[str]:
-        """The sources that are dumps."""
-        sources = {file.values["source"] for file in self._records.files()}
-        return sorted(source for source in sources if source != TOPIC_SOURCE)
 
     def has(self, dump: str) -> bool:
         """Whether a dump was imported."""

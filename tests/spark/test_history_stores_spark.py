@@ -94,7 +94,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["version"] = archive.version
     told["described"] = archive.description
     told["frontier"] = archive.frontier()
-    told["dumps"] = archive.dumps()
+    told["dumps"] = sorted({file.values["source"] for file in archive.files()} - {"topic"})
     told["topics"] = [one[:3] for one in archive.topics()]
     told["counts"] = info(archive, engine=Engine.spark()).sources
     told["read"] = plain(archive.read(spark))
