@@ -218,7 +218,7 @@ def capture(
         watch(captured)
 
     try:
-        with _capture.show_capture() as watch:
+        with _capture.show_capture(continuous=continuous) as watch:
             done = _capture.capture(
                 servers,
                 into,

@@ -62,7 +62,8 @@ def info_lines(where: str, found: ArchiveInfo) -> Iterator[str]:
     form = "%Y-%m-%d %H:%M:%S"
     yield f"records of groups from {found.since.strftime(form)} to {found.until.strftime(form)} UTC:"
     shown = [*found.groups.items()][:GROUPS_SHOWN]
-    yield from table([["group", "records"], *([name, f"{count:,}"] for name, count in shown)])
+    columns = {"group": [name for name, _ in shown], "records": [f"{number:,}" for _, number in shown]}
+    yield from fitted(columns, left={"group"}, cut=("group",))
     if len(found.groups) > len(shown):
         yield f"and {len(found.groups) - len(shown):,} groups more: see --json"
 

@@ -175,7 +175,7 @@ def read_groups(
 
 
 def _matches(group_id: str, patterns: Collection[str]) -> bool:
-    return any(fnmatchcase(group_id, pattern) for pattern in patterns)
+    return group_id in patterns or any(fnmatchcase(group_id, pattern) for pattern in patterns)
 
 
 def _describe(

@@ -37,8 +37,8 @@ from kafka_assignors.history._archive_format import (
     log_of,
     make_empty,
 )
-from kafka_assignors.history._arrow import rows_of
-from kafka_assignors.history._counts import TALLIES, Counts, counts_of, tally
+from kafka_assignors.history._arrow import as_numpy, rows_of
+from kafka_assignors.history._counts import TALLIES, Counts, counts_of, is_kept, tally
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._log import LogTopic
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Split
@@ -212,6 +213,13 @@ class Archive:
         with_group = pa.schema([*ARCHIVE, pa.field("group", pa.string())])
         split = self.split(self.files_of(selection), ARCHIVE.names)
         return frame(spark, through(split, selection.of), with_group).drop("group")
+
+    def places(self, files: Sequence[DataFile]) -> Iterator[tuple[int, IntArray]]:
+        """Where the records of files are, some at a time: partition and (R,) offsets."""
+        for rows in self.split(files, ("type", "key", "partition", "offset"))(1).batches():
+            kept = rows.filter(is_kept(rows))
+            partitions, offsets = as_numpy(kept["partition"]), as_numpy(kept["offset"])
+            yield from ((number, offsets[partitions == number]) for number in {*partitions.tolist()})
 
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""

@@ -11,6 +11,7 @@ import hashlib
 import re
 import zlib
 from collections import defaultdict, deque
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import gt
@@ -22,7 +23,7 @@ from kafka_assignors._common.times import LAST_MS
 from kafka_assignors._wire.offsets_topic.record import decode_record
 from kafka_assignors._wire.offsets_topic.records import UnknownRecord
 from kafka_assignors._wire.offsets_topic.wire import RecordError
-from kafka_assignors.history._counts import NO_TYPE, Counts, is_kept
+from kafka_assignors.history._counts import NO_TYPE, Counts
 from kafka_assignors.history._source import to_rows
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.writing import run_task
@@ -38,10 +39,8 @@ _LINE: Final = re.compile(
 )
 _GREATEST: Final = (LAST_MS, 2**31 - 1, 2**63 - 1)
 """Of a record's time, partition and offset."""
-_LONGEST: Final = 2**26
-"""Bytes of a line that are read at most: a record of 16 MiB of which each byte is printed as four."""
-_LINES_AT_ONCE: Final = 10_000
-_BYTES_AT_ONCE: Final = 2**22
+_LONGEST: Final = 2**26  # bytes of a line: of a record of 16 MiB, each byte printed as four
+_AT_ONCE: Final = 2**22  # bytes of lines
 _SHOWN: Final = 80  # bytes of a line that is wrong
 
 
@@ -91,18 +90,18 @@ def import_dump(path: Path | str, archive: Archive) -> Imported:
     dump = Path(path)
     source = f"dump-{_digest(dump)}"
     while True:
-        reading = _Reading(dump, _known(archive))
+        there = archive.places(archive.files())
+        reading = _Reading(dump, {(number, one) for number, some in there for one in some.tolist()})
+        counts = Counts()
         if archive.has(source):
             deque(reading.batches(), maxlen=0)
-            return Imported(source=source, counts=Counts(), known=reading.kept, rejected=0)
-        try:
-            run = partial(run_task, reading.batches())
-            counts = archive.append(run, source, archive.imported(source))
-        except ConflictError:
-            archive.refresh()  # a capture has added some of these, perhaps
-        else:
-            known = reading.kept - counts.kept.total()
-            return Imported(source=source, counts=counts, known=known, rejected=reading.rejected)
+            break
+        with suppress(ConflictError):
+            counts = archive.append(partial(run_task, reading.batches()), source, archive.imported(source))
+            break
+        archive.refresh()  # a capture has added some of these, perhaps
+    known = len(reading.seen) - counts.kept.total()
+    return Imported(source=source, counts=counts, known=known, rejected=reading.rejected)
 
 
 class _Line(NamedTuple):
@@ -135,24 +134,19 @@ class _Reading:
     def __init__(self, dump: Path, known: set[tuple[int, int]]) -> None:
         self._dump = dump
         self._known = known
-        self._seen: set[tuple[int, int]] = set()
+        self.seen: set[tuple[int, int]] = set()  # of what archives keep
         self.rejected = 0
-
-    @property
-    def kept(self) -> int:
-        """How many records the dump has that archives keep, each once."""
-        return len(self._seen)
 
     def batches(self) -> Iterator[Any]:
         """Rows of ARCHIVE."""
         waiting: defaultdict[int, list[_Line]] = defaultdict(list)
-        lines = size = 0
+        size = 0
         for partition, line, length in self._lines():
             waiting[partition].append(line)
-            lines, size = lines + 1, size + length
-            if lines >= _LINES_AT_ONCE or size >= _BYTES_AT_ONCE:
+            size += length
+            if size >= _AT_ONCE:
                 yield from self._rows(waiting)
-                lines = size = 0
+                size = 0
         yield from self._rows(waiting)
 
     def _rows(self, waiting: defaultdict[int, list[_Line]]) -> Iterator[Any]:
@@ -166,10 +160,9 @@ class _Reading:
         if row["key"] is None and row["type"] != NO_TYPE:
             return True
         place = row["partition"], row["offset"]
-        is_new = place not in self._known and place not in self._seen
-        self._seen.add(place)
-        if is_new and not _is_decoded(row["key"], row["value"]):
-            self.rejected += 1
+        is_new = place not in self._known and place not in self.seen
+        self.seen.add(place)
+        self.rejected += is_new and not _is_decoded(row["key"], row["value"])
         return is_new
 
     def _lines(self) -> Iterator[tuple[int, _Line, int]]:
@@ -206,17 +199,6 @@ def _is_decoded(key: bytes | None, value: bytes | None) -> bool:
         return not isinstance(decode_record(key, value), UnknownRecord)
     except RecordError:
         return False
-
-
-def _known(archive: Archive) -> set[tuple[int, int]]:
-    """Partition and offset of each record that an archive has."""
-    rows = archive.split(archive.files(), ("type", "key", "partition", "offset"))(1).batches()
-    kept = (batch.filter(is_kept(batch)) for batch in rows)
-    return {
-        place
-        for batch in kept
-        for place in zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True)
-    }
 
 
 def _digest(dump: Path) -> str:

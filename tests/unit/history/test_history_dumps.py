@@ -88,7 +88,7 @@ def test_a_dump_adds_what_the_archive_lacks_and_again_nothing(archive: Archive, 
 def test_a_dump_may_be_compressed_and_is_read_in_parts(
     archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_dump, "_LINES_AT_ONCE", 2)
+    monkeypatch.setattr(_dump, "_AT_ONCE", 300)
     key = group_metadata_key("ünïcode")
     (tmp_path / "dump.gz").write_bytes(gzip.compress(b"".join(line(n, key) for n in range(5))))
     assert dict(import_dump(tmp_path / "dump.gz", archive).counts.kept) == {"GroupMetadata": 5}
