@@ -33,7 +33,6 @@ from benchmarks import machine
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._capture import capture
-from kafka_assignors.history._dump import in_days
 from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._source import Stretch, read_stretch
@@ -151,7 +150,7 @@ def by_connector(spark: SparkSession, cluster: Cluster, folder: Path, at_once: i
                 "leader_epoch": F.lit(None).cast("int"),  # the connector does not tell
             }
         )
-        run = partial(run_frame, in_days(shaped), ARCHIVE)
+        run = partial(run_frame, shaped.repartition(4, F.to_date("timestamp")), ARCHIVE)
         kept += archive.append(run, TOPIC_SOURCE, {"connector": number}).kept.total()
 
     source = (

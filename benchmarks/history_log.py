@@ -95,7 +95,6 @@ def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
 def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
     """Add a batch by the API of the tree that runs."""
     from benchmarks.history_archive import records_of_groups  # noqa: PLC0415
-    from kafka_assignors.history._dump import in_days  # noqa: PLC0415
     from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
     from kafka_assignors.history._spark import run_frame  # noqa: PLC0415
 
@@ -111,7 +110,7 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
     )
     frame = spark.createDataFrame(table)
     archive.append(
-        partial(run_frame, in_days(frame), ARCHIVE), "topic", archive.read_to({0: (number + 1) * count})
+        partial(run_frame, frame.coalesce(1), ARCHIVE), "topic", archive.read_to({0: (number + 1) * count})
     )
 
 

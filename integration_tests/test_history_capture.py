@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import signal
@@ -13,6 +12,7 @@ import time
 from collections import Counter
 from contextlib import AbstractContextManager, closing
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
@@ -48,16 +48,19 @@ from kafka_assignors.history._counts import name_of_type
 from kafka_assignors.history._dump import Imported, import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
+from kafka_assignors.history._java import find_java
 from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import KEPT_TYPES, TABLES
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
+from kafka_assignors.testing._brokers.jars import class_path, fetch_jars
+from tests.support import sessions
+from tests.support.dumps import dump_command, printed_record
 from tests.support.object_store import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -291,32 +294,49 @@ def test_a_dump_that_is_imported_between_two_batches_is_there_once(
     commit(cluster, "the first", create_topic(cluster, 1), 0)  # makes the offsets topic
     put(cluster, [(group_metadata_key(f"dumped-{number}"), a_generation(number)) for number in range(300)])
     log = read_log(cluster)
-    lines = [
-        {
-            "key": one.key and base64.b64encode(one.key).decode(),
-            "value": one.value and base64.b64encode(one.value).decode(),
-            "partition": one.partition,
-            "offset": one.offset,
-            "timestamp": one.time_us // 1000,
-        }
-        for one in log
-        if one.kept
-    ]
-    dump = tmp_path / "dump.jsonl"
-    dump.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    kept = [one for one in log if one.kept]
+    lines = (
+        printed_record(
+            one.key, one.value, partition=one.partition, offset=one.offset, time_ms=one.time_us // 1000
+        )
+        for one in kept
+    )
+    dump = tmp_path / "dump"
+    dump.write_bytes(b"".join(lines))
     archive, other = Archive.create(tmp_path / "archive"), Archive(tmp_path / "archive")
     imported: list[Imported] = []
 
     def import_too(_: Captured) -> None:
         if not imported:
             other.refresh()
-            imported.append(import_dump(spark, dump, other))
+            imported.append(import_dump(dump, other))
 
     done = capture(cluster.bootstrap_servers, archive, max_records=100, watch=import_too)
-    assert imported[0].counts.kept.total() + done.counts.kept.total() == len(lines)
+    assert imported[0].counts.kept.total() + done.counts.kept.total() == len(kept)
     assert imported[0].known > 0 < imported[0].counts.kept.total()
-    kept = [one[:2] for one in read_archive(spark, archive)]
-    assert kept == [one[:2] for one in log if one.kept]
+    assert [one[:2] for one in read_archive(spark, archive)] == [one[:2] for one in kept]
+
+
+@pytest.mark.timeout(180)
+def test_a_dump_by_the_command_of_the_docs_is_what_a_capture_reads(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
+    commit(cluster, "the second", create_topic(cluster, 1), 0)
+    hashes = Path(sessions.__file__).with_name("kafka-3.9.1.sha256")
+    java = [str(find_java().program), "-cp", class_path(fetch_jars(sessions.KAFKA_3_9, hashes))]
+    words = [word.replace("kafka-1:9092", cluster.bootstrap_servers[0]) for word in dump_command()]
+    dump = tmp_path / "dump.txt"
+    with dump.open("wb") as file:
+        subprocess.run(
+            [*java, "org.apache.kafka.tools.consumer.ConsoleConsumer", *words[1:]], stdout=file, check=True
+        )
+    captured, imported = Archive.create(tmp_path / "captured"), Archive.create(tmp_path / "imported")
+    import_dump(dump, imported)
+    capture(cluster.bootstrap_servers, captured)
+    assert [one[:5] for one in read_archive(spark, imported)] == [
+        one[:5] for one in read_archive(spark, captured)
+    ]
 
 
 def test_a_store_that_takes_seconds_for_each_request_is_waited_for(

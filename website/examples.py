@@ -171,7 +171,7 @@ def captured() -> Captured:
 
 def imported() -> Imported:
     """An import of which one record was known."""
-    return Imported(source="dump-1f3a", counts=_counts(), known=1)
+    return Imported(source="dump-1f3a", counts=_counts(), known=1, rejected=0)
 
 
 def maintenance() -> Maintenance:

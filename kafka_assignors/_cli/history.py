@@ -218,7 +218,7 @@ def capture(
         watch(captured)
 
     try:
-        with _capture.show_capture() as watch:
+        with _capture.show_capture(continuous=continuous) as watch:
             done = _capture.capture(
                 servers,
                 into,
@@ -239,22 +239,18 @@ def capture(
 
 @history.command("import")
 @_on_archive
-@click.argument(
-    "dump",
-    type=PATH,
-    help="a file or folder of Parquet or JSON lines: key, value (in JSON base64), partition, offset,"
-    " timestamp (ms)",
-)
+@click.argument("dump", type=PATH, help="a file that kafka-console-consumer has printed; also .gz")
 def import_records(*, store: Store, dump: Path, as_json: bool) -> None:
-    """Add the records of a dump of __consumer_offsets to an archive."""
+    """Add the records of a dump of __consumer_offsets to an archive.
+
+    docs/history.md has the command that makes a dump. Needs no Spark.
+    """
+    if store.master is not None:
+        refuse("--master: import needs no Spark")
     from kafka_assignors._cli.history_text import imported_lines
-
-    into = store.create()
     from kafka_assignors.history import import_dump
-    from kafka_assignors.history._spark import running_spark
 
-    with running_spark(store.master, "importing") as spark:
-        done = import_dump(spark, dump, into)
+    done = import_dump(dump, store.create())
     show_result(done, imported_lines(done), as_json=as_json)
 
 

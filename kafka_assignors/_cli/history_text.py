@@ -44,6 +44,8 @@ def captured_lines(done: Captured) -> Iterator[str]:
 def imported_lines(done: Imported) -> Iterator[str]:
     yield f"imported {done.counts.read:,} records as {done.source}; {done.known:,} were there already"
     yield from count_lines(done.counts)
+    if done.rejected:
+        yield f"{done.rejected:,} of these cannot be decoded: history tables has why, in the table rejected"
 
 
 def info_lines(where: str, found: ArchiveInfo) -> Iterator[str]:
@@ -60,7 +62,8 @@ def info_lines(where: str, found: ArchiveInfo) -> Iterator[str]:
     form = "%Y-%m-%d %H:%M:%S"
     yield f"records of groups from {found.since.strftime(form)} to {found.until.strftime(form)} UTC:"
     shown = [*found.groups.items()][:GROUPS_SHOWN]
-    yield from table([["group", "records"], *([name, f"{count:,}"] for name, count in shown)])
+    columns = {"group": [name for name, _ in shown], "records": [f"{number:,}" for _, number in shown]}
+    yield from fitted(columns, left={"group"}, cut=("group",))
     if len(found.groups) > len(shown):
         yield f"and {len(found.groups) - len(shown):,} groups more: see --json"
 

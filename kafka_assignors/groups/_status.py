@@ -152,11 +152,7 @@ def read_groups(
     max_lag_seconds: float | None = None,
 ) -> tuple[GroupStatus, ...]:
     try:
-        listed = [
-            one
-            for one in list_all(admin)
-            if not groups or any(fnmatchcase(one.group_id, pattern) for pattern in groups)
-        ]
+        listed = [one for one in list_all(admin) if not groups or _matches(one.group_id, groups)]
         described, seconds = _describe(admin, listed, observe)
         topics = read_topics(admin)
         committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])
@@ -172,6 +168,10 @@ def read_groups(
     if max_lag_seconds is not None:
         known = with_seconds(admin, topics, known, max_lag_seconds)
     return tuple(sorted(known, key=lambda one: one.badness))
+
+
+def _matches(group_id: str, patterns: Collection[str]) -> bool:
+    return group_id in patterns or any(fnmatchcase(group_id, pattern) for pattern in patterns)
 
 
 def _describe(

@@ -37,8 +37,8 @@ from kafka_assignors.history._archive_format import (
     log_of,
     make_empty,
 )
-from kafka_assignors.history._arrow import rows_of
-from kafka_assignors.history._counts import TALLIES, Counts, counts_of, tally
+from kafka_assignors.history._arrow import as_numpy, rows_of
+from kafka_assignors.history._counts import TALLIES, Counts, counts_of, is_kept, tally
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._log import LogTopic
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Split
@@ -127,7 +128,7 @@ class Archive:
     @property
     def description(self) -> Description:
         """What it is of."""
-        return Description.of(self._records.properties)
+        return Description.of(self._records.where, self._records.properties)
 
     @property
     def version(self) -> int:
@@ -148,7 +149,7 @@ class Archive:
         """
 
         def described(properties: Mapping[str, str]) -> Mapping[str, str]:
-            known = Description.of(properties)
+            known = Description.of(self._records.where, properties)
             known.check(self.where, cluster_id, partitions, topic_id)
             new = replace(known, cluster_id=cluster_id, partitions=partitions)
             new = replace(new, topic_id=topic_id or known.topic_id)
@@ -213,6 +214,13 @@ class Archive:
         split = self.split(self.files_of(selection), ARCHIVE.names)
         return frame(spark, through(split, selection.of), with_group).drop("group")
 
+    def places(self, files: Sequence[DataFile]) -> Iterator[tuple[int, IntArray]]:
+        """Where the records of files are, some at a time: partition and (R,) offsets."""
+        for rows in self.split(files, ("type", "key", "partition", "offset"))(1).batches():
+            kept = rows.filter(is_kept(rows))
+            partitions, offsets = as_numpy(kept["partition"]), as_numpy(kept["offset"])
+            yield from ((number, offsets[partitions == number]) for number in {*partitions.tolist()})
+
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""
         return any(file.may_have("type", kind) for file in self._records.files())
@@ -222,11 +230,6 @@ class Archive:
         logs = range(self.description.partitions or 0)
         found = {number: self._records.transaction(log_of(number)) for number in logs}
         return {number: end for number, end in found.items() if end is not None}
-
-    def dumps(self) -> list[str]:
-        """The sources that are dumps."""
-        sources = {file.values["source"] for file in self._records.files()}
-        return sorted(source for source in sources if source != TOPIC_SOURCE)
 
     def has(self, dump: str) -> bool:
         """Whether a dump was imported."""

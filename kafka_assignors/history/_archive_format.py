@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,8 @@ description was written."""
 
 _PROPERTY: Final = "kafka_assignors."
 _LOG: Final = f"{GROUPS_TOPIC}-"
+_PARTITIONS: Final = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+"""How many partitions a topic of groups can have: each is looked up in the log."""
 
 
 class WrongArchiveError(KafkaAssignorsError, ValueError):
@@ -77,15 +80,20 @@ class Description:
         return {f"{_PROPERTY}{name}": str(value) for name, value in asdict(self).items() if value is not None}
 
     @classmethod
-    def of(cls, properties: Mapping[str, str]) -> Description:
-        """Of the properties of a table."""
+    def of(cls, where: Location, properties: Mapping[str, str]) -> Description:
+        """Of the properties of a table, which is there."""
         found: dict[str, Any] = {
             field.name: properties[f"{_PROPERTY}{field.name}"]
             for field in fields(cls)
             if f"{_PROPERTY}{field.name}" in properties
         }
-        if "partitions" in found:
-            found["partitions"] = int(found["partitions"])
+        partitions = found.get("partitions")
+        if partitions is not None:
+            if not _PARTITIONS.fullmatch(partitions):
+                raise WrongArchiveError(
+                    f"the log of {where} says that {GROUPS_TOPIC} has {partitions!r} partitions"
+                )
+            found["partitions"] = int(partitions)
         return cls(**found)
 
 
@@ -112,7 +120,7 @@ def check_format(where: Location) -> None:
         )
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WrongArchiveError(
             f"cannot read {where / DESCRIPTION}: {error}. Put it back from a backup, or remove it: history"
             " capture makes it again"

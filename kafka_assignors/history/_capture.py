@@ -12,19 +12,20 @@ import time
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kafka_assignors._cluster.admin import Admin
+from kafka_assignors._cluster.handle import Cluster
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import TOPIC_SOURCE
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
-from kafka_assignors.history._arrow import as_numpy
-from kafka_assignors.history._counts import Counts, is_kept
+from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import read_bounds, read_topic_id, read_topics
 from kafka_assignors.history._records import SparkError
@@ -75,7 +76,7 @@ class Captured:
 
 
 def capture(
-    bootstrap_servers: Sequence[str],
+    bootstrap_servers: str | Sequence[str],
     archive: Archive,
     *,
     once: bool = True,
@@ -88,7 +89,7 @@ def capture(
     """Capture what there is of `__consumer_offsets`, or what is new since the last time.
 
     Args:
-        bootstrap_servers: "host:port" each.
+        bootstrap_servers: "host:port" each, in a list or with commas between.
         archive: Where to.
         once: End when all is captured that was there at the beginning; else continue until Ctrl-C.
         interval: How often to look, in seconds, if not once.
@@ -111,7 +112,7 @@ def capture(
     """
     engine = engine or Engine.spark(doing=None)
     engine.start()
-    with Admin(bootstrap_servers, settings) as admin:
+    with Admin(Cluster(bootstrap_servers).bootstrap_servers, settings) as admin:
         client = dict(admin.settings)
         bounds = read_bounds(client)
         _check_readable(client, bounds)
@@ -209,13 +210,10 @@ class _Job:
         dumps = [file for file in self._archive.files() if file.values["source"] != TOPIC_SOURCE]
         files = [file for file in dumps if any(_may_overlap(file, stretch) for stretch in batch)]
         found: defaultdict[int, list[IntArray]] = defaultdict(list)
-        for rows in self._archive.split(files, ("type", "key", "partition", "offset"))(1).batches():
-            kept = rows.filter(is_kept(rows))
-            partitions, offsets = as_numpy(kept["partition"]), as_numpy(kept["offset"])
+        for partition, offsets in self._archive.places(files):
             for one in batch:
-                here = (partitions == one.partition) & (offsets >= one.start) & (offsets < one.end)
-                if here.any():
-                    found[one.partition].append(offsets[here])
+                if one.partition == partition:
+                    found[partition].append(offsets[(offsets >= one.start) & (offsets < one.end)])
         return {partition: np.concatenate(some) for partition, some in found.items()}
 
 
@@ -274,14 +272,22 @@ def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, 
 
 
 @contextmanager
-def show_capture(console: Console | None = None) -> Iterator[Callable[[Captured], None]]:
-    """A bar for a capture, on stderr by default; gives what `capture` takes as `watch`."""
+def show_capture(
+    console: Console | None = None, *, continuous: bool = False
+) -> Iterator[Callable[[Captured], None]]:
+    """A bar for a capture, on stderr by default; gives what `capture` takes as `watch`.
+
+    A continuous capture is logged in lines where that is no terminal, one for each batch.
+    """
     with progress_bar(console, transient=True) as bar:
         task = bar.add_task("reading __consumer_offsets", total=None)
 
         def watch(captured: Captured) -> None:
             counts = captured.counts
             text = f"{counts.kept.total():,} records kept, {counts.counted.total():,} counted; offsets"
+            if bar.disable and continuous:
+                now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                bar.console.print(f"{now}: {text} {captured.offsets:,}", soft_wrap=True, highlight=False)
             # Groups write while they are captured: there may be more than there were.
             total = max(captured.total, captured.offsets)
             bar.update(task, description=text, completed=captured.offsets, total=total)

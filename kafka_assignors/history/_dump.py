@@ -1,50 +1,51 @@
-"""Dumps of the offsets topic into an archive: files of Parquet, or of JSON objects, one a line.
+r"""Dumps of the offsets topic into an archive: what Kafka's own console consumer prints.
 
-Both have the columns key, value, partition, offset and timestamp, and may have leader_epoch. A timestamp is
-milliseconds since 1970, as Kafka has it, or a time: of Parquet's own type, or ISO 8601 in JSON. Keys and
-values are bytes in Parquet, and in JSON base64; null where the record has none.
+`BytesDeserializer` prints a byte that is no letter, digit or sign of ASCII as \xNN, and the backslash, too.
+So a tab separates fields, a line is a record, and nothing of a record is lost. See docs/history.md.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
+import zlib
+from collections import defaultdict, deque
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
-
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import functions as F  # noqa: N812 - its common name
-from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZType, TimestampType
+from operator import gt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors._common.times import FIRST_MS, LAST_MS
-from kafka_assignors.history import _limits as limits
+from kafka_assignors._common.times import LAST_MS
+from kafka_assignors._wire.offsets_topic.record import decode_record
+from kafka_assignors._wire.offsets_topic.records import UnknownRecord
+from kafka_assignors._wire.offsets_topic.wire import RecordError
 from kafka_assignors.history._counts import NO_TYPE, Counts
-from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
-from kafka_assignors.history._spark import frame, run_frame
-from kafka_assignors.history._store.location import locate
+from kafka_assignors.history._source import to_rows
 from kafka_assignors.history._store.log import ConflictError
+from kafka_assignors.history._store.writing import run_task
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from collections.abc import Iterator
 
     from kafka_assignors.history._archive import Archive
 
-_COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp")
-_PARQUET: Final = ".parquet"
-_JSON: Final = (".jsonl", ".json", ".ndjson")
-_DELTA: Final = "_delta_log"  # JSON of a table's own, which is no record
-_GLOB: Final = re.compile(r"[\[\]{}*?\\]")  # what Spark takes for a pattern in the names of files
-_CHUNK: Final = 1 << 20
-_SHOWN: Final = 200  # letters of a line that is wrong
+_LINE: Final = re.compile(
+    rb"(?:CreateTime|LogAppendTime):(\d{1,15})\tPartition:(\d{1,10})\tOffset:(\d{1,19})"
+    rb"\t((?:[ -\[\]-~]|\\x[0-9A-F]{2})*)\t((?:[ -\[\]-~]|\\x[0-9A-F]{2})*)\n"
+)
+_GREATEST: Final = (LAST_MS, 2**31 - 1, 2**63 - 1)
+"""Of a record's time, partition and offset."""
+_LONGEST: Final = 2**26  # bytes of a line: of a record of 16 MiB, each byte printed as four
+_AT_ONCE: Final = 2**22  # bytes of lines
+_SHOWN: Final = 80  # bytes of a line that is wrong
 
 
 class WrongDumpError(KafkaAssignorsError, ValueError):
-    """A dump cannot be read; the message says what is wrong in it."""
+    """A dump cannot be read; the message names the file and the line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,218 +56,155 @@ class Imported:
         source: What the dump's records are called in the archive: by its content.
         counts: How many records it added, by type.
         known: How many of the kept records the archive had already.
+        rejected: How many of the added records cannot be decoded; the table `rejected` says why.
     """
 
     source: str
     counts: Counts
     known: int
+    rejected: int
 
     def to_json(self) -> dict[str, Any]:
         """For machines: the counts beside the others."""
-        return {"source": self.source, "known": self.known, **self.counts.to_json()}
+        return {
+            "source": self.source,
+            "known": self.known,
+            "rejected": self.rejected,
+            **self.counts.to_json(),
+        }
 
 
-def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Imported:
+def import_dump(path: Path | str, archive: Archive) -> Imported:
     """Add a dump's records to an archive, but for those that it has (by partition and offset).
 
     The same dump may be imported again; it adds nothing.
 
     Args:
-        spark: The session.
-        path: A file, or a folder of files, of Parquet (.parquet) or JSON (.jsonl, .json, .ndjson; also .gz).
-            On a cluster all workers must see it under this path.
+        path: A file of what kafka-console-consumer prints with the options of docs/history.md; also .gz.
         archive: The archive.
 
     Raises:
-        WrongDumpError: It is not there, lacks a column, or has lines that are no records.
+        WrongDumpError: It cannot be read, or has a line that is no record.
         StoreError: The archive cannot be written.
     """
-    dump = locate(path).local
-    if dump is None:
-        raise WrongDumpError(f"{path} is no folder of this machine: dumps are read from there")
-    files = dump_files(dump)
-    source = f"dump-{_digest(files)}"
-    records = _records(spark, dump, files)
-    if not archive.has(source):
-        _check(records, dump, files)
-    records = records.drop("raw").dropDuplicates(["partition", "offset"])
-    is_kept = F.col("type").isin(NO_TYPE, *KEPT_TYPES)
-    kept, others = records.where(is_kept).withColumn("count", F.lit(1)), _counted(records.where(~is_kept))
-    while not archive.has(source):
-        new = kept.join(_places(spark, archive), ["partition", "offset"], "left_anti")
-        run = partial(run_frame, in_days(new.unionByName(others)), ARCHIVE)
+    dump = Path(path)
+    source = f"dump-{_digest(dump)}"
+    while True:
+        there = archive.places(archive.files())
+        reading = _Reading(dump, {(number, one) for number, some in there for one in some.tolist()})
+        counts = Counts()
+        if archive.has(source):
+            deque(reading.batches(), maxlen=0)
+            break
+        with suppress(ConflictError):
+            counts = archive.append(partial(run_task, reading.batches()), source, archive.imported(source))
+            break
+        archive.refresh()  # a capture has added some of these, perhaps
+    known = len(reading.seen) - counts.kept.total()
+    return Imported(source=source, counts=counts, known=known, rejected=reading.rejected)
+
+
+class _Line(NamedTuple):
+    """A line as a message of the client: what `to_rows` asks of it."""
+
+    time_ms: int
+    at: int
+    key_or_null: bytes | None
+    value_or_null: bytes | None
+
+    def key(self) -> bytes | None:
+        return self.key_or_null
+
+    def value(self) -> bytes | None:
+        return self.value_or_null
+
+    def offset(self) -> int:
+        return self.at
+
+    def timestamp(self) -> tuple[int, int]:
+        return 0, self.time_ms
+
+    def leader_epoch(self) -> int:
+        return -1  # is not printed
+
+
+class _Reading:
+    """Reads a dump once, without the records that are known by partition and offset."""
+
+    def __init__(self, dump: Path, known: set[tuple[int, int]]) -> None:
+        self._dump = dump
+        self._known = known
+        self.seen: set[tuple[int, int]] = set()  # of what archives keep
+        self.rejected = 0
+
+    def batches(self) -> Iterator[Any]:
+        """Rows of ARCHIVE."""
+        waiting: defaultdict[int, list[_Line]] = defaultdict(list)
+        size = 0
+        for partition, line, length in self._lines():
+            waiting[partition].append(line)
+            size += length
+            if size >= _AT_ONCE:
+                yield from self._rows(waiting)
+                size = 0
+        yield from self._rows(waiting)
+
+    def _rows(self, waiting: defaultdict[int, list[_Line]]) -> Iterator[Any]:
+        for partition, lines in waiting.items():
+            rows = to_rows(lines, partition)
+            yield rows.filter([self._is_new(row) for row in rows.to_pylist()])
+        waiting.clear()
+
+    def _is_new(self, row: dict[str, Any]) -> bool:
+        """Whether a row is to be added; a count of records always is."""
+        if row["key"] is None and row["type"] != NO_TYPE:
+            return True
+        place = row["partition"], row["offset"]
+        is_new = place not in self._known and place not in self.seen
+        self.seen.add(place)
+        self.rejected += is_new and not _is_decoded(row["key"], row["value"])
+        return is_new
+
+    def _lines(self) -> Iterator[tuple[int, _Line, int]]:
+        """Of each line its partition, its record, and how long it is."""
+        number = 0
         try:
-            counts = archive.append(run, source, archive.imported(source))
-        except ConflictError:
-            archive.refresh()  # a capture has added some of these, perhaps
-        else:
-            return Imported(source=source, counts=counts, known=kept.count() - counts.kept.total())
-    return Imported(source=source, counts=Counts(), known=kept.count())
+            with gzip.open(self._dump) if self._dump.suffix == ".gz" else self._dump.open("rb") as stream:
+                while text := stream.readline(_LONGEST):
+                    number += 1
+                    yield *_read_line(text), len(text)
+        except (OSError, EOFError, zlib.error, ValueError) as error:
+            raise WrongDumpError(f"cannot read {self._dump}, line {number}: {error}") from error
 
 
-def _places(spark: SparkSession, archive: Archive) -> DataFrame:
-    """Partition and offset of each record that an archive has."""
-    columns = ("type", "key", "partition", "offset")
-    rows = frame(spark, archive.split(archive.files(), columns), pa.schema(map(ARCHIVE.field, columns)))
-    return rows.where(f"key IS NOT NULL OR type = {NO_TYPE}").select("partition", "offset")
-
-
-def in_days(rows: DataFrame) -> DataFrame:
-    """Rows of ARCHIVE, those of a day in one task and in order."""
-    days = rows.withColumn("day", _day_of(F.col("timestamp"))).repartition(limits.DAYS_AT_ONCE, "day")
-    return days.sortWithinPartitions("day", "partition", "offset")
-
-
-def _day_of(timestamp: Column) -> Column:
-    """The day of a moment in UTC, in any time zone of the session."""
-    return F.date_from_unix_date(F.floor(F.unix_micros(timestamp) / 86_400_000_000).cast("int"))
-
-
-def _records(spark: SparkSession, dump: Path, files: list[Path]) -> DataFrame:
-    """With a column raw, which is null where the record is whole."""
-    parquet = files[0].suffix == _PARQUET
-    # Without a scheme, a cluster's own default file system would be meant. URIs' own letters are not escaped.
-    names = ["file://" + _GLOB.sub(r"\\\g<0>", str(file)) for file in files]
-    if parquet:
-        for file in files:
-            try:
-                pq.read_schema(file)
-            except (OSError, pa.ArrowInvalid) as error:
-                raise WrongDumpError(f"cannot read {file}: {error}") from error
-        rows = spark.read.parquet(*names)
-    else:
-        schema = ", ".join(f"{name} string" for name in (*_COLUMNS, "leader_epoch", "line"))
-        reader = spark.read.schema(schema).option("columnNameOfCorruptRecord", "line")
-        rows = reader.json(names)
-    if missing := [name for name in _COLUMNS if name not in rows.columns]:
-        raise WrongDumpError(f"{dump} has no column {', '.join(missing)}: it has {', '.join(rows.columns)}")
-    key, value, time = _bytes(rows, "key", dump), _bytes(rows, "value", dump), _time(rows, dump)
-    epoch = F.col("leader_epoch") if "leader_epoch" in rows.columns else F.lit(None)
-    partition, offset = F.expr("try_cast(partition AS int)"), F.expr("try_cast(offset AS bigint)")
-    whole = (
-        partition.isNotNull()
-        & offset.isNotNull()
-        & time.isNotNull()
-        & (F.col("key").isNull() | key.isNotNull())
-        & (F.col("value").isNull() | value.isNotNull())
-    )
-    shown = F.to_json(F.struct("partition", "offset", "timestamp"))
-    if not parquet:
-        whole = whole & F.col("line").isNull()
-        shown = F.coalesce(F.col("line"), shown)
-    columns = {
-        "type": _type(key).cast("smallint"),
-        "key": key,
-        "value": value,
-        "partition": partition,
-        "offset": offset,
-        "timestamp": time,
-        "leader_epoch": epoch.cast("int"),
-        "raw": F.when(~whole, shown),
-    }
-    return rows.select(*(column.alias(name) for name, column in columns.items()))
-
-
-def _bytes(rows: DataFrame, name: str, dump: Path) -> Column:
-    kind = rows.schema[name].dataType
-    if isinstance(kind, BinaryType):
-        return F.col(name)
-    if isinstance(kind, StringType):
-        return F.try_to_binary(F.col(name), F.lit("base64"))
-    raise WrongDumpError(f"{dump}: {name} is {kind.simpleString()}, neither bytes nor base64")
-
-
-def _time(rows: DataFrame, dump: Path) -> Column:
-    """When a record was written; null if there is no such time, as of microseconds taken for milliseconds."""
-    kind = rows.schema["timestamp"].dataType
-    time = F.col("timestamp")
-    if isinstance(kind, TimestampNTZType):
-        time = F.to_utc_timestamp(time.cast("timestamp"), F.current_timezone())
-    elif isinstance(kind, IntegralType):
-        time = _of_millis(time.cast("bigint"))
-    elif isinstance(kind, StringType):
-        millis, text = F.expr("try_cast(timestamp AS bigint)"), F.expr("try_cast(timestamp AS timestamp)")
-        time = F.coalesce(_of_millis(millis), text)
-    elif not isinstance(kind, TimestampType):
-        raise WrongDumpError(f"{dump}: timestamp is {kind.simpleString()}, neither a time nor milliseconds")
-    return F.when(F.unix_millis(time).between(FIRST_MS, LAST_MS), time)
-
-
-def _of_millis(millis: Column) -> Column:
-    return F.when(millis.between(FIRST_MS, LAST_MS), F.timestamp_millis(millis))
-
-
-def _type(key: Column) -> Column:
-    number = F.conv(F.hex(F.substring(key, 1, 2)), 16, 10).cast("int")
-    return F.when((F.length(key) >= 2) & (number <= 0x7FFF), number).otherwise(-1)  # noqa: PLR2004 - an int16
-
-
-def _counted(others: DataFrame) -> DataFrame:
-    """One row for each type, partition and day."""
-    counted = others.groupBy("type", "partition", _day_of(F.col("timestamp")).alias("day")).agg(
-        F.count("*").cast("int").alias("count"),
-        F.max("offset").alias("offset"),
-        F.max_by("timestamp", "offset").alias("timestamp"),
-    )
-    nothing = {name: F.lit(None) for name in ("key", "value", "leader_epoch")}
-    return counted.drop("day").withColumns(nothing)
-
-
-def _check(records: DataFrame, dump: Path, files: list[Path]) -> None:
-    told = F.count("*").alias("rows"), F.count("raw").alias("wrong"), F.first("raw", True).alias("raw")
-    found = records.agg(*told).first()
-    assert found is not None  # noqa: S101 - it is no group's
-    if not found["rows"] and any(map(_has_something, files)):
-        # An empty batch would say that the dump is imported, and it could not be imported again.
-        raise WrongDumpError(f"no record was read from {dump}: it has none, or Spark does not read its files")
-    if found["wrong"]:
-        raise WrongDumpError(
-            f"{dump} has {found['wrong']} lines that are no records, such as {found['raw'][:_SHOWN]!r}: each"
-            f" needs {', '.join(_COLUMNS)} (milliseconds, or a time); in JSON, key and value in base64"
+def _read_line(text: bytes) -> tuple[int, _Line]:
+    found = _LINE.fullmatch(text)
+    numbers = [] if found is None else [*map(int, found.groups()[:3])]
+    if found is None or any(map(gt, numbers, _GREATEST)):
+        raise ValueError(
+            f"{text[:_SHOWN].decode(errors='replace')!r} is no record as kafka-console-consumer prints it"
+            " with the options that docs/history.md names"
         )
+    time_ms, partition, offset = numbers
+    return partition, _Line(time_ms, offset, _bytes(found[4]), _bytes(found[5]))
 
 
-def _has_something(file: Path) -> bool:
-    if file.suffix == _PARQUET:
-        return bool(pq.read_metadata(file).num_rows)
-    return bool(file.stat().st_size)
+def _bytes(printed: bytes) -> bytes | None:
+    """The bytes that are printed so; none for null, which no key or value of a record of groups is."""
+    return None if printed == b"null" else printed.decode("unicode_escape").encode("latin-1")
 
 
-def dump_files(dump: Path) -> list[Path]:
-    """The files of a dump, all of Parquet or all of JSON, and none that would be left out."""
-    files = [dump] if dump.is_file() else _files_below(dump)
-    if hidden := [file for file in files if file.name.startswith((".", "_"))]:
-        raise WrongDumpError(
-            f"Spark does not read {hidden[0]}, as its name begins with {hidden[0].name[0]}: rename it"
-        )
-    return files
+def _is_decoded(key: bytes | None, value: bytes | None) -> bool:
+    try:
+        return not isinstance(decode_record(key, value), UnknownRecord)
+    except RecordError:
+        return False
 
 
-def _files_below(folder: Path) -> list[Path]:
-    files = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and _DELTA not in path.relative_to(folder).parts
-    ]
-    parquet, lines = (
-        [path for path in files if path.name.removesuffix(".gz").endswith(kind)] for kind in (_PARQUET, _JSON)
-    )
-    if parquet and lines:
-        raise WrongDumpError(
-            f"{folder} has files of Parquet and of JSON, such as {parquet[0]} and {lines[0]}: import them"
-            " from a folder for each kind"
-        )
-    if not parquet and not lines:
-        raise WrongDumpError(
-            f"{folder} is neither a file nor a folder with files of .parquet, .jsonl, .json or .ndjson"
-        )
-    return parquet or lines
-
-
-def _digest(files: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                digest.update(chunk)
-    return digest.hexdigest()[:12]
+def _digest(dump: Path) -> str:
+    """Of a dump's content, which its source in the archive is called by."""
+    try:
+        with dump.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()[:12]
+    except OSError as error:
+        raise WrongDumpError(f"cannot read {dump}: {error.strerror}") from error

@@ -29,8 +29,6 @@ OPENING: Final = 2**20
 """What it costs to open a file, in bytes that could be read: as with Spark, which counts more."""
 ROWS_AT_ONCE: Final = 64
 """A batch of them takes no more than 64 times the largest record, which brokers hold below 1 MB or so."""
-DAYS_AT_ONCE: Final = 4
-"""Tasks that write rows of Spark's; each day of them is one file."""
 ROW_GROUP: Final = 8 * 2**20
 """Bytes of a row group before compression, which leaves a tenth or so. A file is shared out among tasks by
 its row groups: were they larger, a day of one restless group would be one task's."""

@@ -149,7 +149,7 @@ def _meant(patterns: Sequence[str]) -> Callable[[str], bool]:
     if not patterns:
         return lambda _: True
     matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
-    return lambda group: matches(group) is not None
+    return lambda group: group in patterns or matches(group) is not None
 
 
 def group_of(key: bytes | None) -> str | None:

@@ -78,6 +78,12 @@ logger.gateway.name=org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level=error
 """
 
+_IS_STOPPED: Final = re.compile("a stopped SparkContext|SparkContext was shut down|removed our application")
+_STOPPED: Final = (
+    "Spark has stopped: all of its executors failed, or somebody has ended it. The workers' logs say why, by"
+    " default in the folder work of each worker's Spark"
+)
+
 _SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
@@ -264,7 +270,7 @@ def reason(text: str) -> str:
         r"^: (?:[\w$]+\.)*([\w$]+: .+)$",
     ):
         if found := re.findall(pattern, text, re.MULTILINE):
-            return str(found[-1])
+            return _STOPPED if _IS_STOPPED.search(found[-1]) else str(found[-1])
     return text.partition("\n")[0]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shutil
@@ -24,6 +23,7 @@ from kafka_assignors.history._report.savings import change, saved
 from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
 from tests.support.archives import group as group_value, row
 from tests.support.delta_tables import files_of, rows_of
+from tests.support.dumps import printed_record
 from tests.support.group_histories import START_US
 from tests.support.kip848_log import Log
 from tests.support.written_archives import write_archive
@@ -41,22 +41,19 @@ TOPICS = {"orders": 8, "payments": 4}
 DAY = 86_400
 
 
-def life(group_id: str, assignor: type[Assignor]) -> Iterator[dict[str, Any]]:
+def life(group_id: str, assignor: type[Assignor]) -> Iterator[tuple[bytes, bytes, int]]:
     """Three join, one is killed and is started again, one leaves: the records of each generation."""
     group = Simulation(TOPICS, [assignor], member=MemberSettings(session_timeout_ms=6000))
     written: list[int] = []
 
-    def go_on() -> Iterator[dict[str, Any]]:
+    def go_on() -> Iterator[tuple[bytes, bytes, int]]:
         while True:
             stable = group.group.state == "Stable"
             if stable and group.group.generation not in written:
                 written.append(group.group.generation)
                 value = group.group.record()
-                yield {
-                    "key": base64.b64encode(group_metadata_key(group_id)).decode(),
-                    "value": base64.b64encode(encode_group_metadata(value)).decode(),
-                    "timestamp": BEGAN_MS + round(group.now * 1000),
-                }
+                time_ms = BEGAN_MS + round(group.now * 1000)
+                yield group_metadata_key(group_id), encode_group_metadata(value), time_ms
             if stable and all(member.stable for member in group.members.values() if member.running):
                 return
             group.run(0.05)
@@ -82,15 +79,15 @@ pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.slow]
 @pytest.fixture(scope="module")
 def archive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:  # noqa: ARG001 - see above
     folder = tmp_path_factory.mktemp("history")
-    dump = folder / "dump.jsonl"
     records = [*life("range-group", RangeAssignor), *life("coop-group", CooperativeStickyAssignor)]
-    bad = {"key": base64.b64encode(b"\0\2\0\1g").decode(), "value": "AAA=", "timestamp": BEGAN_MS}
-    lines = [
-        json.dumps({**record, "partition": 0, "offset": offset})
-        for offset, record in enumerate([*records, bad])
-    ]
-    dump.write_text("\n".join(lines), encoding="utf-8")
-    assert main(["history", "import", str(folder / "archive"), str(dump)]) == 0
+    records.append((b"\0\2\0\1g", b"\0\0", BEGAN_MS))  # which nobody can decode
+    (folder / "dump").write_bytes(
+        b"".join(
+            printed_record(key, value, offset=offset, time_ms=time_ms)
+            for offset, (key, value, time_ms) in enumerate(records)
+        )
+    )
+    assert main(["history", "import", str(folder / "archive"), str(folder / "dump")]) == 0
     # The topics as a capture sees them now: one of them grew after all that is in the archive.
     now = {**TOPICS, "orders": 80}
     Archive(folder / "archive").add_topics(
@@ -166,18 +163,14 @@ def modern(tmp_path_factory: pytest.TempPathFactory) -> str:
     log.at(8 * DAY + 4)
     log.has("c", 2, "t1")
     folder = tmp_path_factory.mktemp("modern")
-    lines = [
-        {
-            "key": base64.b64encode(one.key).decode(),
-            "value": None if one.value is None else base64.b64encode(one.value).decode(),
-            "partition": one.partition,
-            "offset": one.offset,
-            "timestamp": one.time_us // 1000,
-        }
+    printed = (
+        printed_record(
+            one.key, one.value, partition=one.partition, offset=one.offset, time_ms=one.time_us // 1000
+        )
         for one in log.records
-    ]
-    (folder / "dump.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    assert main(["history", "import", str(folder / "archive"), str(folder / "dump.jsonl")]) == 0
+    )
+    (folder / "dump").write_bytes(b"".join(printed))
+    assert main(["history", "import", str(folder / "archive"), str(folder / "dump")]) == 0
     return str(folder / "archive")
 
 
@@ -374,7 +367,7 @@ def test_a_store_that_cannot_be_used_is_refused_and_no_folder_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uri: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    dump = tmp_path / "dump.jsonl"
+    dump = tmp_path / "dump"
     dump.touch()
     for command in (["import", uri, str(dump)], ["info", uri], ["maintain", uri, "--execute"]):
         assert main(["history", *command]) == 2

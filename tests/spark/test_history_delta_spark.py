@@ -75,7 +75,7 @@ def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSes
     archive = Archive.create(f"{home}/archive")
     add(spark, archive, [generation(1, 0, "a"), generation(2, 3600, "a", "b"), counted(1, 500)])
     add(spark, archive, [generation(3, 3700, "b"), generation(4, DAY, "b")])
-    import_dump(spark, kip848_dump(tmp_path / "dump.jsonl"), archive)
+    import_dump(kip848_dump(tmp_path / "dump"), archive)
     make_tables(archive, f"{home}/tables")
     metrics(archive, f"{home}/metrics")
     maintain(archive, plan_maintenance(archive))

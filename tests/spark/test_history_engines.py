@@ -62,7 +62,7 @@ def home(
     add(spark, archive, [generation(1, 0, "a"), generation(2, 3600, "a", "b"), counted(1, 500)])
     add(spark, archive, [restless(at, 7200 + 10 * at) for at in range(1, 5)])
     add(spark, archive, [generation(3, DAY, "b", "a"), generation(4, DAY + 7200, "b")])
-    import_dump(spark, kip848_dump(folder / "dump.jsonl"), archive)
+    import_dump(kip848_dump(folder / "dump"), archive)
     make_tables(archive, f"{where}/tables", options=options)
     metrics(archive, f"{where}/metrics", options=options)
     return where, options

@@ -226,7 +226,7 @@ def test_maintenance_leaves_a_bad_file_as_it_is_if_it_may(
 def test_a_bad_file_of_a_day_that_is_not_kept_goes_with_it(
     spark: SparkSession, archive: Archive, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import_dump(spark, kip848_dump(tmp_path / "dump.jsonl"), archive)
+    import_dump(kip848_dump(tmp_path / "dump"), archive)
     (modern,) = (file for file in archive.files() if file.values["source"] != "topic")
     path = damage(archive, modern, "torn")
     command = ["history", "maintain", archive.where.uri, "--execute", "--keep", "1d"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,13 +11,13 @@ from pyspark.errors import PySparkException
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
-from kafka_assignors.history._dump import in_days
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection, SparkError
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
 from kafka_assignors.history._spark import frame as spark_frame, reason, run_frame, spark_schema
 from kafka_assignors.history._store.reading import source_of_files
 from tests.support.archives import group, member, row
+from tests.support.dumps import printed_record
 from tests.support.kip848_log import Log as GroupLog, two_come
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 
 def rows_in_days(rows: DataFrame) -> Run:
     """Rows of Spark's for `Archive.append`."""
-    return partial(run_frame, in_days(rows), ARCHIVE)
+    return partial(run_frame, rows.coalesce(1).sortWithinPartitions("partition", "offset"), ARCHIVE)
 
 
 def add(spark: SparkSession, archive: Archive, rows: Sequence[Mapping[str, Any]]) -> Counts:
@@ -129,15 +127,9 @@ def kip848_dump(path: Path) -> Path:
     log.has("a", 2, "t0 t1")
     log.at(14)
     log.has("b", 2, "t2 t3")
-    lines = [
-        {
-            "key": base64.b64encode(one.key).decode(),
-            "value": None if one.value is None else base64.b64encode(one.value).decode(),
-            "partition": 7,
-            "offset": one.offset,
-            "timestamp": one.time_us // 1000,
-        }
+    printed = (
+        printed_record(one.key, one.value, partition=7, offset=one.offset, time_ms=one.time_us // 1000)
         for one in log.records
-    ]
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    )
+    path.write_bytes(b"".join(printed))
     return path

@@ -6,10 +6,15 @@ import socket
 import threading
 import time
 from socketserver import BaseRequestHandler, ThreadingTCPServer
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors.history import Archive, Engine, capture
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def nobody() -> str:
@@ -27,6 +32,13 @@ def test_each_server_is_named_with_what_is_wrong_which_is_said_once() -> None:
         f"no broker answers at {first}, {second}: nothing listens there (a wrong port, or no broker is up);"
         " no-such-host.invalid:9092: no host has the name no-such-host.invalid"
     )
+
+
+def test_a_capture_takes_servers_in_one_text(tmp_path: Path) -> None:
+    first, second = nobody(), nobody()
+    archive = Archive.create(tmp_path)
+    with pytest.raises(ClusterError, match=f"^no broker answers at {first}, {second}: nothing listens there"):
+        capture(f"{first},{second}", archive, engine=Engine.local())
 
 
 def test_nothing_is_tried_without_a_server() -> None:

@@ -88,15 +88,15 @@ def test_without_prometheus_client_only_the_export_says_what_to_install() -> Non
     )
 
 
-def test_without_pyspark_it_says_what_to_install(tmp_path: Path) -> None:
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     arguments = ["history", "import", str(tmp_path / "a"), str(tmp_path / "dump")]
     script = (
-        "import sys; sys.modules['pyspark'] = None\n"
+        "import sys; sys.modules['deltalake'] = None\n"
         f"from kafka_assignors._cli.main import main; sys.exit(main({arguments!r}))"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert told.returncode == 1
-    assert told.stderr.startswith("kafka-assignors history needs pyspark")
+    assert told.stderr.startswith("kafka-assignors history needs deltalake")
     assert told.stderr.endswith(": pip install 'kafka-assignors[history]'\n")
 
 

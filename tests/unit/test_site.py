@@ -107,7 +107,7 @@ def test_every_answer_in_json_has_its_shape_on_the_page() -> None:
 def test_an_answer_that_was_made_up_has_the_keys_of_its_result(made: dict[str, str]) -> None:
     section = made["reference/json.md"].split("## history import\n")[1].split("\n## ")[0]
     (listing,) = re.findall(r"^```json\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-    assert [*json.loads(listing)] == ["source", "known", "read", "kept", "counted"]
+    assert [*json.loads(listing)] == ["source", "known", "rejected", "read", "kept", "counted"]
 
 
 def test_every_setting_and_fixture_of_the_plug_in_is_in_the_reference(made: dict[str, str]) -> None:

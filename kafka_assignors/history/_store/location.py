@@ -39,6 +39,9 @@ _RETRIES: Final = {"max_retries": "1000", "retry_timeout": "60s"}
 """A store that throttles or does not answer is asked again for a minute, and no longer. The client's own ten
 times are over after 2 to 6 s (measured), and S3 takes longer to make room."""
 
+_SMALL: Final = 2**20
+"""Bytes that are read of a small file."""
+
 _MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|\\")
 """What delta-rs takes for another letter in the names of folders."""
 
@@ -95,7 +98,7 @@ class Location:
         with asking(f"read {self / name}"):
             try:
                 with self.files().open_input_stream(name) as file:
-                    return str(file.read().decode(errors="replace"))
+                    return str(file.read(_SMALL).decode(errors="replace"))
             except FileNotFoundError:
                 return None
 
@@ -264,15 +267,16 @@ def asking(what: str) -> Iterator[None]:
     """Say what was tried, in words, if a store does not do it. A log's own errors come as they are."""
     try:
         yield
-    except (StoreError, CommitFailedError, TableNotFoundError):
+    except (KafkaAssignorsError, CommitFailedError, TableNotFoundError):
         raise
-    except (OSError, DeltaError) as error:
+    except (OSError, ValueError, DeltaError) as error:
         raise StoreError(f"cannot {what}: {reason_of(error)}") from error
 
 
 _STATUS: Final = re.compile(r"\b([45]\d\d) [A-Z][A-Za-z ]+")
 _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+_BACKTRACE: Final = re.compile(r"\n +0: ")
 _HINTS: Final = {
     "ExpiredToken": "the credentials have expired: renew them",
     "400": "the store does not take it: check the region, and whether the credentials have expired",
@@ -291,7 +295,7 @@ _METADATA: Final = ("169.254.169.254", "/latest/api/token", "metadata.google.int
 
 def reason_of(error: Exception) -> str:
     """What a store's client says in many lines, in one: the deepest cause, and what the status means."""
-    text = _COLOURS.sub("", str(error))
+    text = _BACKTRACE.split(_COLOURS.sub("", str(error)))[0]
     if any(asked in text for asked in _METADATA):
         return (
             "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what your store"

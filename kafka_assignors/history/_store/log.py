@@ -44,6 +44,10 @@ _INTERVAL: Final = re.compile(r"(\d+)'? *(week|day|hour|minute|second|millisecon
 _READER: Final = 1
 """The newest version of Delta's protocol that is read: to later ones a file's rows need not all count."""
 _FOLDER: Final = "_delta_log"
+_NAME: Final = re.compile(r"[^/:\\\0]+")
+"""Names of folders and files, and what folders are named by. Delta lets a log name files elsewhere, too."""
+_LARGEST: Final = 5 * 2**40
+"""Bytes that no file exceeds: no object of S3 does."""
 _COMMIT: Final = "kafka_assignors.commit"
 """What distinguishes a commit from all others."""
 
@@ -168,8 +172,11 @@ class Log:
     def files(self) -> list[DataFile]:
         """All files of the version."""
         if self._files is None:
-            listed = pa.RecordBatchReader.from_stream(self._table.get_add_actions(flatten=True)).read_all()
-            self._files = [*map(_listed, rows_of(listed))]
+            with asking(f"read the log of {self.where}"):
+                listed = pa.RecordBatchReader.from_stream(
+                    self._table.get_add_actions(flatten=True)
+                ).read_all()
+                self._files = [*map(_listed, rows_of(listed))]
         return self._files
 
     def refresh(self) -> None:
@@ -314,11 +321,17 @@ def _listed(row: Mapping[str, Any]) -> DataFile:
         kind, _, column = name.partition(".")
         if column and kind in parts and value is not None:
             parts[kind][column] = value
+    path, size = row["path"], row["size_bytes"]
+    names, values = path.split("/"), {column: str(value) for column, value in parts["partition"].items()}
+    if ".." in names or not all(map(_NAME.fullmatch, [*names, *values.values()])):
+        raise ValueError(f"it names a file {path!r} of {values}, which is not in the table's folder")
+    if not 0 <= size <= _LARGEST:
+        raise ValueError(f"it names a file {path!r} of {size:,} bytes")
     return DataFile(
-        path=row["path"],
-        size=row["size_bytes"],
+        path=path,
+        size=size,
         rows=row["num_records"],
-        values={column: str(value) for column, value in parts["partition"].items()},
+        values=values,
         least=parts["min"],
         greatest=parts["max"],
     )

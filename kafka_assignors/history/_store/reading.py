@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import errno
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._arrow import strings
+from kafka_assignors.history._schemas import TIME
 from kafka_assignors.history._store.location import StoreError, reason_of
 from kafka_assignors.history._store.log import Log, NoTableError
 
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
 
     Split = Callable[[int], "Source"]
     """Shares rows out among so many tasks at the same time."""
+
+_TIMES: Final = (1000 * FIRST_MS, 1000 * LAST_MS + 999)
+_COUNTED: Final = ("count", "partition", "offset", "partitions")
+"""Columns of numbers that are not negative."""
 
 
 class DamagedFileError(StoreError):
@@ -163,8 +170,21 @@ def _completed(batch: Any, values: Mapping[str, str], schema: pa.Schema) -> Any:
             array = batch[field.name]
         else:
             array = pa.nulls(batch.num_rows)
-        arrays.append(array.cast(field.type))
+        arrays.append(_checked(field, array.cast(field.type)))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _checked(field: Any, array: Any) -> Any:
+    """A column without what no writer of these tables writes: a file may be of others, or damaged."""
+    if array.null_count and not field.nullable:
+        raise pa.ArrowInvalid(f"{field.name} is null")
+    is_time = field.type == TIME
+    if is_time or (field.name in _COUNTED and pa.types.is_integer(field.type)):
+        least, greatest = _TIMES if is_time else (0, 2**63 - 1)
+        for number in pc.min_max(array.cast(pa.int64())).as_py().values():
+            if number is not None and not least <= number <= greatest:
+                raise pa.ArrowInvalid(f"{field.name} is {number}")
+    return array
 
 
 def _wrong(where: Location, path: str, error: Exception) -> StoreError:

@@ -81,13 +81,17 @@ def read_versions(where: Location, manifest: str) -> dict[str, int]:
     text = where.read_text(manifest)
     if text is None:
         raise NoTablesError(f"there are no tables in {where}: it has no {manifest}")
-    found = json.loads(text)
-    if found["format"] != _FORMAT:
+    try:
+        found = json.loads(text)
+        known = found["format"]
+        versions = dict(found["versions"]) if known == _FORMAT else {}
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise NoTablesError(f"cannot read {where / manifest} ({error}): make the tables again") from error
+    if known != _FORMAT:
         raise NoTablesError(
-            f"the tables in {where} are of format {found['format']}, and only {_FORMAT} is known: make them"
-            " again"
+            f"the tables in {where} are of format {known}, and only {_FORMAT} is known: make them again"
         )
-    return dict(found["versions"])
+    return versions
 
 
 def _described(name: str) -> str:
@@ -100,7 +104,7 @@ def _check_manifest(where: Location, manifest: str) -> None:
     text = where.read_text(manifest)
     try:
         found = {"format": _FORMAT} if text is None else json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or "format" not in found:
         raise WrongPlaceError(

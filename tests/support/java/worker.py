@@ -360,6 +360,31 @@ def parse_replica_assignments(texts: list[str]) -> list[dict[str, Any]]:
     return placements(texts, parse)
 
 
+def print_records(argument: dict[str, Any]) -> str:
+    """What kafka-console-consumer prints of records of a topic, with these properties of its formatter.
+
+    A record is [partition, offset, milliseconds, key, value], these in hex or null.
+    """
+    name = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
+    maker = jpype.JClass(name).class_.getDeclaredConstructor()
+    maker.setAccessible(True)
+    formatter = jpype.JObject(maker.newInstance(), jpype.JClass("org.apache.kafka.common.MessageFormatter"))
+    formatter.configure(util("HashMap")(argument["properties"]))
+    printed = jpype.JClass("java.io.ByteArrayOutputStream")()
+    output = jpype.JClass("java.io.PrintStream")(printed)
+    headers = jpype.JClass("org.apache.kafka.common.header.internals.RecordHeaders")
+    created = jpype.JClass("org.apache.kafka.common.record.TimestampType").CREATE_TIME
+    to_bytes = jpype.JArray(jpype.JByte)
+    for partition, offset, time_ms, *both in argument["records"]:
+        data = [None if one is None else to_bytes(bytes.fromhex(one)) for one in both]
+        record = consumer("ConsumerRecord")(
+            "t", partition, offset, time_ms, created, 0, 0, *data, headers(), util("Optional").empty()
+        )
+        formatter.writeTo(record, output)
+    output.flush()
+    return str(printed.toString("UTF-8"))
+
+
 def elect(groups: list[list[list[Any]]]) -> list[list[list[Any]]]:
     """What Kafka's `ClassicGroup` elects after each of a list of changes to a group, for each of many groups.
 
@@ -1185,6 +1210,7 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "alternate": alternate,
     "place_striped": place_striped,
     "parse_replica_assignments": parse_replica_assignments,
+    "print_records": print_records,
     "elect": elect,
     "write_records": write_records,
     "read_records": read_records,

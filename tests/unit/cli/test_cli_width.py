@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.output import joined
 from kafka_assignors._groups.lag import GroupLag
 from kafka_assignors.groups import what_if_described
+from kafka_assignors.history._info import ArchiveInfo
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS
 from kafka_assignors.placement._quality import measure
 from kafka_assignors.placement._topics import Description
@@ -44,6 +46,25 @@ def described() -> Iterable[str]:
     return placement_text.described_lines(Description(PLACED, measure(PLACED, racks), None), in_full=True)
 
 
+def counted() -> Iterable[str]:
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    found = ArchiveInfo(
+        archive="a",
+        version=1,
+        files=1,
+        bytes=1,
+        cluster_id=None,
+        topic="__consumer_offsets",
+        partitions=None,
+        topics=0,
+        sources={},
+        since=now,
+        until=now,
+        groups={5 * NAME: 1},
+    )
+    return history_text.info_lines("a", found)
+
+
 TEXTS: dict[str, Callable[[], Iterable[str]]] = {
     "explain": explained,
     "explain, KIP-848": lambda: explained_lines(examples.explained_consumer()),
@@ -53,6 +74,7 @@ TEXTS: dict[str, Callable[[], Iterable[str]]] = {
         [what_if(assignor, how, group=NAME) for assignor in ("actual", *ASSIGNORS) for how in SCENARIOS]
     ),
     "metrics": lambda: history_text.metrics_lines([summary(NAME, flapping=[NAME, NAME])]),
+    "info": counted,
     "captured": lambda: history_text.captured_lines(examples.captured()),
     "watch": lambda: history_watch.watched_lines(rebalance(1, a_member(NAME), group=NAME)),
     "describe": described,
@@ -68,3 +90,8 @@ def test_a_text_fits_80_columns(lines: Callable[[], Iterable[str]], monkeypatch:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     assert [line for line in joined(lines()).split("\n") if len(line) > 80] == []
+
+
+def test_names_of_groups_are_whole_where_there_is_no_terminal() -> None:
+    assert 5 * NAME in joined(counted())
+    assert 5 * NAME in joined(history_text.metrics_lines([summary(5 * NAME)]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from kafka_assignors._cli.group_parts import lag_cell, lag_lines, lag_words
 from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent
 from kafka_assignors._groups.classic import described_value
@@ -13,6 +15,7 @@ from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
 from kafka_assignors._groups.lag import find_lag
 from kafka_assignors._groups.problems import find_lag_problems, find_lag_seconds_problems
+from kafka_assignors.groups._status import _matches
 from tests.support.live_groups import described, record_of
 from website import examples
 
@@ -176,6 +179,11 @@ def test_an_assignment_that_is_yet_to_be_worked_out_is_said() -> None:
     group = epochs("Assigning", 6, member("a", 5, [0, 1, 2, 3], [0, 1, 2, 3]), assignment_epoch=5)
     texts = [one.text for one in explain_epochs(group, TOPICS).problems]
     assert texts[0] == "the group is at epoch 6, and its assignment at 5, for 0 s at least"
+
+
+@pytest.mark.parametrize("name", ["[ab]*?", "orders"])
+def test_a_group_is_chosen_by_its_name_though_that_is_a_pattern(name: str) -> None:
+    assert [one for one in (name, "a", "order") if _matches(one, [name])] == [name]
 
 
 def test_partitions_that_nobody_has_are_said_of_topics_that_an_expression_matches_too() -> None:

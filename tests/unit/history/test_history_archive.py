@@ -501,6 +501,20 @@ def test_progress_is_shown_on_terminals_only(terminal: bool, shown: bool) -> Non
     assert (output.getvalue() == "") != shown
 
 
+def test_a_continuous_capture_writes_a_line_for_each_batch_into_a_file() -> None:
+    output = io.StringIO()
+    counts = Counts()
+    counts.kept["GroupMetadata"] = 1_234
+    with show_capture(Console(file=output, width=20), continuous=True) as watch:
+        for batches in (1, 2):
+            watch(Captured(offsets=batches * 60_000, total=90_000, batches=batches, counts=counts))
+            assert len(output.getvalue().splitlines()) == batches
+    assert [line[19:] for line in output.getvalue().splitlines()] == [
+        " UTC: 1,234 records kept, 0 counted; offsets 60,000",
+        " UTC: 1,234 records kept, 0 counted; offsets 120,000",
+    ]
+
+
 def test_what_failed_in_a_worker_is_told_without_the_traces_around_it() -> None:
     text = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure
 Traceback (most recent call last):
@@ -521,6 +535,21 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/a/staging
     assert reason(text) == "IOException: Mkdirs failed to create file:/a/staging"
     assert reason(text.partition("Caused")[0]) == "SparkException: [TASK_WRITE_FAILED] Task failed"
     assert reason("nothing that is known\nor looked for") == "nothing that is known"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nThis was created",
+        "org.apache.spark.SparkException: Job 0 cancelled because SparkContext was shut down",
+        "org.apache.spark.SparkException: Job aborted: Master removed our application: FAILED",
+    ],
+)
+def test_if_all_executors_failed_the_workers_logs_are_named(text: str) -> None:
+    assert reason(f"An error occurred while calling o53.collect.\n: {text}\n\tat org.apache") == (
+        "Spark has stopped: all of its executors failed, or somebody has ended it. The workers' logs say why,"
+        " by default in the folder work of each worker's Spark"
+    )
 
 
 def test_moments_are_dates_times_or_how_long_ago() -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_assignors._common.times import micros, moment
+from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import _engine, _spark
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine, TooLargeError
@@ -16,6 +17,7 @@ from kafka_assignors.history._info import info
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._store.reading import CleanedUpError
+from tests.support.archives import batch_of, row
 from tests.support.group_histories import START_US
 from tests.support.local_archives import DAY, story
 
@@ -86,6 +88,14 @@ def test_a_kip848_group_begins_with_its_newest_records_told_at_since(tmp_path: P
     assert len({one["key"] for one in begun}) == len(begun)
     assert all(one["there"] for one in begun)
     assert all(one["time_us"] > micros(since) for one in found[len(begun) :])
+
+
+@pytest.mark.parametrize("name", ["[ab]*?", "[", "a*"])
+def test_a_group_whose_name_is_a_pattern_is_chosen_by_its_name(name: str) -> None:
+    keys = [group_metadata_key(one) for one in (name, "other")]
+    rows = batch_of([row(key, b"", offset=number) for number, key in enumerate(keys)])
+    (found,) = Selection(groups=[name]).of([rows])
+    assert found["group"].to_pylist() == [name]
 
 
 def test_a_group_without_records_since_is_left_out(tmp_path: Path) -> None:

@@ -1,0 +1,32 @@
+"""Dumps of the offsets topic, as Kafka's console consumer prints them with the options of docs/history.md."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+
+def printed_bytes(data: bytes | None) -> bytes:
+    """As `BytesDeserializer` has them, null as the consumer has it."""
+    if data is None:
+        return b"null"
+    plain = {*range(0x20, 0x7F)} - {ord("\\")}
+    return "".join(chr(byte) if byte in plain else f"\\x{byte:02X}" for byte in data).encode()
+
+
+def printed_record(
+    key: bytes | None, value: bytes | None, *, partition: int = 0, offset: int, time_ms: int
+) -> bytes:
+    """A record's line."""
+    where = f"CreateTime:{time_ms}\tPartition:{partition}\tOffset:{offset}\t"
+    return where.encode() + printed_bytes(key) + b"\t" + printed_bytes(value) + b"\n"
+
+
+def dump_command() -> list[str]:
+    """The words of the command in docs/history.md that makes a dump, but for where its output goes."""
+    page = (Path(__file__).parents[2] / "docs" / "history.md").read_text(encoding="utf-8")
+    (command,) = re.findall(
+        r"^```bash\n(bin/kafka-console-consumer.sh .*?)> dump.txt\n```", page, re.MULTILINE | re.DOTALL
+    )
+    return shlex.split(command.replace("\\\n", " "))
