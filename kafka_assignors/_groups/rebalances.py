@@ -1,4 +1,4 @@
-"""The rebalances of a group, found in its snapshots: the one rule; docs/history.md has it in full.
+"""The rebalances of a group, found in its snapshots: the one rule; docs/history_rebalances.md has it in full.
 
 A generation is a rebalance of its own, unless it hands over what a cooperative generation before it made
 members give up. A static member that comes back meanwhile does not end that. A group of KIP-848 rebalances

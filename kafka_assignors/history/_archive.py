@@ -74,7 +74,7 @@ class Archive:
 
     Args:
         path: Its folder, or its URI in an object store: s3://, gs://, abfss://.
-        options: Of the store, in the spelling of its environment variables; see docs/history.md.
+        options: Of the store, in the spelling of its environment variables; see docs/history_archive.md.
         skip_bad: Whether files that are damaged or gone are passed over, and not an error.
 
     Raises:

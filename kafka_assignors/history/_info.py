@@ -31,7 +31,7 @@ class ArchiveInfo:
 
     Attributes:
         archive: Its URI.
-        version: Its version; see docs/history.md.
+        version: Its version; see docs/history_archive.md.
         files: How many files its records are in.
         bytes: How large these are.
         cluster_id: The cluster that it is of; None if it is of dumps only.

@@ -38,6 +38,7 @@ RUN_BY = {
     "docs/bugs.md": "tests/unit/test_bugs_page.py",
     COORDINATOR: "tests/unit/test_pages.py",
     "docs/history.md": "integration_tests/test_history_cluster.py",
+    "docs/history_tables.md": "tests/unit/history/test_history_page.py",
     "docs/history_queries.md": "tests/spark/test_history_engines.py",
     "docs/how-to/migrate-to-cooperative-sticky.md": "integration_tests/test_readme.py",
     PLANNING: "integration_tests/test_readme.py",

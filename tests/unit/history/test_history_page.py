@@ -1,13 +1,16 @@
-"""docs/history.md says of every table and column what the schemas say."""
+"""docs/history_tables.md says of every table and column what the schemas say."""
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafka_assignors.history import _schemas as schemas
+from kafka_assignors.history import _schemas as schemas, make_tables
+from tests.support.local_archives import story
+from tests.support.pages import listing, read
 
-PAGE = (Path(__file__).parents[3] / "docs" / "history.md").read_text(encoding="utf-8")
+PAGE = "docs/history_tables.md"
 SHOWN = {
     **schemas.TABLES,
     "rebalances": schemas.REBALANCES,
@@ -18,8 +21,16 @@ SHOWN = {
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_tables_columns_are_those_on_the_page(name: str) -> None:
-    section = PAGE.split(f"\n### `{name}`\n")[1].split("\n### ")[0]
+    section = read(PAGE).split(f"\n## `{name}`\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (.*) \|$", section, re.MULTILINE)
     assert [(column, comment, "may be null" in kind) for column, kind, comment in rows] == [
         (field.name, field.metadata[b"comment"].decode(), field.nullable) for field in SHOWN[name]
     ]
+
+
+def test_the_listing_reads_a_table(tmp_path: Path) -> None:
+    make_tables(story(tmp_path / "archive"), tmp_path / "tables")
+    names: dict[str, Any] = {}
+    exec(listing(PAGE, "read_table").replace("/srv/history-tables", str(tmp_path / "tables")), names)  # noqa: S102
+    assert names["moves"].schema == schemas.TABLES["moves"]
+    assert names["moves"].num_rows > 0
