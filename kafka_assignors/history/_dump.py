@@ -66,12 +66,8 @@ class Imported:
 
     def to_json(self) -> dict[str, Any]:
         """For machines: the counts beside the others."""
-        return {
-            "source": self.source,
-            "known": self.known,
-            "rejected": self.rejected,
-            **self.counts.to_json(),
-        }
+        numbers = {"known": self.known, "rejected": self.rejected}
+        return {"source": self.source, **numbers, **self.counts.to_json()}
 
 
 def import_dump(path: Path | str, archive: Archive) -> Imported:

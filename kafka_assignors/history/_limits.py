@@ -27,6 +27,8 @@ SMALLEST_SHARE: Final = 2 * 2**20
 """Bytes of files that a task reads, what opening them costs among it."""
 OPENING: Final = 2**20
 """What it costs to open a file, in bytes that could be read: as with Spark, which counts more."""
+LARGEST_GROUP: Final = 2**30
+"""Bytes of a row group without compression; of more, which no engine writes, a small file could be made."""
 ROWS_AT_ONCE: Final = 64
 """A batch of them takes no more than 64 times the largest record, which brokers hold below 1 MB or so."""
 ROW_GROUP: Final = 8 * 2**20

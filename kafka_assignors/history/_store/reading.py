@@ -151,6 +151,8 @@ def _read_part(where: Location, part: Part, schema: pa.Schema) -> Iterator[Any]:
                 raise pa.ArrowInvalid(f"it has no column {', '.join(lacks)}")
             count, shares = file.num_row_groups, part.shares
             groups = [*range(count * part.share // shares, count * (part.share + 1) // shares)]
+            if any(file.metadata.row_group(one).total_byte_size > limits.LARGEST_GROUP for one in groups):
+                raise pa.ArrowInvalid(f"a row group takes more than {limits.LARGEST_GROUP:,} bytes")
             batches = file.iter_batches(
                 limits.ROWS_AT_ONCE, row_groups=groups, columns=there, use_threads=False
             )

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_assignors._common.times import LAST_MS
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history import Engine, StoreError, import_dump, info, read_table
+from kafka_assignors.history import Engine, StoreError, _limits as limits, import_dump, info, read_table
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._store.location import locate
@@ -224,3 +224,18 @@ def test_a_list_of_tables_that_is_none_is_refused(tmp_path: Path, text: str) -> 
     (tmp_path / "tables.json").write_text(text)
     with pytest.raises(NoTablesError, match=f"cannot read {tmp_path}/tables.json "):
         next(read_table(tmp_path, "records"))
+
+
+def test_a_file_that_takes_more_memory_than_engines_write_at_once_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LARGEST_GROUP", 2**20)
+    file = data_of(home)
+    rows = pq.read_table(file)
+    bomb = rows.set_column(rows.column_names.index("value"), "value", pa.array([bytes(2**20)] * 3))
+    pq.write_table(bomb, file, compression="zstd", use_dictionary=False)
+    assert file.stat().st_size < 2**14
+    with pytest.raises(DamagedFileError) as refused:
+        read(home)
+    said = f"cannot read {file} (a row group takes more than 1,048,576 bytes): "
+    assert str(refused.value).startswith(said)
