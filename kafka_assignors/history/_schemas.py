@@ -212,7 +212,7 @@ REBALANCES: Final = _schema("""\
 group             string   the group
 first_generation  int32    the generation that it began with
 generation        int32    the generation that it ended with; another than the first after a hand-over
-began             time     when the group began to rebalance, as far as its records show: see docs/history_rebalances.md
+began             time     when the group began to rebalance, as far as its records show: see docs/history.md
 ended             time     when the last generation's assignments were written
 seconds           float64  from one to the other: time to stable
 strategy          string?  what it was assigned by; null if nobody was left
