@@ -166,6 +166,7 @@ def test_a_line_that_does_not_end_takes_no_more_memory_than_a_record(
         ("plain.gz", GOOD, "Not a gzipped file"),
         ("bad.gz", gzip.compress(GOOD)[:10] + b"\xff" * 20, "Error -3 while decompressing"),
     ],
+    ids=["torn", "plain", "bad"],
 )
 def test_a_compressed_dump_that_is_damaged_is_named(
     archive: Archive, tmp_path: Path, name: str, content: bytes, reason: str
