@@ -16,7 +16,6 @@ from benchmarks.check import Verdict, WrongAnswerError, judge
 from benchmarks.peers import Order, Peer
 
 ROOT: Final = Path(__file__).parents[1]
-_SET_UP: Final = 60.0  # seconds to read a group of a million partitions, and to write the answer
 _OUT_OF_MEMORY: Final = ("MemoryError", "OutOfMemoryError", "out of memory", "cannot allocate memory")
 
 
@@ -93,14 +92,15 @@ class Effort:
     """How long, and how much.
 
     Attributes:
-        cap: Seconds that the runs may take; None for each peer's own. What a process does before and after
-            them does not count.
+        cap: Seconds that the runs may take; None for each peer's own.
+        set_up: Seconds for what a process does besides: it reads a group of a million partitions, say.
         budget: Seconds of repetitions that are enough.
         repetitions: How many there are of cases that take longer.
         memory: MiB that a process may have.
     """
 
     cap: float | None = None
+    set_up: float = 60.0
     budget: float = 2.0
     repetitions: int = 5
     memory: int = 12 * 1024
@@ -147,7 +147,7 @@ def measure(
             memory=limits.memory,
         )
         try:
-            told = _run(peer, order, cap + _SET_UP)
+            told = _run(peer, order, cap + limits.set_up)
             verdict = judge(
                 problem, wire.read_answer(order.answer), cooperative=strategy == "cooperative-sticky"
             )

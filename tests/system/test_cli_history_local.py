@@ -19,7 +19,7 @@ from tests.support.local_archives import SINCE, story
 if TYPE_CHECKING:
     from pathlib import Path
 
-METRICS = [("coop", 5, 1), ("range", 5, 2), ("g", 2, 2)]
+METRICS = [("coop", 6, 1), ("range", 5, 2), ("g", 2, 2)]
 """Groups, how often they rebalanced, and their members; from SINCE on."""
 
 ALONE = """
