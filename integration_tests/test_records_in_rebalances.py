@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
 
 PARTITIONS = 6
-STOCK: dict[str, Any] = {"assignor": StockCooperativeSticky, "poll_ms": 2000}
-"""kafka-python's own, whose leader forgets a join that outlasts a poll."""
+STOCK: dict[str, Any] = {"assignor": StockCooperativeSticky}
+"""kafka-python's own."""
 
 
 @pytest.fixture

@@ -60,11 +60,9 @@ class ReadingConsumer(ConsumerRebalanceListener):
         *,
         pattern: str | None = None,
         assignor: Any = CooperativeStickyAssignor,
-        poll_ms: int = 200,
         **settings: Any,
     ) -> None:
         self.name = name
-        self._poll_ms = poll_ms
         self.read: dict[TopicPartition, list[int]] = defaultdict(list)
         self.calls: list[Call] = []
         self.errors: list[Exception] = []

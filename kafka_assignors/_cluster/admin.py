@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.cluster import collect_hosts
-from kafka.errors import (
-    AuthorizationError,
-    KafkaError,
-    UnknownBrokerIdError,
-)
+from kafka.errors import AuthorizationError, KafkaError, UnknownBrokerIdError
 
 from kafka_assignors._cluster.reaching import look
 from kafka_assignors._cluster.requests import known_brokers, leave_out
