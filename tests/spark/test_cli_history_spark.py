@@ -206,6 +206,8 @@ def test_a_kip848_group_is_replayed_from_what_it_was_like_at_since(
     asked = ("what-if", modern, "--assignor", "sticky", "--scenario", "as it was")
     whole = {row["assignor"]: row for row in run(capsys, *asked)}
     found = {row["assignor"]: row for row in run(capsys, *asked, "--since", day(1))}
+    began = {row.pop("since") for row in [*whole.values(), *found.values()]}
+    assert len(began) == 2
     assert {name: (row["rebalances"], row["moved"], row["failed"]) for name, row in found.items()} == {
         "actual": (1, 1, 0),
         "sticky": (1, 1, 0),

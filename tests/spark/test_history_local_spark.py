@@ -81,9 +81,10 @@ def everything(archive: Archive, chosen: dict[str, Any], folder: Path, engine: E
     folder.mkdir()
     found: dict[str, Any] = {
         "metrics": metrics(archive, folder / "metrics", **chosen, engine=engine),
-        "what-if": sorted(
-            map(repr, what_if(archive, assignors=["range", "sticky"], **chosen, engine=engine))
-        ),
+        "what-if": {
+            (row.group, row.assignor, row.scenario): row
+            for row in what_if(archive, assignors=["range", "sticky"], **chosen, engine=engine)
+        },
         "tables": make_tables(archive, folder / "tables", **chosen, engine=engine),
     }
     schemas = {"metrics": SCHEMAS, "tables": TABLES}
