@@ -134,14 +134,20 @@ def _with_newest(batches: Iterable[Any], since: Any) -> Iterator[Any]:
     for rows in batches:
         is_older = pc.less(rows["timestamp"], since)
         yield rows.filter(pc.invert(is_older))
-        newest = [*newest, *filter(len, [rows.filter(pc.and_(is_older, pc.is_valid(rows["group"])))])]
-        if newest:
-            older = combined(newest)
-            keys = as_numpy(older["key"].dictionary_encode().indices)
-            order = np.lexsort((as_numpy(older["offset"]), as_numpy(older["partition"]), keys))
-            is_last = np.diff(keys[order], append=-1) != 0
-            newest = [older.take(integers(order[is_last].tolist()))]
+        newest = newest_rows([*newest, rows.filter(pc.and_(is_older, pc.is_valid(rows["group"])))])
     yield from newest
+
+
+def newest_rows(batches: Iterable[Any]) -> list[Any]:
+    """The last row of each key by partition and offset, in one batch; none if there are no rows."""
+    some = [*filter(len, batches)]
+    if not some:
+        return []
+    rows = combined(some)
+    keys = as_numpy(rows["key"].dictionary_encode(null_encoding="encode").indices)
+    order = np.lexsort((as_numpy(rows["offset"]), as_numpy(rows["partition"]), keys))
+    is_last = np.diff(keys[order], append=-1) != 0
+    return [rows.take(integers(order[is_last].tolist()))]
 
 
 def _meant(patterns: Sequence[str]) -> Callable[[str], bool]:

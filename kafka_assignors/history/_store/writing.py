@@ -134,7 +134,6 @@ class _OpenFile:
 
     def __init__(self, where: Location, path: str, schema: Any, compression: str) -> None:
         self.path = path
-        self._rows = 0
         self._metadata: list[Any] = []
         if where.local is not None:
             (where.local / path).parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +157,6 @@ class _OpenFile:
     def write(self, batch: Any) -> None:
         if batch.schema != self._writer.schema:
             batch = batch.cast(self._writer.schema)
-        self._rows += batch.num_rows
         self._writer.write_batch(batch, row_group_size=batch.num_rows)
 
     def end(self) -> DataFile:
@@ -174,12 +172,8 @@ class _OpenFile:
                     greatest[name] = max(found.max, greatest.get(name, found.max))
         size = self.sink.tell()
         self.sink.close()
-        return DataFile(self.path, size, self._rows, values_of(self.path), least, greatest)
-
-
-def values_of(path: str) -> dict[str, str]:
-    """Of the columns that a table is partitioned by, by the folders of a file that is written here."""
-    return dict(folder.split("=", 1) for folder in path.split("/")[:-1] if "=" in folder)
+        partition = dict(folder.split("=", 1) for folder in self.path.split("/")[:-1] if "=" in folder)
+        return DataFile(self.path, size, metadata.num_rows, partition, least, greatest)
 
 
 def _text_columns(field: Any) -> list[str]:
