@@ -67,8 +67,8 @@ def change(log: Path, action: str, **more: Any) -> None:
     log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-def read(home: Path, *, skip_bad: bool = False) -> None:
-    archive = Archive(home, skip_bad=skip_bad)
+def read(home: Path) -> None:
+    archive = Archive(home)
     info(archive, engine=Engine.local())
     for _ in archive.split(archive.files())(1).batches():  # all columns
         pass
@@ -239,36 +239,3 @@ def test_a_file_that_takes_more_memory_than_engines_write_at_once_is_named(
         read(home)
     said = f"cannot read {file} (a row group takes more than 1,048,576 bytes): "
     assert str(refused.value).startswith(said)
-
-
-@pytest.mark.parametrize(
-    ("damage", "why"),
-    [
-        (lambda good: good[: len(good) // 2], "magic bytes not found"),
-        (lambda good: good[:4] + bytes(len(good) // 2) + good[4 + len(good) // 2 :], ""),
-        (lambda _: b"", "0 bytes"),
-        (lambda _: b"dear all, this is no Parquet", "magic bytes not found"),
-        (None, "No such file"),
-    ],
-    ids=["truncated", "overwritten", "empty", "text", "gone"],
-)
-def test_a_damaged_file_is_named_and_can_be_left_out(home: Path, damage: Any, why: str) -> None:
-    file = data_of(home)
-    good = file.read_bytes()
-    file.unlink()
-    if damage is not None:
-        file.write_bytes(damage(good))
-    with pytest.raises(DamagedFileError) as refused:
-        read(home)
-    assert str(refused.value).startswith(f"cannot read {file} (")
-    assert why in str(refused.value)
-    assert str(refused.value).endswith(
-        "): put it back from a backup, or leave it out with --skip-bad (capture and import need it)"
-    )
-    read(home, skip_bad=True)
-
-
-def test_a_file_of_somebody_else_s_is_named(home: Path) -> None:
-    pq.write_table(pa.table({"a": [1, 2]}), data_of(home))
-    with pytest.raises(DamagedFileError, match=r"\(it has no column type, count, timestamp\)"):
-        read(home)
