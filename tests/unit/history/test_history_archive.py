@@ -33,6 +33,7 @@ from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 from kafka_assignors.history._spark import reason
 from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.log import DataFile
+from kafka_assignors.history._tables.job import make_tables
 from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def test_a_continuous_capture_sees_what_maintenance_has_put_in_place_of_dumps(
         merged = DataFile(f"source=dump-1/day=2026-03-01/{number}.parquet", 9, 1, values)
         other.logs[0].commit(add=[merged], remove=old)
         job.look_again(cluster.admin)
-        assert [file.path for file in job._archive.files()] == [merged.path]
+        assert [file.path for file in job.archive.files()] == [merged.path]
 
 
 def test_a_continuous_capture_ends_if_another_capture_has_read_on(
@@ -575,45 +576,27 @@ def test_a_place_for_tables_that_cannot_be_is_told_before_the_archive_is_opened(
     assert "hdfs://n/a cannot be used: " in capsys.readouterr().err
 
 
-def test_a_place_for_metrics_with_files_of_others_is_told_before_a_record_is_read(tmp_path: Path) -> None:
-    (tmp_path / "groups").mkdir()
-    (tmp_path / "groups" / "thesis.odt").write_text("mine")
-    archive: Any = None
-    with pytest.raises(WrongPlaceError, match=r"groups has files of others, such as thesis\.odt"):
-        metrics(archive, tmp_path)
-
-
-@pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
-def test_a_folder_with_files_of_others_gets_no_tables(
-    tmp_path: Path, verb: list[str], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("make", "table"), [(make_tables, "members"), (metrics, "groups")])
+def test_a_folder_with_files_of_others_gets_no_tables_and_no_record_is_read(
+    tmp_path: Path, make: Callable[..., object], table: str
 ) -> None:
-    for name in ("groups", "members"):
-        (tmp_path / "home" / name).mkdir(parents=True)
-        (tmp_path / "home" / name / "own.txt").write_text("mine")
-    Archive.create(tmp_path / "archive")
-    command, *out = verb
-    assert main(["history", command, str(tmp_path / "archive"), *out, str(tmp_path / "home")]) == 2
-    assert "has files of others, such as own.txt, which clean-ups" in capsys.readouterr().err
-    assert len([path for path in (tmp_path / "home").rglob("*") if path.is_file()]) == 2
+    own = tmp_path / table / "thesis.odt"
+    own.parent.mkdir()
+    own.write_text("mine")
+    with pytest.raises(
+        WrongPlaceError, match=f"{table} has files of others, such as thesis.odt, which clean"
+    ):
+        make(None, tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [own]
 
 
-@pytest.mark.parametrize("out", ["archive", "other", "of format 3"])
-@pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
-def test_no_tables_are_made_in_an_archive(
-    tmp_path: Path, verb: list[str], out: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("archive", "other"):
-        Archive.create(tmp_path / name)
-    (tmp_path / "of format 3").mkdir()
-    (tmp_path / "of format 3" / "archive.json").write_text('{"format": 3}')
-    command, *option = verb
-    there = sorted(tmp_path.rglob("*"))
-    assert main(["history", command, str(tmp_path / "archive"), *option, str(tmp_path / out)]) == 2
-    assert capsys.readouterr().err == (
-        f"kafka-assignors history {command}: {tmp_path}/{out} is an archive, and its tables go elsewhere:"
-        " name another folder\n"
-    )
-    assert sorted(tmp_path.rglob("*")) == there
+@pytest.mark.parametrize("make", [make_tables, metrics])
+@pytest.mark.parametrize("text", ['{"format": 2}', '{"format": 3}'])
+def test_no_tables_are_made_in_an_archive(tmp_path: Path, make: Callable[..., object], text: str) -> None:
+    (tmp_path / "archive.json").write_text(text)
+    with pytest.raises(WrongPlaceError, match="is an archive, and its tables go elsewhere: name another"):
+        make(None, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["archive.json"]
 
 
 @pytest.mark.parametrize(
