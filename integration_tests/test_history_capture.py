@@ -361,37 +361,6 @@ def test_topics_are_noted_by_name_and_id_when_they_change(cluster: Cluster, tmp_
     assert [one.topic for one in seen if one.seen == seen[-1].seen] == [created]
 
 
-def test_what_groups_do_not_write_is_kept_or_counted(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
-) -> None:
-    # The coordinator of a partition does not get over such records: they are for a cluster of their own.
-    with new_cluster(request) as cluster:
-        form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
-        put(
-            cluster,
-            [
-                (b"", b"an empty key"),
-                (b"\2", b"half a type"),
-                (b"\xff\xff", b"no type"),
-                (b"\0\2\0\5group", None),
-                (b"\0\3\0\5group", b"\0\0"),
-                (b"\0\x09", b"nobody's type"),
-                (b"\0\x0b\0\5group", b"a share group"),
-                (b"\0\x63", b"of the future"),
-            ],
-        )
-        archive = Archive.create(tmp_path)
-        counts = capture(cluster.bootstrap_servers, archive).counts
-        assert counts.kept["no type"] == 3
-        assert counts.kept["ConsumerGroupMetadata"] == 1
-        assert {name: counts.counted[name] for name in ("type 9", "ShareGroupMetadata", "type 99")} == {
-            "type 9": 1,
-            "ShareGroupMetadata": 1,
-            "type 99": 1,
-        }
-        assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
-
-
 @pytest.mark.timeout(900)  # starts Spark twice more
 def test_nothing_is_lost_or_twice_when_captures_are_killed(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
@@ -579,8 +548,9 @@ def test_what_retention_took_since_the_last_capture_is_said(
 
         def removed() -> list[int]:
             """How many of the offsets since the first capture are gone, by partition."""
-            bounds = read_bounds(cluster.access.kafka_python())
-            return [bounds[number][0] - end for number, end in before.items()]
+            with Admin(cluster.bootstrap_servers) as admin:
+                bounds = read_bounds(admin)
+            return [bounds[number].beginning - end for number, end in before.items()]
 
         wait_for("retention", lambda: min(removed()) > 0, SECONDS)
         second = capture(cluster.bootstrap_servers, archive)

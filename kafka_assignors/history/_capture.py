@@ -114,7 +114,7 @@ def capture(
     engine.start()
     with Admin(Cluster(bootstrap_servers).bootstrap_servers, settings) as admin:
         client = dict(admin.settings)
-        bounds = read_bounds(client)
+        bounds = read_bounds(admin)
         _check_readable(client, bounds)
         _check_same(archive, admin, bounds)
         archive.add_topics(read_topics(admin))
@@ -161,7 +161,7 @@ class _Job:
     def look_again(self, admin: Admin) -> None:
         """Look where the log ends now, and from time to time for topics."""
         self._refresh()  # of an old version, files of dumps may be deleted that a batch has to read
-        bounds = read_bounds(self.client)
+        bounds = read_bounds(admin)
         _check_same(self.archive, admin, bounds)
         self.bounds = bounds
         if time.monotonic() > self._looked + limits.TOPICS_SECONDS:

@@ -18,6 +18,7 @@ from rich.console import Console
 from kafka_assignors._cli.arguments import moment
 from kafka_assignors._cli.history_text import captured_lines, count_lines
 from kafka_assignors._cli.main import main
+from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors.history._archive import Archive
@@ -25,7 +26,7 @@ from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, Wr
 from kafka_assignors.history._capture import Captured, _Job, show_capture
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._log import LogTopic, read_topic_id, read_topics
+from kafka_assignors.history._log import LogTopic, read_bounds, read_topic_id, read_topics
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import group_of
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
@@ -245,6 +246,22 @@ def test_the_offsets_topic_has_an_id_if_its_cluster_gave_it_one(told: dict[str, 
     described = [{"name": "__consumer_offsets", "error_code": 0, "partitions": [{}], **told}]
     admin: Any = SimpleNamespace(ask=lambda _: described)
     assert read_topic_id(admin) == topic_id
+
+
+@pytest.mark.parametrize(
+    ("partitions", "said"),
+    [
+        ([], "the cluster has no __consumer_offsets: .* It needs DESCRIBE and READ"),
+        ([0, 1], "cannot find the offsets of __consumer_offsets-0: it has no leader that answers"),
+    ],
+)
+def test_a_topic_whose_end_cannot_be_found_is_not_captured(partitions: list[int], said: str) -> None:
+    parts = [{"partition_index": number, "leader_id": -1} for number in partitions]
+    admin: Any = SimpleNamespace(
+        ask=lambda _: [{"name": "__consumer_offsets", "error_code": 0, "partitions": parts}]
+    )
+    with pytest.raises(ClusterError, match=said):
+        read_bounds(admin)
 
 
 @pytest.mark.parametrize(("first", "second"), [("", "id1"), ("id1", "")])
