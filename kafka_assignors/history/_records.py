@@ -8,9 +8,8 @@ tables, which the task writes itself.
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -107,15 +106,18 @@ class Selection:
 
     def _named(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Those that are kept, of this time and of groups that are meant."""
-        is_meant = _meant(self.groups)
         for rows in self._in_time(batches):
             keys = rows["key"].dictionary_encode(null_encoding="encode")
             named = map(group_of, keys.dictionary.to_pylist())
-            names = strings([name if name is not None and is_meant(name) else None for name in named])
+            names = strings([name if name is not None and self._is_meant(name) else None for name in named])
             selected = rows.append_column("group", names.take(keys.indices))
             if self.groups or not self.every_record:
                 selected = selected.filter(pc.is_valid(selected["group"]))
             yield selected
+
+    def _is_meant(self, group: str) -> bool:
+        is_named = not self.groups or group in self.groups
+        return is_named or any(fnmatchcase(group, pattern) for pattern in self.groups)
 
     def _in_time(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Those that are kept and of this time."""
@@ -148,14 +150,6 @@ def newest_rows(batches: Iterable[Any]) -> list[Any]:
     order = np.lexsort((as_numpy(rows["offset"]), as_numpy(rows["partition"]), keys))
     is_last = np.diff(keys[order], append=-1) != 0
     return [rows.take(integers(order[is_last].tolist()))]
-
-
-def _meant(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Says of a group whether it is meant."""
-    if not patterns:
-        return lambda _: True
-    matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
-    return lambda group: group in patterns or matches(group) is not None
 
 
 def group_of(key: bytes | None) -> str | None:
