@@ -9,14 +9,11 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.handle import Cluster
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._store.log import DataFile
 
 
 class CaptureError(KafkaAssignorsError, RuntimeError):
@@ -203,13 +199,20 @@ class _Job:
     def _known(self, batch: Sequence[Stretch]) -> dict[int, IntArray]:
         """By partition, the offsets of a batch whose records the archive has of dumps."""
         dumps = [file for file in self.archive.files() if file.values["source"] != TOPIC_SOURCE]
-        files = [file for file in dumps if any(_may_overlap(file, stretch) for stretch in batch)]
-        found: defaultdict[int, list[IntArray]] = defaultdict(list)
-        for partition, offsets in self.archive.places(files):
-            for one in batch:
-                if one.partition == partition:
-                    found[partition].append(offsets[(offsets >= one.start) & (offsets < one.end)])
-        return {partition: np.concatenate(some) for partition, some in found.items()}
+        files = [
+            file
+            for file in dumps
+            if any(
+                file.may_have("partition", one.partition) and file.may_have("offset", one.start, one.end - 1)
+                for one in batch
+            )
+        ]
+        there = self.archive.offsets_of(files)
+        return {
+            number: there[number][(there[number] >= start) & (there[number] < end)]
+            for number, start, end in batch
+            if number in there
+        }
 
 
 @contextmanager
@@ -233,15 +236,6 @@ def _interrupts() -> Iterator[threading.Event]:
         yield seen
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _may_overlap(file: DataFile, stretch: Stretch) -> bool:
-    """Whether a file may have records of a stretch of the log, by what its log says of it."""
-    return (
-        file.may_have("partition", stretch.partition)
-        and file.least.get("offset", stretch.start) < stretch.end
-        and file.greatest.get("offset", stretch.start) >= stretch.start
-    )
 
 
 def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, int]]) -> None:

@@ -131,6 +131,8 @@ def test_files_are_listed_with_what_is_told_of_them(log: Log, where: Location) -
         assert known.greatest == {"offset": 9, "timestamp": LATE}
         assert unknown == DataFile("day=2026-01-02/b.parquet", 7, None, {"day": "2026-01-02"})
         assert [known.may_have("offset", at) for at in (2, 3, 9, 10)] == [False, True, True, False]
+        spans = [(0, 2), (0, 3), (4, 5), (9, 12), (10, 12)]
+        assert [known.may_have("offset", *span) for span in spans] == [False, True, True, True, False]
         assert unknown.may_have("offset", 10)
 
 
