@@ -30,6 +30,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks import machine
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._capture import capture
@@ -206,7 +207,8 @@ def measure(records: int, rounds: int, at_once: int) -> list[Run]:
         with kafka_cluster(how="embedded", settings=settings) as cluster, Progress() as progress:
             make_topic(cluster)
             size = fill(cluster, records, progress)
-            end = read_bounds({"bootstrap_servers": cluster.bootstrap_servers})[0][1]
+            with Admin(cluster.bootstrap_servers) as admin:
+                end = read_bounds(admin)[0].end
             spark = spark_session(
                 settings={
                     "spark.jars": jars,

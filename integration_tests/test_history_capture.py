@@ -8,7 +8,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections import Counter
 from contextlib import AbstractContextManager, closing
 from functools import partial
@@ -18,7 +17,7 @@ from uuid import UUID
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition as Offset
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka import KafkaAdminClient
 from kafka.admin import (
     ACL,
     ACLOperation,
@@ -31,6 +30,7 @@ from kafka.admin import (
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from integration_tests.support.clusters import own_cluster
+from integration_tests.support.offsets_log import OFFSETS_TOPIC, read_messages
 from integration_tests.support.records import commit
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-OFFSETS_TOPIC = "__consumer_offsets"
 PARTITIONS = 3
 SECONDS = 150.0
 
@@ -107,29 +106,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Plain]:
-    """All that is in the offsets topic, or was when its partitions had these ends."""
-    client: Any = KafkaConsumer(
-        **cluster.access.kafka_python(), exclude_internal_topics=False, enable_auto_commit=False
+    """What a plain consumer reads; see `read_messages`."""
+    records = (
+        Plain(one.partition, one.offset, one.key, one.value, 1000 * one.timestamp, one.leader_epoch)
+        for one in read_messages(cluster, ends)
     )
-    records = []
-    with closing(client) as consumer:
-        parts = [TopicPartition(OFFSETS_TOPIC, n) for n in consumer.partitions_for_topic(OFFSETS_TOPIC)]
-        consumer.assign(parts)
-        consumer.seek_to_beginning(*parts)
-        until = consumer.end_offsets(parts)
-        if ends is not None:
-            until = {part: ends.get(part.partition, 0) for part in parts}
-        deadline = time.monotonic() + SECONDS
-        while any(consumer.position(part) < until[part] for part in parts):
-            assert time.monotonic() < deadline
-            for part, polled in consumer.poll(timeout_ms=100).items():
-                records += [
-                    Plain(
-                        one.partition, one.offset, one.key, one.value, 1000 * one.timestamp, one.leader_epoch
-                    )
-                    for one in polled
-                    if one.offset < until[part]
-                ]
     return sorted(records, key=lambda one: one[:2])
 
 
@@ -380,37 +361,6 @@ def test_topics_are_noted_by_name_and_id_when_they_change(cluster: Cluster, tmp_
     assert [one.topic for one in seen if one.seen == seen[-1].seen] == [created]
 
 
-def test_what_groups_do_not_write_is_kept_or_counted(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
-) -> None:
-    # The coordinator of a partition does not get over such records: they are for a cluster of their own.
-    with new_cluster(request) as cluster:
-        form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
-        put(
-            cluster,
-            [
-                (b"", b"an empty key"),
-                (b"\2", b"half a type"),
-                (b"\xff\xff", b"no type"),
-                (b"\0\2\0\5group", None),
-                (b"\0\3\0\5group", b"\0\0"),
-                (b"\0\x09", b"nobody's type"),
-                (b"\0\x0b\0\5group", b"a share group"),
-                (b"\0\x63", b"of the future"),
-            ],
-        )
-        archive = Archive.create(tmp_path)
-        counts = capture(cluster.bootstrap_servers, archive).counts
-        assert counts.kept["no type"] == 3
-        assert counts.kept["ConsumerGroupMetadata"] == 1
-        assert {name: counts.counted[name] for name in ("type 9", "ShareGroupMetadata", "type 99")} == {
-            "type 9": 1,
-            "ShareGroupMetadata": 1,
-            "type 99": 1,
-        }
-        assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
-
-
 @pytest.mark.timeout(900)  # starts Spark twice more
 def test_nothing_is_lost_or_twice_when_captures_are_killed(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
@@ -549,26 +499,6 @@ def test_who_may_not_see_or_read_the_topic_is_told(request: pytest.FixtureReques
         assert capture(servers, archive, settings=access).counts.kept["GroupMetadata"] >= 3
 
 
-@pytest.mark.usefixtures("spark")
-def test_an_archive_of_another_cluster_is_refused(cluster: Cluster, tmp_path: Path) -> None:
-    form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
-    archive = Archive.create(tmp_path)
-    archive.belongs_to("another", PARTITIONS)
-    with pytest.raises(WrongArchiveError, match="of cluster another, not of"):
-        capture(cluster.bootstrap_servers, archive)
-
-
-@pytest.mark.usefixtures("spark")
-def test_an_archive_of_a_topic_with_higher_offsets_is_refused(cluster: Cluster, tmp_path: Path) -> None:
-    form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
-    archive = Archive.create(tmp_path)
-    capture(cluster.bootstrap_servers, archive)
-    beyond = {number: end + 1_000_000 for number, end in archive.frontier().items()}
-    archive.logs[0].commit(transactions=archive.read_to(beyond))
-    with pytest.raises(WrongArchiveError, match="was created again"):
-        capture(cluster.bootstrap_servers, archive)
-
-
 def ask(cluster: Cluster, request: Callable[[Any], object]) -> None:
     with Admin(cluster.bootstrap_servers) as admin:
         admin.ask(request)
@@ -618,8 +548,9 @@ def test_what_retention_took_since_the_last_capture_is_said(
 
         def removed() -> list[int]:
             """How many of the offsets since the first capture are gone, by partition."""
-            bounds = read_bounds(cluster.access.kafka_python())
-            return [bounds[number][0] - end for number, end in before.items()]
+            with Admin(cluster.bootstrap_servers) as admin:
+                bounds = read_bounds(admin)
+            return [bounds[number].beginning - end for number, end in before.items()]
 
         wait_for("retention", lambda: min(removed()) > 0, SECONDS)
         second = capture(cluster.bootstrap_servers, archive)

@@ -9,11 +9,11 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
 import pytest
 
 from integration_tests.support.spark_cluster import SparkCluster, can_hide, spark_cluster
@@ -22,14 +22,15 @@ from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._metrics import SCHEMAS
-from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
+from kafka_assignors.history._schemas import ARCHIVED, TABLES
 from kafka_assignors.history._store.location import Location, locate
 from kafka_assignors.history._store.reading import read_parts, whole
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
-from tests.support.archives import random_records as random_pairs
+from tests.support.archives import batch_of, random_records as random_pairs, row as row_of
 from tests.support.delta_tables import rows_of
 from tests.support.group_histories import random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.local_archives import rows_of as archive_rows
 from tests.support.object_store import Fault
 from tests.support.written_archives import add_batch
 
@@ -69,30 +70,14 @@ def all_rows() -> Rows:
     """Simulated groups, one of KIP-848, and whatever else there may be, damaged records among it."""
     lives = [random_records(SEED + number, group=f"group-{number}", records=50) for number in range(GROUPS)]
     lives.append(modern().records)
-    rows = [
-        row(record.key, record.value, partition, record.offset, record.time_us)
-        for partition, records in enumerate(lives)
-        for record in records
-    ]
+    rows = [row for partition, records in enumerate(lives) for row in archive_rows(records, partition)]
     began = rows[0]["timestamp"]
     rows += [
-        row(key, value, len(lives), offset, began + offset * 1_000_000)
+        row_of(key, value, partition=len(lives), offset=offset)
+        | {"timestamp": began + timedelta(seconds=offset)}
         for offset, (key, value) in enumerate(random_pairs(Random(SEED), 200))
     ]
     return rows
-
-
-def row(key: bytes | None, value: bytes | None, partition: int, offset: int, time_us: int) -> dict[str, Any]:
-    return {
-        "type": -1 if key is None or len(key) < 2 else int.from_bytes(key[:2], signed=True),
-        "count": 1,
-        "key": key,
-        "value": value,
-        "partition": partition,
-        "offset": offset,
-        "timestamp": time_us,
-        "leader_epoch": 0,
-    }
 
 
 def make_archive(folder: Path | str, options: Mapping[str, str] | None = None) -> Archive:
@@ -101,7 +86,7 @@ def make_archive(folder: Path | str, options: Mapping[str, str] | None = None) -
     # Of each group, there is something in every batch.
     for number in range(FILES):
         part = [one for one in rows if one["offset"] * FILES // 200 % FILES == number]
-        add_batch(archive, pa.RecordBatch.from_pylist(part, schema=ARCHIVE))
+        add_batch(archive, batch_of(part))
     archive.add_topics([LogTopic(name, uuid_text(topic_id), 4) for name, topic_id in TOPIC_IDS.items()])
     return archive
 

@@ -32,6 +32,7 @@ import psutil
 from benchmarks import machine
 from benchmarks.history_capture import fill, make_topic
 from benchmarks.processes import below
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.history import Archive
@@ -144,7 +145,8 @@ def run(kills: int, seed: int, revision: str) -> Run:
     ):
         make_topic(cluster)
         fill(cluster, kills * BATCH * 12, bar)
-        starts = {number: first for number, (first, _) in read_bounds(cluster.access.kafka_python()).items()}
+        with Admin(cluster.bootstrap_servers) as admin:
+            starts = {number: extent.beginning for number, extent in read_bounds(admin).items()}
         uri = f"s3://{store.bucket()}/archive"
         environment = {**os.environ, **store.options}
         command = [sys.executable, "-m", "kafka_assignors", "history", "capture", uri, "--master", "local[2]"]
@@ -172,7 +174,8 @@ def run(kills: int, seed: int, revision: str) -> Run:
         subprocess.run([*command[:-1], "1000000"], env=environment, check=True, stdout=subprocess.DEVNULL)
         archive = Archive(uri, store.options)
         records = check(archive, starts)
-        ends = {number: end for number, (_, end) in read_bounds(cluster.access.kafka_python()).items()}
+        with Admin(cluster.bootstrap_servers) as admin:
+            ends = {number: extent.end for number, extent in read_bounds(admin).items()}
         if archive.frontier() != ends:
             raise AssertionError(f"the topic ends at {ends}, and was read to {archive.frontier()}")
     return Run(

@@ -12,6 +12,7 @@ was the newest when it was opened. What others commit, compact or remove meanwhi
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
@@ -19,6 +20,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -214,12 +216,15 @@ class Archive:
         split = self.split(self.files_of(selection), ARCHIVE.names)
         return frame(spark, through(split, selection.of), with_group).drop("group")
 
-    def places(self, files: Sequence[DataFile]) -> Iterator[tuple[int, IntArray]]:
-        """Where the records of files are, some at a time: partition and (R,) offsets."""
+    def offsets_of(self, files: Sequence[DataFile]) -> dict[int, IntArray]:
+        """By partition, the offsets of the records that files have."""
+        found: defaultdict[int, list[IntArray]] = defaultdict(list)
         for rows in self.split(files, ("type", "key", "partition", "offset"))(1).batches():
             kept = rows.filter(is_kept(rows))
             partitions, offsets = as_numpy(kept["partition"]), as_numpy(kept["offset"])
-            yield from ((number, offsets[partitions == number]) for number in {*partitions.tolist()})
+            for number in {*partitions.tolist()}:
+                found[number].append(offsets[partitions == number])
+        return {number: np.concatenate(some) for number, some in found.items()}
 
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""

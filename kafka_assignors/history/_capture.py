@@ -9,14 +9,11 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.handle import Cluster
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._store.log import DataFile
 
 
 class CaptureError(KafkaAssignorsError, RuntimeError):
@@ -114,7 +110,7 @@ def capture(
     engine.start()
     with Admin(Cluster(bootstrap_servers).bootstrap_servers, settings) as admin:
         client = dict(admin.settings)
-        bounds = read_bounds(client)
+        bounds = read_bounds(admin)
         _check_readable(client, bounds)
         _check_same(archive, admin, bounds)
         archive.add_topics(read_topics(admin))
@@ -136,57 +132,52 @@ def capture(
         return job.captured
 
 
+@dataclass
 class _Job:
     """A capture, batch by batch."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        archive: Archive,
-        client: Mapping[str, Any],
-        bounds: Mapping[int, tuple[int, int]],
-        max_records: int,
-    ) -> None:
-        self._engine = engine
-        self._archive = archive
-        self._client = client
-        self._max_records = max_records
-        self._bounds = bounds
+    engine: Engine
+    archive: Archive
+    client: Mapping[str, Any]
+    bounds: Mapping[int, tuple[int, int]]
+    max_records: int
+
+    def __post_init__(self) -> None:
         self._looked = time.monotonic()
         self.captured = Captured(total=sum(end - start for _, start, end in self.left()))
 
     def left(self) -> list[Stretch]:
         """What of each partition was not read when the ends were looked up."""
-        read = self._archive.frontier()
+        read = self.archive.frontier()
         found = (
-            Stretch(number, read.get(number, first), end) for number, (first, end) in self._bounds.items()
+            Stretch(number, read.get(number, first), end) for number, (first, end) in self.bounds.items()
         )
         return [one for one in found if one.end > one.start]
 
     def look_again(self, admin: Admin) -> None:
         """Look where the log ends now, and from time to time for topics."""
         self._refresh()  # of an old version, files of dumps may be deleted that a batch has to read
-        bounds = read_bounds(self._client)
-        _check_same(self._archive, admin, bounds)
-        self._bounds = bounds
+        bounds = read_bounds(admin)
+        _check_same(self.archive, admin, bounds)
+        self.bounds = bounds
         if time.monotonic() > self._looked + limits.TOPICS_SECONDS:
             self._looked = time.monotonic()
-            self._archive.add_topics(read_topics(admin))
+            self.archive.add_topics(read_topics(admin))
 
     def write_batch(self, left: Sequence[Stretch]) -> None:
         """Write the next batch of what is left."""
-        batch = advance(left, self._max_records)
-        ends = self._archive.read_to({one.partition: one.end for one in batch})
+        batch = advance(left, self.max_records)
+        ends = self.archive.read_to({one.partition: one.end for one in batch})
         known = self._known(batch)
-        split = partial(source_of_log, settings=self._client, stretches=batch, known=known)
+        split = partial(source_of_log, settings=self.client, stretches=batch, known=known)
         try:
-            counts = self._archive.append(partial(self._engine.run, split), TOPIC_SOURCE, ends)
+            counts = self.archive.append(partial(self.engine.run, split), TOPIC_SOURCE, ends)
         except ConflictError:
             self._refresh()
             return  # an import was faster: the same again, without what that has added
         except SparkError as error:
             raise CaptureError(error.args[0]) from error
-        firsts = ((one, self._bounds[one.partition][0]) for one in batch)
+        firsts = ((one, self.bounds[one.partition][0]) for one in batch)
         lost = sum(max(0, min(one.end, first) - one.start) for one, first in firsts)
         before = self.captured
         self.captured = replace(
@@ -198,23 +189,30 @@ class _Job:
         )
 
     def _refresh(self) -> None:
-        before = self._archive.frontier()
-        self._archive.refresh()
-        if self._archive.frontier() != before:
+        before = self.archive.frontier()
+        self.archive.refresh()
+        if self.archive.frontier() != before:
             raise ArchiveBusyError(
-                f"another capture is writing into {self._archive.where}, and was faster: end one of both"
+                f"another capture is writing into {self.archive.where}, and was faster: end one of both"
             )
 
     def _known(self, batch: Sequence[Stretch]) -> dict[int, IntArray]:
         """By partition, the offsets of a batch whose records the archive has of dumps."""
-        dumps = [file for file in self._archive.files() if file.values["source"] != TOPIC_SOURCE]
-        files = [file for file in dumps if any(_may_overlap(file, stretch) for stretch in batch)]
-        found: defaultdict[int, list[IntArray]] = defaultdict(list)
-        for partition, offsets in self._archive.places(files):
-            for one in batch:
-                if one.partition == partition:
-                    found[partition].append(offsets[(offsets >= one.start) & (offsets < one.end)])
-        return {partition: np.concatenate(some) for partition, some in found.items()}
+        dumps = [file for file in self.archive.files() if file.values["source"] != TOPIC_SOURCE]
+        files = [
+            file
+            for file in dumps
+            if any(
+                file.may_have("partition", one.partition) and file.may_have("offset", one.start, one.end - 1)
+                for one in batch
+            )
+        ]
+        there = self.archive.offsets_of(files)
+        return {
+            number: there[number][(there[number] >= start) & (there[number] < end)]
+            for number, start, end in batch
+            if number in there
+        }
 
 
 @contextmanager
@@ -238,15 +236,6 @@ def _interrupts() -> Iterator[threading.Event]:
         yield seen
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _may_overlap(file: DataFile, stretch: Stretch) -> bool:
-    """Whether a file may have records of a stretch of the log, by what its log says of it."""
-    return (
-        file.may_have("partition", stretch.partition)
-        and file.least.get("offset", stretch.start) < stretch.end
-        and file.greatest.get("offset", stretch.start) >= stretch.start
-    )
 
 
 def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, int]]) -> None:

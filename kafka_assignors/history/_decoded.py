@@ -8,9 +8,10 @@ record of a batch is decoded once, by the one or the other.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,8 @@ COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp", "leader_ep
 _NO_TOPICS: Final = TopicSets.of([()])
 """Of no concern to who asks for claims."""
 
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 _Place = tuple[int, int, int, int | None]
 """Partition, offset, time and leader epoch."""
 
@@ -160,16 +163,14 @@ def _texts(dictionary: tuple[bytes, bytes]) -> list[Any]:
 
 def _topic_sets(bounds: bytes, of_members: bytes, topics: Sequence[str]) -> list[frozenset[str]]:
     """What each member subscribes to."""
-    made: dict[bytes, frozenset[str]] = {}
-    found = []
-    ends = (4 * numbers(bounds)).tolist()
-    for begin, end in pairwise(ends):
-        said = of_members[begin:end]
-        known = made.get(said)
-        if known is None:
-            known = made[said] = frozenset(topics[number] for number in _numbers(said))
-        found.append(known)
-    return found
+    keys = [of_members[begin:end] for begin, end in pairwise((4 * numbers(bounds)).tolist())]
+    return _one_of_each(keys, lambda key: frozenset(topics[number] for number in _numbers(key)))
+
+
+def _one_of_each(keys: Sequence[_Given], make: Callable[[_Given], _Made]) -> list[_Made]:
+    """What is made of each key: the same object of the same keys."""
+    made = {key: make(key) for key in set(keys)}
+    return [made[key] for key in keys]
 
 
 _Key = tuple[bytes, bytes, bytes]
@@ -214,15 +215,13 @@ def _table(columns: Mapping[str, bytes], prefix: str, names: Sequence[str], memb
 
 def _assignments(table: ClaimTable) -> list[Partitions]:
     """What each member was given."""
-    keys = _keys(table)
     one_of = dict[tuple[str, int], tuple[str, int]]().setdefault  # sets of the same tuples compare by `is`
-    made = {}
-    for key in set(keys):
-        partitions = (
-            one for topic, ids in _read(key, table.names).items() for one in zip(repeat(topic), ids)
-        )
-        made[key] = frozenset([one_of(one, one) for one in partitions])
-    return [made[key] for key in keys]
+
+    def partitions(key: _Key) -> Partitions:
+        lists = _read(key, table.names).items()
+        return frozenset([one_of(one, one) for topic, ids in lists for one in zip(repeat(topic), ids)])
+
+    return _one_of_each(_keys(table), partitions)
 
 
 def _claims(
@@ -264,7 +263,5 @@ def _claims(
         )
         claimed, _ = claims_of(strategies[strategy], said)
         generations[its] = claimed.generations
-        keys = _keys(claimed.table)
-        made = {key: _read(key, claimed.table.names) for key in set(keys)}
-        claims[its] = [made[key] for key in keys]
+        claims[its] = _one_of_each(_keys(claimed.table), partial(_read, names=claimed.table.names))
     return claims.tolist(), generations.tolist()

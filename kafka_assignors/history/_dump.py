@@ -86,8 +86,8 @@ def import_dump(path: Path | str, archive: Archive) -> Imported:
     dump = Path(path)
     source = f"dump-{_digest(dump)}"
     while True:
-        there = archive.places(archive.files())
-        reading = _Reading(dump, {(number, one) for number, some in there for one in some.tolist()})
+        there = archive.offsets_of(archive.files())
+        reading = _Reading(dump, {(number, one) for number, some in there.items() for one in some.tolist()})
         counts = Counts()
         if archive.has(source):
             deque(reading.batches(), maxlen=0)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._cluster.groups import find_extents, read_topics as find_leaders
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors._cluster.groups import Extent
 
 
 _NO_ID: Final = uuid_text(UUID(int=0))
@@ -30,31 +28,30 @@ class LogTopic(NamedTuple):
     partitions: int
 
 
-def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
-    """The first offset of each partition of the offsets topic, and the end of its log.
+def read_bounds(admin: Admin) -> dict[int, Extent]:
+    """Where each partition of the offsets topic begins and ends.
 
-    Settings are in kafka-python's spelling, with `bootstrap_servers`. If there is no such topic yet, or the
-    client may not read it, that is a ClusterError.
+    If there is no such topic yet, the client may not see it, or a partition has no leader that answers, that
+    is a ClusterError.
     """
-    try:
-        client: Any = KafkaConsumer(
-            **settings, group_id=None, enable_auto_commit=False, exclude_internal_topics=False
-        )
-        with closing(client) as consumer:
-            logs = [
-                TopicPartition(GROUPS_TOPIC, n) for n in consumer.partitions_for_topic(GROUPS_TOPIC) or ()
-            ]
-            firsts, ends = consumer.beginning_offsets(logs), consumer.end_offsets(logs)
-    except KafkaError as error:
-        raise ClusterError(
-            f"cannot find the offsets of {GROUPS_TOPIC}: {type(error).__name__}: {error}"
-        ) from error
-    if not logs:
+    leaders = find_leaders(admin)
+    wanted = {(GROUPS_TOPIC, partition) for partition in leaders.get(GROUPS_TOPIC, ())}
+    if not wanted:
         raise ClusterError(
             f"the cluster has no {GROUPS_TOPIC}: no group has committed or joined yet, or the client may not"
             " see it. It needs DESCRIBE and READ on the topic"
         )
-    return {log.partition: (firsts[log], ends[log]) for log in sorted(logs)}
+    try:
+        extents = find_extents(admin, wanted, leaders)
+    except KafkaError as error:
+        raise ClusterError(
+            f"cannot find the offsets of {GROUPS_TOPIC}: {type(error).__name__}: {error}"
+        ) from error
+    if silent := sorted(wanted - extents.keys()):
+        raise ClusterError(
+            f"cannot find the offsets of {GROUPS_TOPIC}-{silent[0][1]}: it has no leader that answers"
+        )
+    return {partition: extents[topic, partition] for topic, partition in sorted(wanted)}
 
 
 def read_topics(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]:

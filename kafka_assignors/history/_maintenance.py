@@ -20,11 +20,10 @@ from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import may_have_groups, write_batch
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._engine import Engine, in_order, size_of
-from kafka_assignors.history._records import OF_GROUPS, Order
+from kafka_assignors.history._records import OF_GROUPS, Order, newest_rows
 from kafka_assignors.history._schemas import ARCHIVED
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.reading import find_damaged, through
-from kafka_assignors.history._store.writing import combined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task, TaskFiles
 
 _BY_DAY: Final = Order(ARCHIVED, ("source", "day"))
-_BY_KEY: Final = Order(ARCHIVED, (), ("key", "partition", "offset"))  # few are left, in a file for each day
+_BY_ONE_TASK: Final = Order(ARCHIVED, ())  # few are left, in a file for each day
 _LEFT: Final = "left"
 """What the names of files begin with that are left of days which are not kept."""
 _MAINTENANCE: Final = "maintenance"
@@ -148,7 +147,7 @@ def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = Non
         kept = None
         if old:
             rows = through(archive.split(old, strict=True), rows_of_groups)
-            kept = partial(_newest, partial(engine.run, rows, order=_BY_KEY, size=size_of(old)))
+            kept = partial(_newest, partial(engine.run, rows, order=_BY_ONE_TASK, size=size_of(old)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
     for files in _chunks(compacted):
         rows = archive.split(files, strict=True)
@@ -166,26 +165,16 @@ def rows_of_groups(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _newest(run: Run, task: Task, files: MakeFiles) -> Outcome:
-    """Have a task write of each key the newest row alone, in the order of other files."""
+    """Have a task write what compaction leaves in the end: of each key the newest row, if it has a value."""
 
     def write(batches: Iterator[Any], opened: TaskFiles | None) -> Iterable[Any]:
-        return task.do(in_order(pa.Table.from_batches(newest_rows(batches), ARCHIVED), _BY_DAY), opened)
+        newest: list[Any] = []
+        for batch in batches:
+            newest = newest_rows([*newest, batch])
+        kept = [rows.filter(pc.is_valid(rows["value"])) for rows in newest]
+        return task.do(in_order(pa.Table.from_batches(kept, ARCHIVED), _BY_DAY), opened)
 
     return run(task._replace(do=write), files)
-
-
-def newest_rows(batches: Iterator[Any]) -> Iterator[Any]:
-    """The last row of each key, unless that says that it is gone: what compaction leaves in the end.
-
-    Rows are sorted by key, partition and offset.
-    """
-    last: list[Any] = []
-    for batch in filter(len, batches):
-        rows = combined([*last, batch])
-        keys, valid = rows["key"], pc.is_valid(rows["value"])
-        yield rows[:-1].filter(pc.and_(pc.not_equal(keys[:-1], keys[1:]), valid[:-1]))
-        last = [rows[-1:]]
-    yield from (row.filter(pc.is_valid(row["value"])) for row in last)
 
 
 def _replace(

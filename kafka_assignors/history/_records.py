@@ -8,9 +8,8 @@ tables, which the task writes itself.
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -107,15 +106,18 @@ class Selection:
 
     def _named(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Those that are kept, of this time and of groups that are meant."""
-        is_meant = _meant(self.groups)
         for rows in self._in_time(batches):
             keys = rows["key"].dictionary_encode(null_encoding="encode")
             named = map(group_of, keys.dictionary.to_pylist())
-            names = strings([name if name is not None and is_meant(name) else None for name in named])
+            names = strings([name if name is not None and self._is_meant(name) else None for name in named])
             selected = rows.append_column("group", names.take(keys.indices))
             if self.groups or not self.every_record:
                 selected = selected.filter(pc.is_valid(selected["group"]))
             yield selected
+
+    def _is_meant(self, group: str) -> bool:
+        is_named = not self.groups or group in self.groups
+        return is_named or any(fnmatchcase(group, pattern) for pattern in self.groups)
 
     def _in_time(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Those that are kept and of this time."""
@@ -134,22 +136,20 @@ def _with_newest(batches: Iterable[Any], since: Any) -> Iterator[Any]:
     for rows in batches:
         is_older = pc.less(rows["timestamp"], since)
         yield rows.filter(pc.invert(is_older))
-        newest = [*newest, *filter(len, [rows.filter(pc.and_(is_older, pc.is_valid(rows["group"])))])]
-        if newest:
-            older = combined(newest)
-            keys = as_numpy(older["key"].dictionary_encode().indices)
-            order = np.lexsort((as_numpy(older["offset"]), as_numpy(older["partition"]), keys))
-            is_last = np.diff(keys[order], append=-1) != 0
-            newest = [older.take(integers(order[is_last].tolist()))]
+        newest = newest_rows([*newest, rows.filter(pc.and_(is_older, pc.is_valid(rows["group"])))])
     yield from newest
 
 
-def _meant(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Says of a group whether it is meant."""
-    if not patterns:
-        return lambda _: True
-    matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
-    return lambda group: group in patterns or matches(group) is not None
+def newest_rows(batches: Iterable[Any]) -> list[Any]:
+    """The last row of each key by partition and offset, in one batch; none if there are no rows."""
+    some = [*filter(len, batches)]
+    if not some:
+        return []
+    rows = combined(some)
+    keys = as_numpy(rows["key"].dictionary_encode(null_encoding="encode").indices)
+    order = np.lexsort((as_numpy(rows["offset"]), as_numpy(rows["partition"]), keys))
+    is_last = np.diff(keys[order], append=-1) != 0
+    return [rows.take(integers(order[is_last].tolist()))]
 
 
 def group_of(key: bytes | None) -> str | None:

@@ -26,11 +26,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import kafka_assignors
 from kafka_assignors._common.progress import progress_bar
-from kafka_assignors.history._arrow import batch_of
 from kafka_assignors.history._java import find_java, make_java_home
 from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._store.log import DataFile, moment_text
-from kafka_assignors.history._store.writing import Outcome, run_task, values_of
+from kafka_assignors.history._store.writing import Outcome, run_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,17 +45,6 @@ if TYPE_CHECKING:
     Read = Callable[[Iterator[Any]], Iterator[Any]]
 
 _LOOK_SECONDS: Final = 0.3
-
-_WRITTEN: Final = pa.schema(
-    {
-        "table": pa.string(),
-        "path": pa.string(),
-        "size": pa.int64(),
-        "rows": pa.int64(),
-        "bounds": pa.string(),
-    }
-)
-"""Files that tasks wrote; `bounds` are the least and greatest values by column, in JSON."""
 
 LOCAL: Final = "local[*]"
 """All cores of this machine, in one process."""
@@ -238,23 +226,16 @@ def _outcome(rows: DataFrame, read: Read, task: Task, files: MakeFiles | None) -
 
     def do(batches: Iterator[Any]) -> Iterator[Any]:
         done = run_task(read(batches), task, files)
-        written = [
-            (table, one.path, one.size, one.rows, json.dumps([one.least, one.greatest], default=moment_text))
-            for table, some in done.files.items()
-            for one in some
-        ]
-        rows = pa.RecordBatch.from_pylist(done.rows, schema=task.schema)
-        both = {"rows": rows, "files": batch_of(written, _WRITTEN)}
-        yield pa.RecordBatch.from_pydict({name: [one.serialize().to_pybytes()] for name, one in both.items()})
+        # As Arrow's own bytes: Spark would give times in the zone of its session.
+        rows = pa.RecordBatch.from_pylist(done.rows, schema=task.schema).serialize().to_pybytes()
+        written = json.dumps(done.files, default=moment_text)
+        yield pa.RecordBatch.from_pydict({"rows": [rows], "files": [written]})
 
     found = Outcome(rows=[])
-    # As Arrow's own bytes: Spark would give times in the zone of its session.
-    for found_rows, written in rows.mapInArrow(do, "rows binary, files binary").collect():
+    for found_rows, written in rows.mapInArrow(do, "rows binary, files string").collect():
         found.rows.extend(pa.ipc.read_record_batch(pa.py_buffer(found_rows), task.schema).to_pylist())
-        for one in pa.ipc.read_record_batch(pa.py_buffer(written), _WRITTEN).to_pylist():
-            path, bounds = one["path"], json.loads(one["bounds"])
-            file = DataFile(path, one["size"], one["rows"], values_of(path), *bounds)
-            found.files.setdefault(one["table"], []).append(file)
+        for table, files_of_table in json.loads(written).items():
+            found.files.setdefault(table, []).extend(DataFile(*file) for file in files_of_table)
     return found
 
 

@@ -310,18 +310,6 @@ def days_since(first: date) -> str:
     return f"{(datetime.now(UTC).date() - first).days + 1}d"
 
 
-def test_of_days_that_are_not_kept_the_newest_state_of_a_group_stays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    archive = write_archive(tmp_path, DAYS)
-    keep = days_since(date(2026, 1, 2))
-    shown = run(capsys, "maintain", archive, "--keep", keep)
-    assert [path.split("/")[1] for path in shown["removed"]] == ["day=2026-01-01"] * 2
-    run(capsys, "maintain", archive, "--keep", keep, "--execute")
-    found = run(capsys, "info", archive)
-    assert (found["groups"], found["since"][:10], found["files"]) == ({"g": 5}, "2026-01-01", 3)
-
-
 def test_a_kip848_group_keeps_what_it_begins_with(
     modern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -464,8 +452,3 @@ def test_a_damaged_file_is_named_in_a_line_and_can_be_skipped(
         assert str(truncated) in line or str(gone) in line
         assert "put it back from a backup, or leave it out with --skip-bad" in line
     assert run(capsys, "info", archive, "--skip-bad")["groups"] == {"g": len(others)}
-
-
-def test_a_folder_that_is_no_archive_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", "metrics", str(tmp_path)]) == 2
-    assert "is no archive of groups' history" in capsys.readouterr().err

@@ -24,11 +24,10 @@ from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._tables.replaced import read_versions
 from tests.support.archives import counted, group, member, row
 from tests.support.kinds import ROOT
-from tests.support.small_archives import DAY, add, generation, kip848_dump, rows_of as archive_rows
+from tests.support.small_archives import DAY, generation, kip848_dump
+from tests.support.written_archives import append
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
@@ -50,7 +49,7 @@ def restless(number: int, offset: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=["folder", "object store"])
 def home(
-    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, dict[str, str]]:
     """A place with an archive, its tables and its metrics, and the options of the place's store."""
     folder = tmp_path_factory.mktemp("engines")
@@ -59,9 +58,9 @@ def home(
         store: ObjectStore = request.getfixturevalue("object_store")
         where, options = f"s3://{store.bucket()}", {**store.options, "AWS_ALLOW_HTTP": "true"}
     archive = Archive.create(f"{where}/archive", options)
-    add(spark, archive, [generation(1, 0, "a"), generation(2, 3600, "a", "b"), counted(1, 500)])
-    add(spark, archive, [restless(at, 7200 + 10 * at) for at in range(1, 5)])
-    add(spark, archive, [generation(3, DAY, "b", "a"), generation(4, DAY + 7200, "b")])
+    append(archive, [generation(1, 0, "a"), generation(2, 3600, "a", "b"), counted(1, 500)])
+    append(archive, [restless(at, 7200 + 10 * at) for at in range(1, 5)])
+    append(archive, [generation(3, DAY, "b", "a"), generation(4, DAY + 7200, "b")])
     import_dump(kip848_dump(folder / "dump"), archive)
     make_tables(archive, f"{where}/tables", options=options)
     metrics(archive, f"{where}/metrics", options=options)
@@ -83,20 +82,18 @@ def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     )
 
 
-def rows_in(frame: DataFrame) -> list[dict[str, Any]]:
-    return frame.toArrow().to_pylist()  # type: ignore[no-any-return]
-
-
-def rows_of(spark: SparkSession, where: str, name: str, options: dict[str, str]) -> list[dict[str, Any]]:
+def rows_of(where: str, name: str, options: dict[str, str]) -> list[dict[str, Any]]:
     """As this package reads a table."""
     kind, _, table = name.partition("/")
     if kind == "archive":
-        return rows_in(archive_rows(spark, Archive(f"{where}/archive", options)))
-    if kind == "tables":
-        return read_table(f"{where}/tables", table, options).read_all().to_pylist()  # type: ignore[no-any-return]
-    versions = read_versions(locate(f"{where}/metrics", options), MANIFEST)
-    log = Log(locate(f"{where}/metrics/{table}", options), versions[table])
-    batches = read_parts(log.where, map(whole, log.files()), SCHEMAS[table])
+        archive = Archive(f"{where}/archive", options)
+        batches = archive.split(archive.files())(1).batches()
+    elif kind == "tables":
+        batches = read_table(f"{where}/tables", table, options)
+    else:
+        versions = read_versions(locate(f"{where}/metrics", options), MANIFEST)
+        log = Log(locate(f"{where}/metrics/{table}", options), versions[table])
+        batches = read_parts(log.where, map(whole, log.files()), SCHEMAS[table])
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -105,11 +102,11 @@ NAMES = ["archive/records", *(f"tables/{name}" for name in TABLES), *(f"metrics/
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_other_engines_read_the_rows_that_spark_reads(
-    spark: SparkSession, home: tuple[str, dict[str, str]], name: str
+def test_other_engines_read_the_rows_that_this_package_reads(
+    home: tuple[str, dict[str, str]], name: str
 ) -> None:
     where, options = home
-    expected = plain(rows_of(spark, where, name, options))
+    expected = plain(rows_of(where, name, options))
     assert bool(expected) == (name not in EMPTY)
 
     seen = DeltaTable(f"{where}/{name}", storage_options=options)

@@ -39,8 +39,7 @@ class Fault:
     Attributes:
         method: A pattern of whole methods.
         path: A pattern that is looked for in `/bucket/key`.
-        after: How many requests that fit go through before.
-        times: How many are struck then; None for all.
+        times: How many are struck; None for all.
         status: The answer's; 0 if the request is answered as always.
         code: S3's name of the error.
         done: Whether the store does what it is asked for, and only its answer is lost.
@@ -50,7 +49,6 @@ class Fault:
 
     method: str = ".*"
     path: str = ""
-    after: int = 0
     times: int | None = None
     status: int = 0
     code: str = ""
@@ -165,14 +163,13 @@ class _Faults:
         self._changed = threading.Condition()
         self._numbers = count(1)
         self._of: dict[int, Fault] = {}
-        self._seen: dict[int, int] = {}
         self._struck: dict[int, int] = {}
 
     def add(self, fault: Fault) -> int:
         with self._changed:
             number = next(self._numbers)
             self._of[number] = fault
-            self._seen[number] = self._struck[number] = 0
+            self._struck[number] = 0
             return number
 
     def remove(self, number: int) -> None:
@@ -200,11 +197,8 @@ class _Faults:
 
     def _first(self, method: str, path: str) -> tuple[int, Fault | None]:
         for number, fault in self._of.items():
-            if not re.fullmatch(fault.method, method) or not re.search(fault.path, path):
-                continue
-            self._seen[number] += 1
-            end = None if fault.times is None else fault.after + fault.times
-            if self._seen[number] > fault.after and (end is None or self._seen[number] <= end):
+            is_meant = re.fullmatch(fault.method, method) and re.search(fault.path, path)
+            if is_meant and (fault.times is None or self._struck[number] < fault.times):
                 return number, fault
         return 0, None
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, write_days
-from kafka_assignors.history._store.writing import TaskFiles
+from kafka_assignors.history._store.writing import TaskFiles, run_task
 from tests.support.archives import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from kafka_assignors.history._counts import Counts
     from kafka_assignors.history._store.log import DataFile
 
 
@@ -35,3 +37,19 @@ def write_batch(archive: Archive, *units: Any) -> list[DataFile]:
     with TaskFiles(records.where, f"{records.version + 1:08d}-part", compression="zstd") as files:
         write_days(iter(units), files, source=TOPIC_SOURCE)
     return [*files.written.values()]
+
+
+def append(archive: Archive, rows: Sequence[Mapping[str, Any]], source: str = TOPIC_SOURCE) -> Counts:
+    """Add a batch as a capture does, which says how far it has read, or as an import."""
+    ends: dict[int, int] = {}
+    for row in rows:
+        ends[row["partition"]] = max(row["offset"] + 1, ends.get(row["partition"], 0))
+    noted = archive.read_to(ends) if source == TOPIC_SOURCE else archive.imported(source)
+    return archive.append(partial(run_task, iter([batch_of(rows)])), source, noted)
+
+
+def offsets_in(archive: Archive) -> list[tuple[int, int]]:
+    """Partition and offset of each row that the newest version has, those that only count among them."""
+    there = Archive(archive.where.uri, archive.where.options, skip_bad=archive.skip_bad)
+    rows = there.split(there.files(), ("partition", "offset"))(1).batches()
+    return sorted((one["partition"], one["offset"]) for batch in rows for one in batch.to_pylist())

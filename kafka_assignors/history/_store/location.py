@@ -254,22 +254,18 @@ class _File:
 
 def _asked(ask: Callable[..., Any], *arguments: Any, doing: str) -> Any:
     """What a store answers; that there is no such file is no refusal."""
-    with asking(doing):
-        try:
-            return ask(*arguments)
-        except FileNotFoundError as error:
-            missing = error
-    raise missing
+    with asking(doing, (FileNotFoundError,)):
+        return ask(*arguments)
 
 
 @contextmanager
-def asking(what: str) -> Iterator[None]:
-    """Say what was tried, in words, if a store does not do it. A log's own errors come as they are."""
+def asking(what: str, known: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Say what was tried, in words, if a store does not do it; errors that are known come as they are."""
     try:
         yield
-    except (KafkaAssignorsError, CommitFailedError, TableNotFoundError):
-        raise
     except (OSError, ValueError, DeltaError) as error:
+        if isinstance(error, (KafkaAssignorsError, CommitFailedError, TableNotFoundError, *known)):
+            raise
         raise StoreError(f"cannot {what}: {reason_of(error)}") from error
 
 

@@ -73,9 +73,10 @@ class DataFile(NamedTuple):
     """By column, no value in the file is less; columns that nothing is known of are not there."""
     greatest: Mapping[str, Any] = {}
 
-    def may_have(self, column: str, value: Any) -> bool:
-        """Whether a row may have a value in a column, by what is known of the file."""
-        return bool(self.least.get(column, value) <= value <= self.greatest.get(column, value))
+    def may_have(self, column: str, first: Any, last: Any = None) -> bool:
+        """Whether a row may have a value, or one from the first to the last, by what is known of the file."""
+        until = first if last is None else last
+        return bool(self.least.get(column, until) <= until and first <= self.greatest.get(column, first))
 
 
 class Log:

