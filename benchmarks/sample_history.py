@@ -407,6 +407,5 @@ def _what_if(day: Day, assignor: str, scenario: str) -> WhatIf:
         moved=sum(one.moved for one in day.rebalances),
         imbalance=sum(one.imbalance for one in day.rebalances) / max(len(day.rebalances), 1),
         worst_imbalance=max((one.imbalance for one in day.rebalances), default=0),
-        unowned_seconds=day.unowned_seconds,
         failed=0,
     )

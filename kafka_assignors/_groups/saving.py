@@ -33,7 +33,6 @@ class WhatIf:
     moved: int
     imbalance: float
     worst_imbalance: int
-    unowned_seconds: float
     failed: int
     since: datetime | None = None
     avoided: tuple[datetime, ...] = ()
@@ -48,8 +47,7 @@ class WhatIf:
 class Saving:
     """What a change would have avoided: what happened (`actual`) less the what-if `row` with the change.
 
-    Numbers are negative if there had been more. `moved` counts moves of partitions. Time without an owner is
-    no part of it: of that records only know a least.
+    Numbers are negative if there had been more. `moved` counts moves of partitions.
     """
 
     row: WhatIf

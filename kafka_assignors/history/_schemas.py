@@ -260,7 +260,6 @@ rebalances       int32    how many rebalances there were
 moved            int64    how many partitions changed their owner
 imbalance        float64  the mean of imbalance over the rebalances that left somebody there
 worst_imbalance  int32    the largest
-unowned_seconds  float64  partition-seconds without an owner, if a rebalance takes what it certainly took
 failed           int32    how often the assignor raised or left partitions out, at the beginning too
 since            time?    when the history begins that was replayed; null if nothing could be read
 avoided          times    when the rebalances ended that were left out

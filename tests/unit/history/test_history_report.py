@@ -367,7 +367,7 @@ def test_static_members_that_came_back_are_no_reason() -> None:
 
 def test_the_best_change_avoids_most_rebalances_whatever_the_time_without_an_owner() -> None:
     actual = what_if("actual")
-    sticky = what_if("sticky", moved=20, unowned_seconds=0.0)
+    sticky = what_if("sticky", moved=20)
     static = what_if("range", "static members", rebalances=8)
     broken = what_if("other", rebalances=0, failed=3)
     found = savings([sticky, broken, actual, static])
@@ -388,7 +388,7 @@ def test_nothing_is_recommended_that_does_not_help() -> None:
     assert best_saving([actual, what_if("sticky", moved=95)]) is None
     assert best_saving([actual, what_if("other", rebalances=0, failed=1)]) is None
     # Of this records know a least alone, so that no recommendation rests on it.
-    assert best_saving([actual, what_if("sticky", unowned_seconds=0.0)]) is None
+    assert best_saving([actual, what_if("sticky")]) is None
 
 
 def test_a_change_that_costs_something_says_so() -> None:
@@ -739,12 +739,8 @@ def test_a_recommendation_says_from_which_rebalances_on_what_condition_and_at_wh
 
 def test_no_figure_of_the_page_is_a_time_without_an_owner() -> None:
     def page(seconds: float) -> str:
-        rows = [
-            what_if("actual", unowned_seconds=seconds),
-            what_if("sticky", "static members", rebalances=0, unowned_seconds=seconds / 2),
-        ]
         history = History("orders", [rebalance(60, moves=(), unowned_seconds=seconds)])
-        return html_of(report([summary(unowned_seconds=seconds)], [history], rows))
+        return html_of(report([summary(unowned_seconds=seconds)], [history]))
 
     assert page(2.0) == page(4.0)
 
