@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from datetime import datetime
 
 ACTUAL: Final = "actual"
@@ -36,11 +36,6 @@ class WhatIf:
     failed: int
     since: datetime | None = None
     avoided: tuple[datetime, ...] = ()
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """The row as an object."""
-        return cls(**{**row, "avoided": tuple(row["avoided"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -420,7 +420,7 @@ def test_every_command_tells_the_same(
     assert main(["history", "what-if", archive, "--group", "*-group"]) == 0
     said = capsys.readouterr().out
     for group in measured:
-        found = [WhatIf.from_row(row) for row in rows if row["group"] == group]
+        found = [WhatIf(**row) for row in rows if row["group"] == group]
         saving = best_saving(found)
         assert saving is None or f"{change(saving.row, None)}: {saved(saving)} less".lower() in text
         assert (f"{group}: nothing that was tried would have helped much" in said) == (saving is None)

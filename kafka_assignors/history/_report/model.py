@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
-
-from kafka_assignors._groups.rebalances import Rebalance
-from kafka_assignors._groups.saving import WhatIf
-from kafka_assignors.history._metrics import GroupSummary
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.saving import WhatIf
+    from kafka_assignors.history._metrics import GroupSummary
+
 _HALF_WIDTH_SECONDS: Final = 10.0
 
 
 class Column(NamedTuple):
-    """A row of `schemas.COLUMN`, whose comments say what the fields are."""
+    """A time in which a group is drawn as it was at last.
+
+    It begins with a record of the group, or with the end of a rebalance, and ends where the next begins.
+    `owners` are by partition of the drawing, empty of nobody; `loads` by consumer that was in the group.
+    `ended` are rebalances too near each other to be drawn one by one. Partitions without an owner meanwhile
+    are all if it `stopped`, else those that moved (`without`, their numbers in the drawing). It stands for so
+    many `states` of the group.
+    """
 
     begin: datetime
     end: datetime
@@ -49,19 +56,6 @@ class Drawing(NamedTuple):
     listed: Sequence[Rebalance]
     strategy: str | None
 
-    def row(self) -> dict[str, Any]:
-        """The drawing as `schemas.REPORTED` has it."""
-        columns = [one._asdict() | {"loads": [*one.loads.items()]} for one in self.columns]
-        listed = [one.row() for one in self.listed]
-        return self._asdict() | {"columns": columns, "listed": listed}
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """The drawing that a row was made of."""
-        columns = [Column(**{**one, "loads": dict(one["loads"])}) for one in row["columns"]]
-        listed = [Rebalance.from_row(one) for one in row["listed"]]
-        return cls(**{**row, "columns": columns, "listed": listed})
-
     @property
     def ended(self) -> list[datetime]:
         """When its rebalances ended."""
@@ -79,15 +73,6 @@ class ReportedGroup:
     summary: GroupSummary
     what_if: Sequence[WhatIf] = ()
     drawing: Drawing | None = None
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """A row of `schemas.REPORTED` as an object."""
-        return cls(
-            summary=GroupSummary.of(row["summary"]),
-            what_if=[WhatIf.from_row(one) for one in row["what_if"]],
-            drawing=None if row["drawing"] is None else Drawing.of(row["drawing"]),
-        )
 
 
 def restlessness(one: GroupSummary) -> tuple[int, int, str]:

@@ -32,7 +32,7 @@ from kafka_assignors.history._snapshots import SnapshotReader
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
-from kafka_assignors.history._store.writing import Task, TaskFiles, units
+from kafka_assignors.history._store.writing import TaskFiles, units
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.replaced import read_versions, replacing
 from kafka_assignors.history._tables.topic_names import topic_names
@@ -50,7 +50,6 @@ _UNIT: Final = 8 * 2**20
 Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
 them. If units are a quarter as large, each step of numpy takes in too few records.
 """
-_READ: Final = pa.schema({"read": pa.int64()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +106,11 @@ def make_tables(
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
         write = partial(_write, names=topic_names(records, engine), since_us=selection.since_us)
-        done = engine.map_sorted(records, selection, Task(write, _READ), where=where)
+        done = engine.map_sorted(records, selection, write, where=where)
         new.update(done.files)
         rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
         return TableCounts(
-            read=sum(row["read"] for row in done.rows),
+            read=sum(done.rows),
             decoded=rows["records"],
             rejected=rows["rejected"],
             rows=rows,
@@ -138,7 +137,7 @@ def read_table(
 
 def _write(
     batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str], since_us: int | None
-) -> Iterator[dict[str, int]]:
+) -> Iterator[int]:
     """Write the rows of sorted records; gives how many there were. Older ones are what moves begin with."""
     assert files is not None  # noqa: S101 - a place is given
     moves, generations = Moves(names, since_us), _Generations()
@@ -153,7 +152,7 @@ def _write(
             files.write(table, TABLES[table], rows)
         read = read_batch(every, columns if every is batch else None)
         files.write("moves", MOVES, moves.add(every["group"].to_pylist(), read))
-        yield {"read": batch.num_rows}
+        yield batch.num_rows
     files.write("generations", GENERATIONS, generations.end())
     files.write("moves", MOVES, moves.end())
 

@@ -32,9 +32,7 @@ from kafka_assignors.history import _decoded, _limits as limits, _snapshots
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._report.job import report_group
-from kafka_assignors.history._report.model import ReportedGroup
 from kafka_assignors.history._report.savings import change
-from kafka_assignors.history._schemas import REPORTED
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from kafka_assignors.history._tables.job import Moves
 from kafka_assignors.history._watch import watch_records
@@ -133,17 +131,14 @@ WANTED = check_wanted(ASSIGNORS, SCENARIOS)
 
 def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
     """The rows of `history what-if`."""
-    rows = replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
-    return [WhatIf.from_row(row) for row in rows]
+    return replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
 
 
 def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
-    """What `history report` shows of a group if it lists all rebalances, as it comes back from a task."""
+    """What `history report` shows of a group if it lists all rebalances."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "REBALANCES_LISTED", 1_000)
-        rows = report_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
-        sent = pa.RecordBatch.from_pylist([*rows], schema=REPORTED)
-    (told,) = map(ReportedGroup.of, sent.to_pylist())
+        (told,) = report_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
     assert told.drawing is not None
     return told.drawing, [*told.what_if]
 
@@ -269,7 +264,7 @@ def test_of_a_static_member_that_is_gone_late_every_command_says_that_nobody_kno
     assert found.unowned_seconds == 3 * 1.0  # three partitions from when b had joined to the record
     assert read_rebalances(live_group(records))[-1].changes == found.reasons
     (row,) = report_group("g", decoded(records), wanted=(), topics=TOPICS, topic_names=NAMES)
-    assert row["summary"]["reasons"] == [("static member gone", 1)]
+    assert row.summary.reasons == {"static member gone": 1}
 
 
 def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> None:

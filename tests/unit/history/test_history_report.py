@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from datetime import datetime, timedelta
+from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
@@ -19,10 +18,8 @@ from benchmarks.sample_history import sample_report
 from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._groups.advice import REASONS, reason_words
 from kafka_assignors._groups.reasons import Change, Kind, ReasonCounter
-from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.saving import WhatIf, best_saving, savings
-from kafka_assignors.history import _limits as limits, _schemas as schemas
-from kafka_assignors.history._metrics import GroupSummary
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import page, words
 from kafka_assignors.history._report.drawing import consumer_names, draw, listed_rebalances
 from kafka_assignors.history._report.layout import COLOURS, Colouring
@@ -31,7 +28,6 @@ from kafka_assignors.history._report.savings import change, saved, spared
 from kafka_assignors.history._report.sentences import group_sentences, headline
 from kafka_assignors.history._report.strip_svg import bar_step, strip
 from kafka_assignors.history._report.timeline_svg import timeline, told
-from kafka_assignors.history._schemas import REPORTED
 from tests.support.history_reports import (
     HOSTILE,
     MIDNIGHT,
@@ -51,8 +47,10 @@ from tests.support.history_reports import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import Saving
     from kafka_assignors._groups.snapshots import Snapshot
+    from kafka_assignors.history._metrics import GroupSummary
     from kafka_assignors.history._report.model import Column
 
 END = MIDNIGHT + timedelta(days=1)
@@ -423,51 +421,11 @@ def test_a_change_has_words(assignor: str, scenario: str, expected: str) -> None
     assert change(what_if(assignor, scenario), "range") == expected
 
 
-# Rows
-
-
-def test_rows_of_the_tables_become_objects() -> None:
-    groups = pa.Table.from_pylist(
-        [
-            {
-                name: getattr(summary("orders", flapping=["a"]), name)
-                for name in schemas.GROUPS.names
-                if name != "reasons"
-            }
-            | {"reasons": [("member joined", 2)]}
-        ],
-        schema=schemas.GROUPS,
-    )
-    assert GroupSummary.of(groups.to_pylist()[0]) == summary("orders", flapping=["a"])
-    rows = pa.Table.from_pylist([rebalance(1).row()], schema=schemas.REBALANCES)
-    assert Rebalance.from_row(rows.to_pylist()[0]) == rebalance(1)
-    row = {name: getattr(what_if("sticky"), name) for name in schemas.WHAT_IF.names}
-    rows = pa.Table.from_pylist([row], schema=schemas.WHAT_IF)
-    assert WhatIf.from_row(rows.to_pylist()[0]) == what_if("sticky")
-
-
-def test_a_time_without_a_zone_is_refused() -> None:
-    row = {"group": "orders", "began": datetime(2026, 11, 20), "ended": MIDNIGHT}  # noqa: DTZ001 - the point
-    with pytest.raises(
-        ValueError, match=r"began of group 'orders' is 2026-11-20 00:00:00, without a time zone"
-    ):
-        Rebalance.from_row(row)
-
-
 # Thinning
 
 
-def drawn(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) -> Drawing:
-    """A drawing that has come back from a task."""
-    made = draw(rebalances, snapshots)
-    sent = pa.array([made.row()], REPORTED.field("drawing").type)
-    drawing = Drawing.of(sent.to_pylist()[0])
-    assert drawing == Drawing.of(made.row())
-    return drawing
-
-
 def columns(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) -> list[Column]:
-    return drawn(rebalances, snapshots).columns_until(END)
+    return draw(rebalances, snapshots).columns_until(END)
 
 
 def picture(drawing: Drawing) -> ET.Element:
@@ -503,7 +461,7 @@ def test_columns_part_where_the_most_time_passed(monkeypatch: pytest.MonkeyPatch
     ]
     assert len(columns(rebalances, snapshots)) == 4
     monkeypatch.setattr(limits, "COLUMNS", 3)
-    drawing = drawn(rebalances, snapshots)
+    drawing = draw(rebalances, snapshots)
     found = drawing.columns_until(END)
     assert [one.begin for one in found] == [MIDNIGHT + timedelta(minutes=at) for at in (10, 100, 300)]
     assert [one.end for one in found] == [*(one.begin for one in found[1:]), END]
@@ -595,7 +553,7 @@ def test_few_partitions_have_a_lane_each_and_letters_of_their_owners() -> None:
     ids=["none moved", "one moved", "eager members revoke all", "nobody was there"],
 )
 def test_slivers_are_where_nobody_had_a_partition(changes: dict[str, Any], slivers: list[str]) -> None:
-    drawing = drawn(
+    drawing = draw(
         [rebalance(60, **changes)],
         [snapshot(0, {"a": range(4)}), snapshot(60, {"b": range(4)})],
     )
@@ -626,14 +584,14 @@ def test_consumers_without_a_row_are_counted(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_partitions_that_nobody_has_are_hatched(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawing = drawn([], [snapshot(0, {"a": (0, 1)}), snapshot(60, {"a": (0,)})])
+    drawing = draw([], [snapshot(0, {"a": (0, 1)}), snapshot(60, {"a": (0,)})])
     for lanes in (20, 1):
         monkeypatch.setattr(limits, "LANES", lanes)
         assert "none" in classes(picture(drawing))
 
 
 def test_without_snapshots_rebalances_are_drawn_all_the_same() -> None:
-    svg = picture(drawn([rebalance(5), rebalance(50)]))
+    svg = picture(draw([rebalance(5), rebalance(50)]))
     assert "needless" in classes(svg)
     assert "Consumers and how many partitions each had" not in texts(svg)
     assert not timeline([], [], key="g", title="")
@@ -869,7 +827,7 @@ def test_any_groups_make_a_page(drawn: list[tuple[GroupSummary, History]]) -> No
 
 
 @pytest.mark.parametrize("members", [1, 20, 5000])
-def test_a_group_of_many_members_is_drawn(members: int) -> None:
+def test_a_group_of_many_members_is_draw(members: int) -> None:
     many = [snapshot(60, {f"member-{number}": [number] for number in range(members)})]
     history = History("orders", [rebalance(60)], many)
     page = Page(html_of(report([summary(members=members)], [history])))
