@@ -29,12 +29,14 @@ from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
 from kafka_assignors.groups._live import LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _limits as limits, _snapshots
+from kafka_assignors.history._arrow import batch_of as arrow_batch_of
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._report.job import report_group
 from kafka_assignors.history._report.savings import change
+from kafka_assignors.history._schemas import MOVES
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
-from kafka_assignors.history._tables.job import Moves
+from kafka_assignors.history._tables.job import moves_of
 from kafka_assignors.history._watch import watch_records
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group
 from kafka_assignors.planners import plan_exact
@@ -287,11 +289,9 @@ def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> No
 
 
 def moves_table(records: Sequence[ArchivedRecord]) -> list[dict[str, Any]]:
-    """The table `moves`, made of two batches."""
-    moves, read = Moves(NAMES), [*decoded(records)]
-    middle = len(read) // 2
-    parts = [moves.add(["g"] * len(part), part) for part in (read[:middle], read[middle:])]
-    return [row for part in (*parts, moves.end()) for row in part.to_pylist()]
+    """The table `moves`."""
+    rows = moves_of((("g", record) for record in decoded(records)), NAMES)
+    return arrow_batch_of([*rows], MOVES).to_pylist()  # type: ignore[no-any-return]
 
 
 def test_moves_of_the_tables_are_those_of_metrics(records: list[ArchivedRecord]) -> None:

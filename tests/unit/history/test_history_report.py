@@ -827,7 +827,7 @@ def test_any_groups_make_a_page(drawn: list[tuple[GroupSummary, History]]) -> No
 
 
 @pytest.mark.parametrize("members", [1, 20, 5000])
-def test_a_group_of_many_members_is_draw(members: int) -> None:
+def test_a_group_of_many_members_is_drawn(members: int) -> None:
     many = [snapshot(60, {f"member-{number}": [number] for number in range(members)})]
     history = History("orders", [rebalance(60)], many)
     page = Page(html_of(report([summary(members=members)], [history])))
