@@ -19,7 +19,7 @@ from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_met
 from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
-from kafka_assignors.history._report.savings import change, saved
+from kafka_assignors.history._report.sentences import change, saved
 from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
 from tests.support.archives import group as group_value, row
 from tests.support.delta_tables import files_of, rows_of

@@ -17,8 +17,7 @@ from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import GroupSummary, rebalances_of
 from kafka_assignors.history._records import Selection, each_group
-from kafka_assignors.history._report.drawing import draw
-from kafka_assignors.history._report.model import ReportedGroup, restlessness
+from kafka_assignors.history._report.drawing import ReportedGroup, draw, restlessness
 from kafka_assignors.history._report.page import render
 from kafka_assignors.history._snapshots import SnapshotReader
 from kafka_assignors.history._what_if.course import CourseBuilder, bare

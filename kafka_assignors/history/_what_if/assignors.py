@@ -68,12 +68,18 @@ class Situation:
 
         It is `NOBODY`, or `GONE` if it is in the group no more.
         """
-        number_of = self.number_of.get
-        had = np.array([*(number_of(one, GONE) for one in before.number_of), NOBODY])[owner]
+        had = _numbers_after(before, self)[owner]
         if self.place_of is before.place_of:
             return had
         place_of = before.place_of.get
         return np.append(had, NOBODY)[[place_of(one, -1) for one in self.place_of]]
+
+
+@lru_cache(maxsize=8)
+def _numbers_after(before: Situation, after: Situation) -> IntArray:
+    """(M + 1,) the numbers that members of a situation have later, and `NOBODY`: the same in all replays."""
+    number_of = after.number_of.get
+    return np.array([*(number_of(one, GONE) for one in before.number_of), NOBODY])
 
 
 def kept(group: Group, had: IntArray) -> IntArray:

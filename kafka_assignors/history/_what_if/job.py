@@ -13,7 +13,7 @@ from kafka_assignors.history._records import Selection
 from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._what_if.assignors import leader_of
 from kafka_assignors.history._what_if.course import CourseBuilder
-from kafka_assignors.history._what_if.replay import Replay, replay_course
+from kafka_assignors.history._what_if.replay import replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
 
 if TYPE_CHECKING:
@@ -109,18 +109,20 @@ def replay_all(course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
     """
     if not course.steps and not broken:
         return []
-    replays = [Replay.of_what_happened(course, undecoded=broken)]
+    rows = [row_of(course, course.happened, broken + (not course.began_well))]
     for scenario, assignors in wanted:
         try:
             changed = scenario_of(scenario)(course)
             if scenario != AS_IT_WAS and changed is course:
                 continue  # it changes nothing, as where all members are static already
-            replays += replay_course(changed, assignors, scenario, undecoded=broken)
+            replays = replay_course(changed, assignors)
         except Exception:
             log.exception("The history of group %s cannot be replayed (%s)", course.group, scenario)
             failed = broken + len(course.steps)
-            replays += [
-                Replay(course=course, assignor=name, scenario=scenario, rebalances=(), failed_before=failed)
-                for name in assignors
-            ]
-    return [replay.row for replay in replays]
+            rows += [row_of(course, (), failed, assignor=name, scenario=scenario) for name in assignors]
+            continue
+        rows += [
+            row_of(changed, one.rebalances, broken + one.failed_before, assignor=one.name, scenario=scenario)
+            for one in replays
+        ]
+    return rows

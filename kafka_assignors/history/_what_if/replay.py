@@ -11,7 +11,6 @@ before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -23,64 +22,43 @@ from kafka_assignors._common.times import moment
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors.history._what_if.assignors import Situation, kept, leader_of
-from kafka_assignors.history._what_if.course import CountedRebalance, Course
+from kafka_assignors.history._what_if.course import CountedRebalance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafka_assignors._model.arrays import IntArray
-    from kafka_assignors.history._what_if.course import CourseStep
+    from kafka_assignors.history._what_if.course import Course, CourseStep
 
 log = get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    """What happened, or a course replayed.
-
-    With what failed before the first rebalance count records of the group that could not be read.
-    """
-
-    course: Course
-    assignor: str
-    scenario: str
-    rebalances: tuple[CountedRebalance, ...]
-    failed_before: int = 0
-
-    @classmethod
-    def of_what_happened(cls, course: Course, *, undecoded: int = 0) -> Replay:
-        """What there is to compare with."""
-        return cls(
-            course=course,
-            assignor=ACTUAL,
-            scenario=AS_IT_WAS,
-            rebalances=course.happened,
-            failed_before=undecoded + (not course.began_well),
-        )
-
-    @property
-    def row(self) -> WhatIf:
-        """The replay in one row; the mean of imbalance is over rebalances after which there were members."""
-        every = self.rebalances
-        imbalances = [one.imbalance for one in every if one.members]
-        return WhatIf(
-            group=self.course.group,
-            since=self.course.since,
-            assignor=self.assignor,
-            scenario=self.scenario,
-            rebalances=len(every),
-            moved=sum(one.moved for one in every),
-            imbalance=sum(imbalances) / max(1, len(imbalances)),
-            worst_imbalance=max(imbalances, default=0),
-            failed=self.failed_before + sum(one.failed for one in every),
-            avoided=tuple(map(moment, self.course.avoided)),
-        )
+def row_of(
+    course: Course,
+    rebalances: Sequence[CountedRebalance],
+    failed_before: int,
+    *,
+    assignor: str = ACTUAL,
+    scenario: str = AS_IT_WAS,
+) -> WhatIf:
+    """A replay in one row; the mean of imbalance is over rebalances after which there were members."""
+    imbalances = [one.imbalance for one in rebalances if one.members]
+    return WhatIf(
+        group=course.group,
+        since=course.since,
+        assignor=assignor,
+        scenario=scenario,
+        rebalances=len(rebalances),
+        moved=sum(one.moved for one in rebalances),
+        imbalance=sum(imbalances) / max(1, len(imbalances)),
+        worst_imbalance=max(imbalances, default=0),
+        failed=failed_before + sum(one.failed for one in rebalances),
+        avoided=tuple(map(moment, course.avoided)),
+    )
 
 
-def replay_course(
-    course: Course, assignors: Sequence[str], scenario: str = AS_IT_WAS, *, undecoded: int = 0
-) -> list[Replay]:
-    """Replay a course, after its scenario, with several assignors that `leader_of` knows."""
+def replay_course(course: Course, assignors: Sequence[str]) -> list[Player]:
+    """Replay a course with several assignors that `leader_of` knows."""
     players = [Player(name) for name in assignors]
     for _, steps in groupby(course.steps, key=attrgetter("rebalance")):
         for step in steps:
@@ -89,16 +67,7 @@ def replay_course(
                 player.play(situation)
         for player in players:
             player.end_rebalance(step)
-    return [
-        Replay(
-            course=course,
-            assignor=player.name,
-            scenario=scenario,
-            rebalances=tuple(player.rebalances),
-            failed_before=player.failed_before + undecoded,
-        )
-        for player in players
-    ]
+    return players
 
 
 class Player:

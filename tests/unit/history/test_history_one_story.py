@@ -33,7 +33,7 @@ from kafka_assignors.history._arrow import batch_of as arrow_batch_of
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._report.job import report_group
-from kafka_assignors.history._report.savings import change
+from kafka_assignors.history._report.sentences import change
 from kafka_assignors.history._schemas import MOVES
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from kafka_assignors.history._tables.job import moves_of
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors.groups._live import LiveGroup
-    from kafka_assignors.history._report.model import Drawing
+    from kafka_assignors.history._report.drawing import Drawing
 
 TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
 NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}

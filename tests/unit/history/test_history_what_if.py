@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import given, strategies as st
@@ -26,9 +26,9 @@ from kafka_assignors._model.members import Member
 from kafka_assignors.coordinator import Simulation
 from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._what_if.assignors import NAMES, Situation, leader_of
-from kafka_assignors.history._what_if.course import Course, CourseBuilder
+from kafka_assignors.history._what_if.course import CountedRebalance, Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all
-from kafka_assignors.history._what_if.replay import Player, Replay, replay_course
+from kafka_assignors.history._what_if.replay import Player, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
 from kafka_assignors.planners import plan_range
 from tests.support.group_histories import random_life, random_records
@@ -93,6 +93,22 @@ def course_of(history: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSee
     return builder.build()
 
 
+class Replay(NamedTuple):
+    rebalances: Sequence[CountedRebalance]
+    row: WhatIf
+
+
+def replays(course: Course, assignors: Iterable[str], scenario: str = AS_IT_WAS) -> list[Replay]:
+    changed = scenario_of(scenario)(course)
+    return [
+        Replay(
+            one.rebalances,
+            row_of(changed, one.rebalances, one.failed_before, assignor=one.name, scenario=scenario),
+        )
+        for one in replay_course(changed, [*assignors])
+    ]
+
+
 def replay(
     history: Iterable[Snapshot],
     assignor: str,
@@ -103,8 +119,9 @@ def replay(
     """What happened, or a replay."""
     course = course_of(history, topics)
     if assignor == ACTUAL:
-        return Replay.of_what_happened(course)
-    (found,) = replay_course(scenario_of(scenario)(course), [assignor], scenario)
+        happened = [*course.happened]
+        return Replay(happened, row_of(course, happened, int(not course.began_well)))
+    (found,) = replays(course, [assignor], scenario)
     return found
 
 
@@ -301,7 +318,7 @@ def test_planners_do_what_the_assignors_do_through_bytes(
 ) -> None:
     course = course_of(history)
 
-    by_planner, by_contract = replay_course(course, pair)
+    by_planner, by_contract = replays(course, pair)
 
     assert by_contract.row.failed == 0
     assert owned(course, pair[0]) == owned(course, pair[1])
@@ -316,7 +333,7 @@ def test_members_that_come_to_an_empty_group_remember_nothing(pair: tuple[str, s
         snapshot(3, 30, member("a", {"t": range(3)}), member("b", {"u": [0]}, topics=["t", "u"])),
     ]
 
-    by_planner, by_contract = replay_course(course_of(history), pair)
+    by_planner, by_contract = replays(course_of(history), pair)
 
     assert by_contract.row.failed == 0
     assert by_planner.rebalances == by_contract.rebalances
@@ -412,7 +429,7 @@ def test_a_static_member_that_came_back_to_its_generation_is_no_rebalance() -> N
         snapshot(1, 60, member("a-2", {"t": range(4)}, instance="a")),
     ]
 
-    assert replay(history, ACTUAL).rebalances == ()
+    assert replay(history, ACTUAL).rebalances == []
 
 
 def test_what_is_left_out_is_a_failure_in_what_happened_too() -> None:
