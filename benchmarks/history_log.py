@@ -304,10 +304,8 @@ def a_year(days: int) -> list[str]:
     """What is read for the last hour of a year whose files have an hour each, by `read` and for a command."""
     from kafka_assignors.history import Engine, spark_session  # noqa: PLC0415
     from kafka_assignors.history._records import Selection  # noqa: PLC0415
-    from kafka_assignors.history._store.writing import Task  # noqa: PLC0415
 
     spark = spark_session("local[2]", settings=SETTINGS)
-    count = Task(_count_rows, pa.schema({"rows": pa.int64()}))
     lines = ["| archive | way | files | read | rows | s |", "|---|---|---|---|---|---|"]
     for title, modern in (("classic groups", 0), (f"KIP-848 in each {MODERN_HOURS}th hour", MODERN_HOURS)):
         with tempfile.TemporaryDirectory() as temporary:
@@ -320,8 +318,8 @@ def a_year(days: int) -> list[str]:
                 if way == "read":
                     rows = archive.read(spark, since=since).count()
                 else:
-                    found = Engine.spark().map_sorted(archive, Selection(since=since), count)
-                    rows = sum(row["rows"] for row in found.rows)
+                    found = Engine.spark().map_sorted(archive, Selection(since=since), _count_rows)
+                    rows = sum(found.rows)
                 took = time.perf_counter() - began
                 files = len(archive.files())
                 lines.append(
@@ -331,8 +329,8 @@ def a_year(days: int) -> list[str]:
     return [*lines, "", "*read* is how many files of the archive the tasks open. The time is `--since 1h`'s."]
 
 
-def _count_rows(batches: Iterator[Any], _: object) -> Iterator[dict[str, Any]]:
-    return ({"rows": batch.num_rows} for batch in batches)
+def _count_rows(batches: Iterator[Any], _: object) -> Iterator[int]:
+    return (batch.num_rows for batch in batches)
 
 
 def _of_hours(folder: Path, hours: int, modern: int) -> Any:

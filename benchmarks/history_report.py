@@ -24,8 +24,7 @@ from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change
 from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
-from kafka_assignors.history._report.drawing import draw
-from kafka_assignors.history._report.model import ReportedGroup
+from kafka_assignors.history._report.drawing import ReportedGroup, draw
 from kafka_assignors.history._report.page import render
 
 if TYPE_CHECKING:

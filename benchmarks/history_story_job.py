@@ -6,6 +6,7 @@ python -m benchmarks.history_story_job now|before GROUPS GENERATIONS
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 import time
 from importlib import import_module
@@ -17,7 +18,7 @@ import pyarrow as pa
 from benchmarks.history_archive import records_of_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 BEST_OF: Final = 3
 
@@ -67,8 +68,6 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     from kafka_assignors.history._decoded import COLUMNS, read_batches  # noqa: PLC0415
     from kafka_assignors.history._metrics import measure_group  # noqa: PLC0415
     from kafka_assignors.history._report.job import report_group  # noqa: PLC0415
-    from kafka_assignors.history._report.model import ReportedGroup  # noqa: PLC0415
-    from kafka_assignors.history._schemas import GROUPS, REPORTED, WHAT_IF  # noqa: PLC0415
     from kafka_assignors.history._what_if.job import (  # noqa: PLC0415
         ASSIGNORS,
         SCENARIOS,
@@ -89,9 +88,9 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
     def records(batch: Any) -> Iterator[Any]:
         return chain.from_iterable(found for _, found in read_batches([batch.rename_columns([*COLUMNS])]))
 
-    def sent(rows: Iterator[Any], schema: pa.Schema) -> list[Any]:
-        """Rows as they come back from tasks."""
-        return pa.RecordBatch.from_pylist([*rows], schema=schema).to_pylist()  # type: ignore[no-any-return]
+    def sent(found: Iterable[Any]) -> list[Any]:
+        """What tasks find as it comes back from them."""
+        return pickle.loads(pickle.dumps([*found]))  # type: ignore[no-any-return]  # noqa: S301
 
     def decode(batch: Any) -> None:
         for _ in records(batch):
@@ -99,16 +98,15 @@ def steps_now() -> Mapping[str, Callable[[Any], object]]:
 
     def metrics(batch: Any) -> None:
         with no_garbage_collection():
-            sent(measure_group("g", records(batch), nowhere, topics=topics, topic_names={}), GROUPS)
+            sent(measure_group("g", records(batch), nowhere, topics=topics, topic_names={}))
 
     def what_if(batch: Any) -> None:
         with no_garbage_collection():
-            sent(replay_group("g", records(batch), wanted=wanted, topics=topics, topic_names={}), WHAT_IF)
+            sent(replay_group("g", records(batch), wanted=wanted, topics=topics, topic_names={}))
 
     def report(batch: Any) -> None:
         with no_garbage_collection():
-            rows = report_group("g", records(batch), wanted=wanted, topics=topics, topic_names={})
-            [*map(ReportedGroup.of, sent(rows, REPORTED))]
+            sent(report_group("g", records(batch), wanted=wanted, topics=topics, topic_names={}))
 
     return {"decoded": decode, "metrics": metrics, "what-if": what_if, "report": report}
 

@@ -24,8 +24,7 @@ from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 from kafka_assignors._timelines.best import best_plan
 from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history._metrics import GroupSummary
-from kafka_assignors.history._report.drawing import draw
-from kafka_assignors.history._report.model import ReportedGroup
+from kafka_assignors.history._report.drawing import ReportedGroup, draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -407,6 +406,5 @@ def _what_if(day: Day, assignor: str, scenario: str) -> WhatIf:
         moved=sum(one.moved for one in day.rebalances),
         imbalance=sum(one.imbalance for one in day.rebalances) / max(len(day.rebalances), 1),
         worst_imbalance=max((one.imbalance for one in day.rebalances), default=0),
-        unowned_seconds=day.unowned_seconds,
         failed=0,
     )

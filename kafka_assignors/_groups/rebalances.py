@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._groups.best import find_best
 from kafka_assignors._groups.moved import OwnerMove, count_moved, find_owner_moves
@@ -79,29 +79,6 @@ class Rebalance:
     def _columns(self, **others: Any) -> dict[str, Any]:
         """The columns in the order of `schemas.REBALANCES`, with other values for some."""
         return {name: value for name, value in (vars(self) | others).items() if name != "quiet"}
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """A row of the table as an object.
-
-        Raises:
-            ValueError: A time is without a time zone.
-        """
-        values = with_zones(row, "began", "ended")
-        values["reasons"] = tuple(Change(**reason) for reason in row["reasons"])
-        values["moves"] = tuple(OwnerMove(**move) for move in row["moves"])
-        return cls(**values)
-
-
-def with_zones(row: Mapping[str, Any], *times: str) -> dict[str, Any]:
-    """Return a row whose times have their zones; raises ValueError of any other."""
-    for name in times:
-        if row[name].tzinfo is None:
-            raise ValueError(
-                f"{name} of group {row['group']!r} is {row[name]}, without a time zone; times are in UTC:"
-                " give it .replace(tzinfo=UTC)"
-            )
-    return dict(row)
 
 
 def find_rebalances(

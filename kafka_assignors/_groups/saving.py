@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from datetime import datetime
 
 ACTUAL: Final = "actual"
@@ -33,23 +33,16 @@ class WhatIf:
     moved: int
     imbalance: float
     worst_imbalance: int
-    unowned_seconds: float
     failed: int
     since: datetime | None = None
     avoided: tuple[datetime, ...] = ()
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """The row as an object."""
-        return cls(**{**row, "avoided": tuple(row["avoided"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
     """What a change would have avoided: what happened (`actual`) less the what-if `row` with the change.
 
-    Numbers are negative if there had been more. `moved` counts moves of partitions. Time without an owner is
-    no part of it: of that records only know a least.
+    Numbers are negative if there had been more. `moved` counts moves of partitions.
     """
 
     row: WhatIf

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -20,22 +21,23 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._arrow import as_numpy
 from kafka_assignors.history._records import COLUMNS, GROUPED, UNIT, each_group
 from kafka_assignors.history._store.reading import through
-from kafka_assignors.history._store.writing import Task, TaskFiles, run_task
+from kafka_assignors.history._store.writing import Outcome, Task, TaskFiles, run_task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._records import GroupTask, Order, Selection
     from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Source, Split
-    from kafka_assignors.history._store.writing import MakeFiles, Outcome
+    from kafka_assignors.history._store.writing import MakeFiles
 
 SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
 SMALL_TO_REPLAY: Final = 8 * 2**20
 """The same if groups are replayed, too: of more, Spark on several cores soon makes up for its start."""
+_PICKLED: Final = pa.schema({"found": pa.binary()})
 _SHARE: Final = 2 * 2**20
 """Bytes of files, compressed, whose records are sorted at a time."""
 _SHARES: Final = 64
@@ -92,21 +94,14 @@ class Engine:
                 pass
 
     def map_groups(
-        self,
-        archive: Archive,
-        selection: Selection,
-        task: GroupTask,
-        schema: pa.Schema,
-        *,
-        where: Location | None = None,
+        self, archive: Archive, selection: Selection, task: GroupTask, *, where: Location | None = None
     ) -> Outcome:
         """Call a function with the records of each group.
 
         Args:
             archive: The archive.
             selection: Which of its records.
-            task: The function; with Spark, it is sent to other processes.
-            schema: The columns of the rows that it gives.
+            task: The function. With Spark, it is sent to other processes, and what it gives comes from there.
             where: The location of the tables that it writes; None if it writes none.
 
         Raises:
@@ -114,14 +109,13 @@ class Engine:
             SparkError: Spark failed.
             JavaMissingError: Spark has no Java.
         """
-        groups = Task(each_group(task, selection.since_us), schema)
-        return self.map_sorted(archive, selection, groups, where=where)
+        return self.map_sorted(archive, selection, each_group(task, selection.since_us), where=where)
 
     def map_sorted(
         self,
         archive: Archive,
         selection: Selection,
-        task: Task,
+        do: Callable[[Iterator[Any], TaskFiles | None], Iterable[Any]],
         *,
         where: Location | None = None,
     ) -> Outcome:
@@ -129,7 +123,10 @@ class Engine:
         files = archive.files_of(selection)
         split = through(archive.split(files, COLUMNS), selection.of)
         made = None if where is None else partial(TaskFiles, where)
-        return self.run(split, task, made, order=GROUPED, size=size_of(files))
+        task = Task(partial(_pickled, do=do), _PICKLED)
+        done = self.run(split, task, made, order=GROUPED, size=size_of(files))
+        found = [pickle.loads(row["found"]) for row in done.rows]  # noqa: S301 - of tasks of our own
+        return Outcome(rows=found, files=done.files)
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         """Call a function with batches of all of an archive's rows, in any order, with some columns."""
@@ -158,6 +155,16 @@ class Engine:
 
         with _spark.running_spark(self._master, self._doing) as spark:
             return _spark.run(spark, split, task, files, order)
+
+
+def _pickled(
+    batches: Iterator[Any],
+    files: TaskFiles | None,
+    *,
+    do: Callable[[Iterator[Any], TaskFiles | None], Iterable[Any]],
+) -> Iterator[dict[str, bytes]]:
+    """What a function finds, as any engine can hand it on."""
+    return ({"found": pickle.dumps(one)} for one in do(batches, files))
 
 
 def size_of(files: Iterable[DataFile]) -> int:

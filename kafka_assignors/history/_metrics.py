@@ -114,10 +114,10 @@ def metrics(
         topics, names = seen_and_names(archive.topics())
         task = partial(measure_group, topics=topics, topic_names=names)
         engine = engine or Engine.fitting(doing="measuring")
-        done = engine.map_groups(archive, selection, task, GROUPS, where=where)
+        done = engine.map_groups(archive, selection, task, where=where)
         if new is not None:
             new.update(done.files)
-    return sorted(map(GroupSummary.of, done.rows), key=lambda one: (-one.rebalances, one.group))
+    return sorted(done.rows, key=lambda one: (-one.rebalances, one.group))
 
 
 def measure_group(
@@ -127,7 +127,7 @@ def measure_group(
     *,
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[GroupSummary]:
     """Measure one group, if it has a snapshot; its rebalances go into files."""
     follower = GroupFollower(topics)
     held: list[Rebalance] = []
@@ -146,7 +146,7 @@ def measure_group(
         row = follower.activity.row(group)
         if files is not None:
             files.write("groups", GROUPS, pa.RecordBatch.from_pylist([row], schema=GROUPS))
-        yield row
+        yield GroupSummary.of(row)
 
 
 def rebalances_of(

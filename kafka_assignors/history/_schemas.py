@@ -260,39 +260,8 @@ rebalances       int32    how many rebalances there were
 moved            int64    how many partitions changed their owner
 imbalance        float64  the mean of imbalance over the rebalances that left somebody there
 worst_imbalance  int32    the largest
-unowned_seconds  float64  partition-seconds without an owner, if a rebalance takes what it certainly took
 failed           int32    how often the assignor raised or left partitions out, at the beginning too
 since            time?    when the history begins that was replayed; null if nothing could be read
 avoided          times    when the rebalances ended that were left out
 """)
 """One row for each group, assignor and scenario."""
-
-COLUMN: Final = _schema("""\
-begin            time     when it begins: with a record of the group, or with the end of a rebalance
-end              time     when the next begins
-owners           strings  who had each partition of the drawing; empty of nobody
-loads            counts   how many partitions each consumer had that was in the group
-ended            times    when rebalances ended in it; several if too near each other to be drawn one by one
-moved            int64    how many partitions went from one consumer to another
-needless         int64    how many of these moves were needless, as far as that is known
-stopped          bool     whether all partitions were without an owner
-without          ids      otherwise which partitions of the drawing were, and moved, by their number in it
-states           int64    how many states of the group it stands for
-""")
-"""A time in which a group is drawn as it was at last."""
-
-REPORTED: Final = pa.schema(
-    {
-        "summary": pa.struct([*GROUPS]),
-        "what_if": pa.list_(pa.struct([*WHAT_IF])),
-        "drawing": pa.struct(
-            {
-                "columns": pa.list_(pa.struct([*COLUMN])),
-                "partitions": _NESTED["strings"],
-                "listed": pa.list_(pa.struct([*REBALANCES])),
-                "strategy": pa.string(),
-            }
-        ),
-    }
-)
-"""What a report wants to know of a group; of the less restless ones there is no drawing."""

@@ -19,7 +19,7 @@ from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_met
 from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
-from kafka_assignors.history._report.savings import change, saved
+from kafka_assignors.history._report.sentences import change, saved
 from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
 from tests.support.archives import group as group_value, row
 from tests.support.delta_tables import files_of, rows_of
@@ -410,7 +410,7 @@ def test_every_command_tells_the_same(
     assert main(["history", "what-if", archive, "--group", "*-group"]) == 0
     said = capsys.readouterr().out
     for group in measured:
-        found = [WhatIf.from_row(row) for row in rows if row["group"] == group]
+        found = [WhatIf(**row) for row in rows if row["group"] == group]
         saving = best_saving(found)
         assert saving is None or f"{change(saving.row, None)}: {saved(saving)} less".lower() in text
         assert (f"{group}: nothing that was tried would have helped much" in said) == (saving is None)

@@ -121,7 +121,7 @@ def expected_moves(rows: Rows) -> Rows:
 def expected_generations(rows: Rows) -> Rows:
     """The last row of each, with how many there are, and the time of the first."""
     merged: dict[tuple[str, int], dict[str, Any]] = {}
-    each = one_by_one.decode(batch_of(rows), {})["generations"].cast(TABLES["generations"]).to_pylist()
+    each = one_by_one.decode(batch_of(rows), {})["generations"].to_pylist()
     for one in sorted(each, key=lambda one: (one["partition"], one["offset"])):
         before = merged.get((one["group"], one["generation"]))
         if before is not None:

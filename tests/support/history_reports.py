@@ -11,8 +11,7 @@ from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 from kafka_assignors.history._metrics import GroupSummary
-from kafka_assignors.history._report.drawing import draw
-from kafka_assignors.history._report.model import ReportedGroup
+from kafka_assignors.history._report.drawing import ReportedGroup, draw
 from kafka_assignors.history._report.page import render
 
 if TYPE_CHECKING:
@@ -84,7 +83,6 @@ def what_if(assignor: str, scenario: str = "as it was", **changes: Any) -> WhatI
         "moved": 100,
         "imbalance": 0.5,
         "worst_imbalance": 2,
-        "unowned_seconds": 600.0,
         "failed": 0,
     }
     return WhatIf(**{**values, "assignor": assignor, "scenario": scenario, **changes})
@@ -163,12 +161,9 @@ def small_report(*groups: str) -> list[ReportedGroup]:
         for group in groups
     ]
     rows = [
-        what_if(name, scenario, group=group, rebalances=count, unowned_seconds=seconds)
+        what_if(name, scenario, group=group, rebalances=count)
         for group in groups
-        for name, scenario, count, seconds in (
-            ("actual", "as it was", 2, 40.0),
-            ("range", "static members", 1, 5.0),
-        )
+        for name, scenario, count in (("actual", "as it was", 2), ("range", "static members", 1))
     ]
     return report([summary(group) for group in groups], histories, rows)
 
@@ -196,6 +191,6 @@ def hostile_report(name: str = HOSTILE) -> list[ReportedGroup]:
     changes = {"reasons": {name: 1}, "flapping": [name], "rebalances": 1}
     rows = [
         what_if("actual", group=name),
-        what_if(name, name, group=name, rebalances=1, unowned_seconds=1.0),
+        what_if(name, name, group=name, rebalances=1),
     ]
     return report([summary(name, **changes)], [history], rows)

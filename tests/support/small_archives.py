@@ -81,27 +81,16 @@ class Selected(NamedTuple):
     time_us: int
 
 
-_SELECTED = pa.schema(
-    {
-        "group": pa.string(),
-        "partition": pa.int32(),
-        "offset": pa.int64(),
-        "value": pa.string(),
-        "time_us": pa.int64(),
-    }
-)
-
-
-def _all(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[dict[str, Any]]:
+def _all(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[Selected]:
     for one in records:
         value = (one.value or b"").decode()
-        yield Selected(group, one.partition, one.offset, value, one.time_us)._asdict()
+        yield Selected(group, one.partition, one.offset, value, one.time_us)
 
 
 def selected_by(archive: Archive, engine: Engine | None = None, **what: Any) -> list[Selected]:
     """The records that an engine selects; each once, though it may be there twice."""
-    found = (engine or Engine.spark()).map_groups(archive, Selection(**what), _all, _SELECTED).rows
-    return sorted({Selected(**one) for one in found})
+    found = (engine or Engine.spark()).map_groups(archive, Selection(**what), _all).rows
+    return sorted(set(found))
 
 
 def said_by(failing: Callable[[], object]) -> str:

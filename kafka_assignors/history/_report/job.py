@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from os import fspath
@@ -17,12 +17,9 @@ from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import GroupSummary, rebalances_of
 from kafka_assignors.history._records import Selection, each_group
-from kafka_assignors.history._report.drawing import draw
-from kafka_assignors.history._report.model import ReportedGroup, restlessness
+from kafka_assignors.history._report.drawing import ReportedGroup, draw, restlessness
 from kafka_assignors.history._report.page import render
-from kafka_assignors.history._schemas import REPORTED
 from kafka_assignors.history._snapshots import SnapshotReader
-from kafka_assignors.history._store.writing import Task
 from kafka_assignors.history._what_if.course import CourseBuilder, bare
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, Wanted, check_wanted, replay_all
 
@@ -84,14 +81,13 @@ def report_archive(
         topics=topics,
         topic_names=names,
     )
-    task = Task(partial(_most_restless, each=each_group(group_task, selection.since_us)), REPORTED)
+    task = partial(_most_restless, each=each_group(group_task, selection.since_us))
     engine = engine or Engine.fitting(doing="reporting", replaying=bool(assignors))
-    rows = engine.map_sorted(archive, selection, task).rows
-    if not rows:
+    groups_found = engine.map_sorted(archive, selection, task).rows
+    if not groups_found:
         raise ValueError("there is nothing to report on: the archive has no records of such groups then")
-    found = [*map(ReportedGroup.of, rows)]
     source = archive.description.cluster_id or str(archive.where)
-    html = render(found, source=source, made=datetime.now(UTC), asked=since)
+    html = render(groups_found, source=source, made=datetime.now(UTC), asked=since)
     content = html.encode()
     write_whole(path, content)
     return ReportPage(page=fspath(page), bytes=len(content))
@@ -113,7 +109,7 @@ def report_group(
     wanted: Wanted,
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ReportedGroup]:
     """Measure, replay and draw one group."""
     reader, measured = SnapshotReader(topic_names), GroupFollower(topics)
     course = CourseBuilder(group, topics)
@@ -127,11 +123,11 @@ def report_group(
     rebalances = [*rebalances_of(records, reader, measured, keep)]
     replayed = replay_all(course.build(), wanted, reader.rejected) if wanted else []
     if measured.activity is not None:
-        yield {
-            "summary": measured.activity.row(group),
-            "what_if": [*map(asdict, replayed)],
-            "drawing": draw(rebalances, states).row(),
-        }
+        yield ReportedGroup(
+            summary=GroupSummary.of(measured.activity.row(group)),
+            what_if=replayed,
+            drawing=draw(rebalances, states),
+        )
 
 
 def _drawn(snapshot: Snapshot) -> Snapshot:
@@ -146,10 +142,9 @@ def _drawn(snapshot: Snapshot) -> Snapshot:
 
 
 def _most_restless(
-    batches: Iterator[Any], files: None, *, each: Callable[..., Iterator[dict[str, Any]]]
-) -> list[dict[str, Any]]:
-    """The rows of all groups of a task; its most restless alone keep their drawings."""
-    rows = sorted(each(batches, files), key=lambda row: restlessness(GroupSummary.of(row["summary"])))
-    for row in rows[limits.GROUPS_DRAWN :]:
-        row["drawing"] = None
-    return rows
+    batches: Iterator[Any], files: None, *, each: Callable[..., Iterator[ReportedGroup]]
+) -> Iterator[ReportedGroup]:
+    """All groups of a task; its most restless alone keep their drawings."""
+    found = sorted(each(batches, files), key=lambda one: restlessness(one.summary))
+    yield from found[: limits.GROUPS_DRAWN]
+    yield from (replace(one, drawing=None) for one in found[limits.GROUPS_DRAWN :])

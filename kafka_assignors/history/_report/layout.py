@@ -13,7 +13,7 @@ from kafka_assignors.history._report.svg import Value, runs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kafka_assignors.history._report.model import Column
+    from kafka_assignors.history._report.drawing import Column
 
 LEFT: Final = 216  # of the part that shows time
 RIGHT: Final = 992

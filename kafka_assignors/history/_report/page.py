@@ -14,11 +14,10 @@ from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
-from kafka_assignors.history._report import savings as saved_words, sentences, words
+from kafka_assignors.history._report import sentences, words
+from kafka_assignors.history._report.drawing import restlessness
 from kafka_assignors.history._report.layout import COLOURS
-from kafka_assignors.history._report.model import restlessness
-from kafka_assignors.history._report.strip_svg import bar_step, strip
-from kafka_assignors.history._report.timeline_svg import timeline, told
+from kafka_assignors.history._report.timeline_svg import bar_step, strip, timeline, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import Saving, WhatIf
     from kafka_assignors.history._metrics import GroupSummary
-    from kafka_assignors.history._report.model import Drawing, ReportedGroup
+    from kafka_assignors.history._report.drawing import Drawing, ReportedGroup
 
 _LOG = get_logger(__name__)
 
@@ -155,8 +154,8 @@ def _advice(summary: GroupSummary, saving: Saving | None) -> str:
     """What would help, or else what the group's rebalances were for, or where to look."""
     if saving is None:
         return " ".join(dict.fromkeys(reason_words(kind).verdict for kind in summary.mostly))
-    saved = f"{saved_words.saved(saving)} less{saved_words.condition(saving)}"
-    advice = f"{saved_words.change(saving.row, None)}: {saved}"
+    saved = f"{sentences.saved(saving)} less{sentences.condition(saving)}"
+    advice = f"{sentences.change(saving.row, None)}: {saved}"
     return f"{advice[:1].upper()}{advice[1:]}"
 
 
@@ -177,8 +176,8 @@ def _what_if_rows(
     """What happened, then the changes, the best first: words, row, what it saves, whether to recommend it."""
     found = [("What happened", row, "", False) for row in rows if row.assignor == ACTUAL]
     for one in savings(rows):
-        name = saved_words.change(one.row, strategy)
-        found.append((f"{name[:1].upper()}{name[1:]}", one.row, saved_words.spared(one), one == saving))
+        name = sentences.change(one.row, strategy)
+        found.append((f"{name[:1].upper()}{name[1:]}", one.row, sentences.spared(one), one == saving))
     return found
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from kafka_assignors.history._report.drawing import Column
     from kafka_assignors.history._report.layout import Colouring, Scale
-    from kafka_assignors.history._report.model import Column
 
 STACK: Final = 170
 _LETTER: Final = 11  # a box that is narrower has no letter

@@ -74,7 +74,6 @@ def written(ink: str, texts: Sequence[tuple[float, str]], middle: float) -> Mark
     parts = [([x for x, _ in short], "".join(text for _, text in short))] if short else []
     parts += [([x], text) for x, text in texts if len(text) > 1]
     y = middle + 4
-    y = middle + 4
     return Markup().join(
         tag("text", text, class_=f"on {ink}", y=y, x=" ".join(map(n, places))) for places, text in parts
     )

@@ -1,4 +1,4 @@
-"""A group's timeline as SVG: consumers and partitions across time, and what each rebalance cost.
+"""A group's timeline as SVG: consumers and partitions across time, and what each rebalance cost; and a strip.
 
 Colours are classes of the page's style sheet: c0 to c9, with h for the same colours hatched. All consumers
 without a row of their own have cz, and `none` is for no owner. Lengths are in units of the viewBox.
@@ -6,6 +6,8 @@ without a row of their own have cz, and `none` is for no owner. Lengths are in u
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
@@ -30,8 +32,9 @@ from kafka_assignors.history._report.svg import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
-    from kafka_assignors.history._report.model import Column
+    from kafka_assignors.history._report.drawing import Column
 
 WIDTH: Final = 1000
 
@@ -40,6 +43,13 @@ _BARS: Final = 42
 _LABEL: Final = 44  # from one time on the axis to the next
 _DAY: Final = 84
 _DIGIT: Final = 7
+
+_STRIP_BARS: Final = 60
+_STRIP: Final = 24
+_STEPS: Final = [
+    timedelta(seconds=seconds)
+    for seconds in (1, 10, 60, 300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 7 * 86_400)
+]
 
 
 def timeline(columns: Sequence[Column], partitions: Sequence[str], *, key: str, title: str) -> Markup:
@@ -178,4 +188,40 @@ def _tip(column: Column) -> str:
     return (
         f"{words.moment(min(column.ended), seconds=True)}: {words.count(len(column.ended), 'rebalance')},"
         f" {column.moved:,} moved"
+    )
+
+
+def bar_step(since: datetime, until: datetime) -> timedelta:
+    """How long a bar stands for: the shortest of some round times with which there are at most 60 bars."""
+    span = until - since
+    return next((step for step in _STEPS if span <= _STRIP_BARS * step), span / _STRIP_BARS)
+
+
+def strip(ended: Sequence[datetime], since: datetime, until: datetime) -> Markup:
+    """How many rebalances of a group ended in each step of time; empty without any."""
+    if not ended:
+        return Markup()
+    step = bar_step(since, until)
+    total = max((until - since) / step, 1.0)
+    found = Counter(int((one - since) / step) for one in ended)
+    most = max(found.values())
+    width = 240 / total
+    thickness = max(width - 0.6, 1.2)
+    bars = "".join(
+        f"M{at * width:.1f} {_STRIP}v-{max(2.0, _STRIP * value / most):.1f}h{thickness:.1f}V{_STRIP}z"
+        for at, value in sorted(found.items())
+    )
+    text = (
+        f"{words.count(len(ended), 'rebalance')}, at most {most:,} within"
+        f" {words.duration(step.total_seconds())}"
+    )
+    return tag(
+        "svg",
+        shape("floor", f"M0 {_STRIP}h240"),
+        shape("spark", bars),
+        class_="strip",
+        viewBox=f"0 0 240 {_STRIP}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=text,
     )

@@ -192,7 +192,7 @@ class Task(NamedTuple):
 class Outcome:
     """What tasks found: rows, those of a group in order, and by table the files that they wrote."""
 
-    rows: list[dict[str, Any]]
+    rows: list[Any]
     files: dict[str, list[DataFile]] = field(default_factory=dict)
 
 

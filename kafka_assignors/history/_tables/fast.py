@@ -1,20 +1,22 @@
 """The tables' rows of a batch of the archive, by the compiled codec: nearly all of its records in one call.
 
 That takes the records of consumers' classic groups in versions 0 to 3, as nearly all are. All else
-`one_by_one` decodes, so that both give the same rows in the same order.
+`one_by_one` decodes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from kafka_assignors._common.times import LAST_MS
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._native import int32s, numbers
+from kafka_assignors.history._schemas import TIME
 from kafka_assignors.history._tables import one_by_one
-from kafka_assignors.history._tables.decoded import DECODED, all_microseconds, kept, table
+from kafka_assignors.history._tables.one_by_one import CONSUMER, DECODED, REBALANCE_TIMEOUT_SINCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,31 +27,38 @@ if TYPE_CHECKING:
     Texts = tuple[bytes, bytes]
 
 _GROUP_METADATA: Final = 2
-_REBALANCE_TIMEOUT_SINCE: Final = 1
 
 SOURCES: Final = ["owned", "sticky"]
 """Of claims, in the order in which they stand for each member."""
 
 
-class Rows(NamedTuple):
-    """Rows of one kind: (R,) the number of each row's record, and what was decoded, arrays of length R."""
+def decode(batch: Any, names: Mapping[str, str], columns: Columns | None) -> list[dict[str, Any]]:
+    """The tables' rows of records: of those that the codec took, and of the others.
 
-    whose: IntArray
-    columns: dict[str, Any]
-
-
-def decode(batch: Any, names: Mapping[str, str], columns: Columns | None = None) -> dict[str, Any]:
-    """The tables' rows of a batch as `one_by_one.decode` makes them; strings can be dictionary-encoded.
-
-    `columns` is what `_native.decode` makes of the batch, if that was called already.
+    `columns` is what `_native.decode` makes of the batch; None if the codec was not compiled. Strings can be
+    dictionary-encoded.
     """
-    decoded = native.decode(batch["key"], batch["value"]) if columns is None else columns
-    rows = _rows(batch, *decoded)
-    others = np.setdiff1d(kept(batch), rows["records"].whose, assume_unique=True)
-    if others.size == 0:
-        return {name: table(name, batch, *of_table) for name, of_table in rows.items()}
-    rest = one_by_one.decode_numbered(batch, others, names)
-    return {name: table(name, batch, *_merged(name, rows[name], more)) for name, more in rest.items()}
+    if columns is None:
+        return [one_by_one.decode(batch, names)]
+    taken = numbers(columns[0]["record"])
+    others = np.setdiff1d(np.arange(batch.num_rows), taken, assume_unique=True)
+    rest = batch.take(pa.array(others))
+    return [_rows(batch, *columns), *([one_by_one.decode(rest, names)] if others.size else ())]
+
+
+def _table(name: str, batch: Any, record: IntArray, columns: Mapping[str, Any]) -> Any:
+    """The rows of a table: (R,) the number of each row's record in the batch, and what was decoded."""
+    indices = pa.array(record, pa.int64())
+
+    def of_record(column: str) -> Any:
+        if column == "records":
+            return _repeat(1, len(record), pa.int32())
+        return batch["timestamp" if column in {"time", "first_time"} else column].take(indices)
+
+    schema = DECODED[name]
+    arrays = [columns[one] if one in columns else of_record(one) for one in schema.names]
+    fields = [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def _binary(bounds: bytes, data: bytes, valid: Any) -> Any:
@@ -59,27 +68,7 @@ def _binary(bounds: bytes, data: bytes, valid: Any) -> Any:
     return pa.Array.from_buffers(pa.binary(), len(bounds) // 4 - 1, buffers)
 
 
-def _merged(name: str, rows: Rows, more: tuple[IntArray, dict[str, Any]]) -> Rows:
-    """What was decoded either way, in the order of the records."""
-    numbers, columns = more
-    if numbers.size == 0:
-        return rows
-    every = np.concatenate((rows.whose, numbers))
-    order = np.argsort(every, kind="stable")
-    indices = pa.array(order)
-    schema = DECODED[name]
-    return Rows(
-        every[order],
-        {
-            column: pa.concat_arrays([rows.columns[column].cast(schema.field(column).type), array]).take(
-                indices
-            )
-            for column, array in columns.items()
-        },
-    )
-
-
-def _rows(batch: Any, columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[str, Rows]:
+def _rows(batch: Any, columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[str, Any]:
     """The rows of each table of the records that the compiled codec takes."""
     record, member_record = numbers(columns["record"]), numbers(columns["member_record"])
     count = record.size
@@ -95,44 +84,46 @@ def _rows(batch: Any, columns: Mapping[str, bytes], texts: Mapping[str, Texts]) 
         "generation": of_group["generation"].take(indices),
         "member_id": native.strings(columns["member_id"], texts["members"]),
     }
-    rows = {
-        "records": Rows(
-            record,
-            {
-                **of_group,
-                "type": _repeat(_GROUP_METADATA, count, pa.int16()),
-                "name": _repeat("GroupMetadata", count, pa.string()),
-                "member_id": pa.nulls(count, pa.string()),
-                "tombstone": _repeat(False, count, pa.bool_()),
-            },
-        ),
-        "generations": Rows(
-            record,
-            {
-                **of_group,
-                "protocol_type": _repeat(one_by_one.CONSUMER, count, pa.string()),
-                "protocol": native.strings(columns["protocol"], texts["protocols"]),
-                "leader": native.strings(columns["leader"], texts["members"]),
-                "members": int32s(columns["members"]),
-                "state_time": all_microseconds(np.frombuffer(columns["state_time"], dtype=np.int64)),
-                "version": _int16s(columns["version"]),
-            },
-        ),
-        "members": Rows(record[member_record], of_member | _members(columns, texts)),
-        "rejected": Rows(record[:0], {"reason": pa.array([], pa.string())}),
+    of_record = {
+        "type": _repeat(_GROUP_METADATA, count, pa.int16()),
+        "name": _repeat("GroupMetadata", count, pa.string()),
+        "member_id": pa.nulls(count, pa.string()),
+        "tombstone": _repeat(False, count, pa.bool_()),
     }
-    for name, prefix in (("assignments", "assigned"), ("claims", "claimed")):
+    of_generation = {
+        "protocol_type": _repeat(CONSUMER, count, pa.string()),
+        "protocol": native.strings(columns["protocol"], texts["protocols"]),
+        "leader": native.strings(columns["leader"], texts["members"]),
+        "members": int32s(columns["members"]),
+        "state_time": _microseconds(np.frombuffer(columns["state_time"], dtype=np.int64)),
+        "version": _int16s(columns["version"]),
+    }
+
+    def of_topics(name: str, prefix: str, **others: Any) -> Any:
         member = numbers(columns[f"{prefix}_member"])
         of_topic = {column: array.take(pa.array(member)) for column, array in of_member.items()}
         of_topic["topic"] = native.strings(columns[f"{prefix}_topic"], texts["topics"])
-        of_topic["partitions"] = lists_of(columns[f"{prefix}_bounds"], int32s(columns[f"{prefix}_ids"]))
-        rows[name] = Rows(record[member_record[member]], of_topic)
-    assigned, claimed = rows["assignments"], rows["claims"].columns
-    assigned.columns["stage"] = dictionary_of(np.zeros(assigned.whose.size, dtype=np.int32), ["assigned"])
-    assigned.columns["topic_id"] = pa.nulls(assigned.whose.size, pa.string())
-    claimed["source"] = dictionary_of(numbers(columns["claim_source"]), SOURCES)
-    claimed["claimed_generation"] = int32s(columns["claim_generation"])
-    return rows
+        of_topic["partitions"] = _lists(columns[f"{prefix}_bounds"], int32s(columns[f"{prefix}_ids"]))
+        return _table(name, batch, record[member_record[member]], of_topic | others)
+
+    given = numbers(columns["assigned_member"]).size
+    return {
+        "records": _table("records", batch, record, of_group | of_record),
+        "generations": _table("generations", batch, record, of_group | of_generation),
+        "members": _table("members", batch, record[member_record], of_member | _members(columns, texts)),
+        "assignments": of_topics(
+            "assignments",
+            "assigned",
+            stage=_dictionary(np.zeros(given, dtype=np.int32), ["assigned"]),
+            topic_id=pa.nulls(given, pa.string()),
+        ),
+        "claims": of_topics(
+            "claims",
+            "claimed",
+            source=_dictionary(numbers(columns["claim_source"]), SOURCES),
+            claimed_generation=int32s(columns["claim_generation"]),
+        ),
+    }
 
 
 def _members(columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[str, Any]:
@@ -145,10 +136,10 @@ def _members(columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[s
         "client_id": native.strings(columns["client_id"], texts["clients"]),
         "host": native.strings(columns["host"], texts["hosts"]),
         "rack": native.strings(columns["rack"], texts["racks"]),
-        "topics": lists_of(columns["topics_bounds"], native.strings(columns["topics"], texts["topics"])),
+        "topics": _lists(columns["topics_bounds"], native.strings(columns["topics"], texts["topics"])),
         "topic_regex": nothing,
         "session_timeout_ms": int32s(columns["session_timeout_ms"]),
-        "rebalance_timeout_ms": pa.array(timeout, mask=version < _REBALANCE_TIMEOUT_SINCE),
+        "rebalance_timeout_ms": pa.array(timeout, mask=version < REBALANCE_TIMEOUT_SINCE),
         "subscription_version": _int16s(columns["subscription_version"]),
         "user_data": _binary(
             columns["user_data_bounds"], columns["user_data"], numbers(columns["user_data_size"]) >= 0
@@ -161,6 +152,12 @@ def _int16s(raw: bytes) -> Any:
     return pa.array(numbers(raw), pa.int16())
 
 
+def _microseconds(milliseconds: IntArray) -> Any:
+    """Times as the archive has them; null for those that are not there, or that no clock would show."""
+    shown = (milliseconds >= 0) & (milliseconds <= LAST_MS)
+    return pa.array(np.where(shown, milliseconds, 0) * 1000, pa.int64(), mask=~shown).cast(TIME)
+
+
 def _sizes(array: Any) -> IntArray:
     """How many bytes each row has."""
     bounds = np.frombuffer(array.buffers()[1], dtype=np.int32)
@@ -171,12 +168,12 @@ def _repeat(value: Any, count: int, kind: Any) -> Any:
     return pa.repeat(pa.scalar(value, kind), count)
 
 
-def dictionary_of(numbers: Any, values: list[str]) -> Any:
+def _dictionary(numbers: Any, values: list[str]) -> Any:
     """A dictionary-encoded array of few values."""
     return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), pa.array(values))
 
 
-def lists_of(bounds: Any, values: Any) -> Any:
+def _lists(bounds: Any, values: Any) -> Any:
     """An array of lists; `bounds` is a buffer of L + 1 int32, where each begins and the last ends."""
     kind = pa.list_(pa.field("element", values.type, nullable=False))
     return pa.Array.from_buffers(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -28,12 +28,12 @@ from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Beginning, Selection
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
-from kafka_assignors.history._snapshots import SnapshotReader
+from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
-from kafka_assignors.history._store.writing import Task, TaskFiles, units
-from kafka_assignors.history._tables import fast, one_by_one
+from kafka_assignors.history._store.writing import TaskFiles, units
+from kafka_assignors.history._tables import fast
 from kafka_assignors.history._tables.replaced import read_versions, replacing
 from kafka_assignors.history._tables.topic_names import topic_names
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kafka_assignors._groups.rebalances import Span
-    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
+    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 MANIFEST: Final = "tables.json"
 _UNIT: Final = 8 * 2**20
@@ -50,7 +50,10 @@ _UNIT: Final = 8 * 2**20
 Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
 them. If units are a quarter as large, each step of numpy takes in too few records.
 """
-_READ: Final = pa.schema({"read": pa.int64()})
+
+
+_MOVES: Final = 50_000
+"""How many moves are held until they are written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +110,10 @@ def make_tables(
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
         write = partial(_write, names=topic_names(records, engine), since_us=selection.since_us)
-        done = engine.map_sorted(records, selection, Task(write, _READ), where=where)
-        new.update(done.files)
+        new.update(engine.map_sorted(records, selection, write, where=where).files)
         rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
         return TableCounts(
-            read=sum(row["read"] for row in done.rows),
+            read=rows["records"] + rows["rejected"],
             decoded=rows["records"],
             rejected=rows["rejected"],
             rows=rows,
@@ -138,24 +140,33 @@ def read_table(
 
 def _write(
     batches: Iterator[Any], files: TaskFiles | None, *, names: Mapping[str, str], since_us: int | None
-) -> Iterator[dict[str, int]]:
-    """Write the rows of sorted records; gives how many there were. Older ones are what moves begin with."""
+) -> Iterable[Any]:
+    """Write the rows of sorted records. Those before `since_us` are only what moves begin with."""
     assert files is not None  # noqa: S101 - a place is given
-    moves, generations = Moves(names, since_us), _Generations()
+    moves = moves_of(_decoded(batches, files, names, since_us), names, since_us)
+    while some := [*islice(moves, _MOVES)]:
+        files.write("moves", MOVES, batch_of(some, MOVES))
+    return ()
+
+
+def _decoded(
+    batches: Iterator[Any], files: TaskFiles, names: Mapping[str, str], since_us: int | None
+) -> Iterator[tuple[str | None, ArchivedRecord]]:
+    """Records with their groups; on the way what is in them is written to the other tables."""
+    generations = _Generations()
     for every in units(batches, _UNIT):
         batch = every
         if since_us is not None:
             batch = every.filter(pc.greater_equal(every["timestamp"], number(since_us, TIME)))
         columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
-        tables = one_by_one.decode(batch, names) if columns is None else fast.decode(batch, names, columns)
-        files.write("generations", GENERATIONS, generations.add(tables.pop("generations")))
-        for table, rows in tables.items():
-            files.write(table, TABLES[table], rows)
+        parts = fast.decode(batch, names, columns)
+        files.write("generations", GENERATIONS, generations.add([one.pop("generations") for one in parts]))
+        for part in parts:
+            for table, rows in part.items():
+                files.write(table, TABLES[table], rows)
         read = read_batch(every, columns if every is batch else None)
-        files.write("moves", MOVES, moves.add(every["group"].to_pylist(), read))
-        yield {"read": batch.num_rows}
+        yield from zip(every["group"].to_pylist(), read, strict=True)
     files.write("generations", GENERATIONS, generations.end())
-    files.write("moves", MOVES, moves.end())
 
 
 class _Generations:
@@ -165,15 +176,14 @@ class _Generations:
         self._group: str | None = None
         self._rows: dict[int | None, list[Any]] = {}
 
-    def add(self, records: Any) -> Any:
-        """Take the next rows, sorted by group; gives those of groups that are over."""
+    def add(self, parts: Sequence[Any]) -> Any:
+        """Take the rows of the next records, sorted by group; gives those of groups that are over."""
         done: list[list[Any]] = []
-        plain = records.cast(GENERATIONS)
-        columns = (
-            (column.cast(pa.int64()) if column.type == TIME else column).to_pylist()
-            for column in plain.columns
-        )
-        for row in map(list, zip(*columns, strict=True)):
+        rows = pa.Table.from_batches([part.cast(GENERATIONS) for part in parts])
+        if len(parts) > 1:
+            rows = rows.sort_by([(name, "ascending") for name in ("group", "partition", "offset")])
+        plain = (column.cast(pa.int64()) if column.type == TIME else column for column in rows.columns)
+        for row in map(list, zip(*(column.to_pylist() for column in plain), strict=True)):
             if row[_GROUP] != self._group:
                 done += self._rows.values()
                 self._group, self._rows = row[_GROUP], {}
@@ -194,40 +204,20 @@ _GROUP, _GENERATION, _RECORDS, _FIRST_TIME = map(
 )
 
 
-class Moves:
-    """The moves of each rebalance as `_groups.rebalances` finds them, with the record that ended it."""
-
-    def __init__(self, topic_names: Mapping[str, str], since_us: int | None = None) -> None:
-        self._names = topic_names
-        self._since_us = since_us
-        self._beginning = Beginning(since_us)
-        self._group: str | None = None
-        self._reader, self._spans = SnapshotReader(), SpanFinder()
-
-    def add(self, groups: Sequence[str | None], records: Sequence[ArchivedRecord]) -> Any:
-        """Take the next records with their groups, sorted by these; gives moves, a batch of MOVES."""
-        rows: list[tuple[Any, ...]] = []
-        for group, each in groupby(zip(groups, records, strict=True), itemgetter(0)):
-            if group != self._group:
-                rows += self._last_rows()
-                self._group, self._beginning = group, Beginning(self._since_us)
-                self._reader, self._spans = SnapshotReader(self._names), SpanFinder(reasons=False)
-            for record in chain.from_iterable(map(self._beginning.add, map(itemgetter(1), each))):
-                rows += self._rows(self._reader.add(record))
-        return batch_of(rows, MOVES)
-
-    def end(self) -> Any:
-        """The moves of the last group that did not come to their end."""
-        return batch_of(self._last_rows(), MOVES)
-
-    def _last_rows(self) -> list[tuple[Any, ...]]:
-        return [*self._rows(self._reader.flush()), *chain.from_iterable(map(_rows, self._spans.finish()))]
-
-    def _rows(self, snapshots: Iterable[Snapshot]) -> Iterator[tuple[Any, ...]]:
-        return (row for one in snapshots for span in self._spans.add(one) for row in _rows(span))
+def moves_of(
+    named: Iterable[tuple[str | None, ArchivedRecord]], names: Mapping[str, str], since_us: int | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of MOVES: the moves of each rebalance of sorted records, with the record that ended it."""
+    for _, its in groupby(named, itemgetter(0)):
+        records = chain.from_iterable(map(Beginning(since_us).add, map(itemgetter(1), its)))
+        for span in _spans(records, SnapshotReader(names)):
+            before, end = span.before, span.end
+            place = end.group, end.partition, end.offset, end.time_us, end.generation
+            yield from ((*place, *move, before.generation) for move in find_owner_moves(before, end))
 
 
-def _rows(span: Span) -> Iterator[tuple[Any, ...]]:
-    before, end = span.before, span.end
-    place = end.group, end.partition, end.offset, end.time_us, end.generation
-    return ((*place, *move, before.generation) for move in find_owner_moves(before, end))
+def _spans(records: Iterable[ArchivedRecord], reader: SnapshotReader) -> Iterator[Span]:
+    finder = SpanFinder(reasons=False)
+    for found in follow(records, reader, lambda snapshot: [*finder.add(snapshot)]):
+        yield from found
+    yield from finder.finish()

@@ -1,4 +1,4 @@
-"""The tables' rows of a batch of the archive, record by record: what the tables mean.
+"""The tables' rows of records, one by one: what the tables mean.
 
 `fast` makes the same of most records at a fraction of the time, and leaves the others to this.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pyarrow as pa
 
 from kafka_assignors._common.garbage import no_garbage_collection
+from kafka_assignors._common.times import LAST_MS
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.snapshots import KIP848
 from kafka_assignors._model.members import NO_GENERATION
@@ -30,12 +30,18 @@ from kafka_assignors._wire.offsets_topic import (
     decode_subscription,
     record_type,
 )
-from kafka_assignors.history._tables.decoded import DECODED, kept, microseconds, table
+from kafka_assignors.history._schemas import (
+    ASSIGNMENTS,
+    CLAIMS,
+    GENERATIONS,
+    MEMBERS,
+    RECORDS,
+    REJECTED,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kafka_assignors._model.arrays import IntArray
     from kafka_assignors._wire.offsets_topic import (
         MemberMetadata,
         Record,
@@ -43,45 +49,42 @@ if TYPE_CHECKING:
         TopicPartitions,
     )
 
+_Row = dict[str, Any]
+
+DECODED: Final = {
+    "records": RECORDS,
+    "generations": GENERATIONS,
+    "members": MEMBERS,
+    "assignments": ASSIGNMENTS,
+    "claims": CLAIMS,
+    "rejected": REJECTED,
+}
+"""The tables that a decoder makes rows of. Of `generations` there is a row for each record; see `job`."""
+
 CONSUMER: Final = "consumer"
 """The protocol type of groups whose members say and get what consumers do."""
 
-_REBALANCE_TIMEOUT_SINCE: Final = 1
-
-_OF_ARCHIVE: Final = frozenset(
-    {"partition", "offset", "time", "leader_epoch", "records", "first_time", "key", "value"}
-)
-"""The columns that are not decoded."""
-_ROWS: Final = {
-    name: pa.struct([("number", pa.int64()), *[one for one in schema if one.name not in _OF_ARCHIVE]])
-    for name, schema in DECODED.items()
-}
-"""What a row of each table is here: the number of its record in the batch, and what was decoded."""
+REBALANCE_TIMEOUT_SINCE: Final = 1
 
 
-def decode(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """The tables' rows of a batch; `names` has the names of topics by id, for the records of KIP-848."""
-    return {
-        name: table(name, batch, *rows) for name, rows in decode_numbered(batch, kept(batch), names).items()
-    }
-
-
-def decode_numbered(
-    batch: Any, numbers: IntArray, names: Mapping[str, str]
-) -> dict[str, tuple[IntArray, dict[str, Any]]]:
-    """For each table the number of each row's record in the batch, and what was decoded by column."""
-    indices = pa.array(numbers, pa.int64())
-    keys, values = batch["key"].take(indices).to_pylist(), batch["value"].take(indices).to_pylist()
+def decode(records: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """The tables' rows of a batch of records; `names` has the names of topics by id, for those of KIP-848."""
     rows = _Rows(names)
-    decoded = {}
+    places = zip(
+        *(records[name].cast(pa.int64()).to_pylist() for name in ("partition", "offset", "timestamp")),
+        records["leader_epoch"].to_pylist(),
+        records["key"].to_pylist(),
+        records["value"].to_pylist(),
+        strict=True,
+    )
     with no_garbage_collection():
-        for number, key, value in zip(numbers.tolist(), keys, values, strict=True):
-            rows.add_record(number, key, value)
-        for name, found in rows.found.items():
-            names_of = [field.name for field in _ROWS[name]]
-            columns = dict(zip(names_of, pa.array(found, _ROWS[name]).flatten(), strict=True))
-            decoded[name] = np.asarray(columns.pop("number")), columns
-    return decoded
+        for partition, offset, time, leader_epoch, key, value in places:
+            place = {"partition": partition, "offset": offset, "time": time, "leader_epoch": leader_epoch}
+            rows.add_record(place, key, value)
+        return {
+            name: pa.RecordBatch.from_pylist(found, schema=DECODED[name])
+            for name, found in rows.found.items()
+        }
 
 
 def reason_of(error: RecordError) -> str:
@@ -89,94 +92,90 @@ def reason_of(error: RecordError) -> str:
     return str(error).encode(errors="backslashreplace").decode()
 
 
-_Said = tuple["Subscription | None", "str | None"]
-"""A member's subscription, and what cannot be read."""
-_SAID_NOTHING: Final[_Said] = (None, None)
-_OfRecord = tuple[int, str, "int | None"]
-"""The number of a record in the batch, its group and its generation."""
-
-
 class _Rows:
-    """The rows of records by table, each a tuple as `_ROWS` has it."""
+    """The rows of records by table, each with at least the columns that are not null."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
-        self.found: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _ROWS}
+        self.found: dict[str, list[_Row]] = {name: [] for name in DECODED}
 
-    def add_record(self, number: int, key: bytes | None, value: bytes | None) -> None:
+    def add_record(self, place: _Row, key: bytes | None, value: bytes | None) -> None:
         """Add the rows of a record to the tables that it has some in."""
         try:
             record = decode_record(key, value)
         except RecordError as error:
-            self._add("rejected", number, reason_of(error))
+            self._add("rejected", place, key=key, value=value, reason=reason_of(error))
             return
         assert key is not None  # noqa: S101 - a null is refused above
         if isinstance(record, UnknownRecord):
             known = f" ({record.name})" if record.name else ""
-            self._add("rejected", number, f"records of type {record.type}{known} are not read here")
+            reason = f"records of type {record.type}{known} are not read here"
+            self._add("rejected", place, key=key, value=value, reason=reason)
             return
-        size = len(key) + len(value or b"")
-        of_record = number, record.group_id, _generation(record)
+        one = {**place, "group": record.group_id, "generation": _generation(record)}
         self._add(
             "records",
-            *of_record,
-            record_type(key),
-            type(record).__name__,
-            getattr(record, "member_id", None),
-            record.value is None,
-            size,
+            one,
+            type=record_type(key),
+            name=type(record).__name__,
+            member_id=getattr(record, "member_id", None),
+            tombstone=record.value is None,
+            size=len(key) + len(value or b""),
         )
         if record.value is not None:
-            self._add_details(record, of_record, size)
+            self._add_details(record, one)
 
-    def _add(self, name: str, *row: Any) -> None:
-        self.found[name].append(row)
+    def _add(self, table: str, row: _Row, **columns: Any) -> None:
+        self.found[table].append(row | columns)
+
+    def _add_generation(self, record: _Row, **columns: Any) -> None:
+        size = self.found["records"][-1]["size"]
+        self._add("generations", record, records=1, first_time=record["time"], size=size, **columns)
 
     @singledispatchmethod
-    def _add_details(self, record: Record, of_record: _OfRecord, size: int) -> None:
+    def _add_details(self, record: Record, one: _Row) -> None:
         """What of a record stands in the other tables."""
 
     @_add_details.register
-    def _(self, record: GroupMetadata, of_record: _OfRecord, size: int) -> None:
+    def _(self, record: GroupMetadata, one: _Row) -> None:
         group: Any = record.value
-        self._add(
-            "generations",
-            *of_record,
-            group.protocol_type,
-            group.protocol,
-            group.leader,
-            len(group.members),
-            microseconds(group.current_state_timestamp),
-            size,
-            group.version,
+        self._add_generation(
+            one,
+            protocol_type=group.protocol_type,
+            protocol=group.protocol,
+            leader=group.leader,
+            members=len(group.members),
+            state_time=_microseconds(group.current_state_timestamp),
+            version=group.version,
         )
         for member in group.members:
-            subscribed, problem = (
-                self._add_said(of_record, group.protocol, member)
-                if group.protocol_type == CONSUMER
-                else _SAID_NOTHING
-            )
+            of_member = {**one, "member_id": member.member_id}
+            said: Any = None
+            problem = None
+            if group.protocol_type == CONSUMER:
+                said, problem = self._add_said(of_member, group.protocol, member)
             self._add(
                 "members",
-                *of_record,
-                member.member_id,
-                member.group_instance_id or None,
-                member.client_id,
-                member.client_host,
-                (subscribed and subscribed.rack_id) or None,
-                subscribed and subscribed.topics,
-                None,
-                member.session_timeout,
-                member.rebalance_timeout if group.version >= _REBALANCE_TIMEOUT_SINCE else None,
-                subscribed and subscribed.version,
-                subscribed and subscribed.user_data,
-                problem,
+                of_member,
+                instance_id=member.group_instance_id or None,
+                client_id=member.client_id,
+                host=member.client_host,
+                session_timeout_ms=member.session_timeout,
+                rebalance_timeout_ms=member.rebalance_timeout
+                if group.version >= REBALANCE_TIMEOUT_SINCE
+                else None,
+                rack=(said and said.rack_id) or None,
+                topics=said and said.topics,
+                subscription_version=said and said.version,
+                user_data=said and said.user_data,
+                problem=problem,
             )
 
-    def _add_said(self, of_record: _OfRecord, protocol: str | None, member: MemberMetadata) -> _Said:
-        """Add what a consumer said that it had, and what it was given."""
-        subscribed, problem = _SAID_NOTHING
-        of_member = *of_record, member.member_id
+    def _add_said(
+        self, of_member: _Row, protocol: str | None, member: MemberMetadata
+    ) -> tuple[Subscription | None, str | None]:
+        """Add what a consumer said that it had, and what it was given; gives what else it said."""
+        subscribed, problem = None, None
         try:
             subscribed = decode_subscription(member.subscription)
             problem = subscribed.fault
@@ -192,73 +191,82 @@ class _Rows:
             problem = reason_of(error) if problem is None else f"{problem}; {reason_of(error)}"
         else:
             for topic, ids in given.assigned_partitions.items() if given is not None else ():
-                self._add("assignments", *of_member, "assigned", topic, None, ids)
+                self._add("assignments", of_member, stage="assigned", topic=topic, partitions=ids)
         return subscribed, problem
 
-    def _add_claims(
-        self, of_member: tuple[Any, ...], source: str, claims: Mapping[str, Any], generation: int
-    ) -> None:
+    def _add_claims(self, of_member: _Row, source: str, claims: Mapping[str, Any], generation: int) -> None:
         rows: Iterable[tuple[str | None, Any]] = claims.items()
         if not claims and generation != NO_GENERATION:
             rows = [(None, ())]
         for topic, ids in rows:
-            self._add("claims", *of_member, source, generation, topic, ids)
+            self._add(
+                "claims", of_member, source=source, claimed_generation=generation, topic=topic, partitions=ids
+            )
 
     @_add_details.register
-    def _(self, _: ConsumerGroupMetadata, of_record: _OfRecord, size: int) -> None:
-        self._add_epoch(of_record, None, size)
+    def _(self, _: ConsumerGroupMetadata, one: _Row) -> None:
+        self._add_generation(one, protocol_type=KIP848, version=0)
 
     @_add_details.register
-    def _(self, record: ConsumerGroupTargetAssignmentMetadata, of_record: _OfRecord, size: int) -> None:
+    def _(self, record: ConsumerGroupTargetAssignmentMetadata, one: _Row) -> None:
         value: Any = record.value
-        self._add_epoch(of_record, microseconds(value.assignment_timestamp or -1), size)
-
-    def _add_epoch(self, of_record: _OfRecord, made: int | None, size: int) -> None:
-        self._add("generations", *of_record, KIP848, None, None, None, made, size, 0)
+        made = _microseconds(value.assignment_timestamp or -1)
+        self._add_generation(one, protocol_type=KIP848, version=0, state_time=made)
 
     @_add_details.register
-    def _(self, record: ConsumerGroupMemberMetadata, of_record: _OfRecord, _size: int) -> None:
+    def _(self, record: ConsumerGroupMemberMetadata, one: _Row) -> None:
         said: Any = record.value
         classic = said.classic_member_metadata
         self._add(
             "members",
-            *of_record,
-            record.member_id,
-            said.instance_id or None,
-            said.client_id,
-            said.client_host,
-            said.rack_id or None,
-            said.subscribed_topic_names,
-            said.subscribed_topic_regex or None,
-            classic and classic.session_timeout_ms,
-            said.rebalance_timeout_ms,
-            None,
-            None,
-            None,
+            one,
+            member_id=record.member_id,
+            instance_id=said.instance_id or None,
+            client_id=said.client_id,
+            host=said.client_host,
+            rack=said.rack_id or None,
+            topics=said.subscribed_topic_names,
+            topic_regex=said.subscribed_topic_regex or None,
+            session_timeout_ms=classic and classic.session_timeout_ms,
+            rebalance_timeout_ms=said.rebalance_timeout_ms,
         )
 
     @_add_details.register
-    def _(self, record: ConsumerGroupTargetAssignmentMember, of_record: _OfRecord, _size: int) -> None:
+    def _(self, record: ConsumerGroupTargetAssignmentMember, one: _Row) -> None:
         value: Any = record.value
-        self._add_partitions((*of_record, record.member_id, "target"), value.topic_partitions)
+        self._add_partitions(one, record.member_id, "target", value.topic_partitions)
 
     @_add_details.register
-    def _(self, record: ConsumerGroupCurrentMemberAssignment, of_record: _OfRecord, _size: int) -> None:
+    def _(self, record: ConsumerGroupCurrentMemberAssignment, one: _Row) -> None:
         has: Any = record.value
-        of_member = *of_record, record.member_id
-        self._add_partitions((*of_member, "current"), has.assigned_partitions)
-        self._add_partitions((*of_member, "revoking"), has.partitions_pending_revocation)
+        self._add_partitions(one, record.member_id, "current", has.assigned_partitions)
+        self._add_partitions(one, record.member_id, "revoking", has.partitions_pending_revocation)
 
-    def _add_partitions(self, of_stage: tuple[Any, ...], listed: Iterable[TopicPartitions]) -> None:
-        for one in listed:
-            topic_id = uuid_text(one.topic_id)
-            self._add("assignments", *of_stage, self._names.get(topic_id), topic_id, one.partitions)
+    def _add_partitions(
+        self, one: _Row, member_id: str, stage: str, listed: Iterable[TopicPartitions]
+    ) -> None:
+        for some in listed:
+            topic_id = uuid_text(some.topic_id)
+            self._add(
+                "assignments",
+                one,
+                member_id=member_id,
+                stage=stage,
+                topic=self._names.get(topic_id),
+                topic_id=topic_id,
+                partitions=some.partitions,
+            )
 
 
 def _generation(record: Record) -> int | None:
-    """The generation that a record tells, or the epoch."""
+    """The generation that a record has, or the epoch."""
     for name in ("generation", "epoch", "assignment_epoch", "member_epoch"):
-        told = getattr(record.value, name, None)
-        if told is not None:
-            return int(told)
+        found = getattr(record.value, name, None)
+        if found is not None:
+            return int(found)
     return None
+
+
+def _microseconds(milliseconds: int) -> int | None:
+    """A time as the archive has it; None for one that is not there, or that no clock would show."""
+    return milliseconds * 1000 if 0 <= milliseconds <= LAST_MS else None

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -25,16 +24,17 @@ from kafka_assignors._model.claims import Claims, ClaimTable
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import Member, Members
 from kafka_assignors._wire.java.orders import hash_order, string_hash
-from kafka_assignors.history._what_if.course import bare
 from kafka_assignors.planners._cooperative import first_round
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kafka_assignors._groups.snapshots import Partitions, SnapshotMember
+    from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._model.plan import Plan
     from kafka_assignors.history._what_if.course import CourseStep
 
+GONE: Final = NOBODY - 1
+"""Stands for a member that is in the group no more."""
 ROUNDS: Final = 10
 """How many rounds a cooperative rebalance may have; more are cut off."""
 
@@ -46,7 +46,6 @@ class Situation:
     By topic and id, and by identity, partitions and members have their numbers in the group.
     """
 
-    members: Sequence[SnapshotMember]
     group: Group
     place_of: Mapping[tuple[str, int], int]
     number_of: Mapping[str, int]
@@ -62,25 +61,25 @@ class Situation:
         nameless, place_of = _nameless(step.partitions, subscriptions)
         group = replace(nameless, members=members)
         number_of = {one: number for number, one in enumerate(_identities(group))}
-        return cls(members=step.members, group=group, place_of=place_of, number_of=number_of)
+        return cls(group=group, place_of=place_of, number_of=number_of)
 
     def owners_after(self, before: Situation, owner: IntArray) -> IntArray:
-        """(n,) the member that had each partition, by whom each went to in the situation before."""
-        number_of = self.number_of.get
-        had = np.array([*(number_of(one, NOBODY) for one in before.number_of), NOBODY])[owner]
+        """(n,) the member that had each partition, by whom each went to in the situation before.
+
+        It is `NOBODY`, or `GONE` if it is in the group no more.
+        """
+        had = _numbers_after(before, self)[owner]
         if self.place_of is before.place_of:
             return had
         place_of = before.place_of.get
         return np.append(had, NOBODY)[[place_of(one, -1) for one in self.place_of]]
 
-    def assigned(self, owner: IntArray) -> tuple[SnapshotMember, ...]:
-        """The members with what each gets: (n,) the member that gets each partition, or `NOBODY`."""
-        names = [*self.place_of]
-        order = np.argsort(owner, kind="stable")
-        listed = [names[place] for place in order.tolist()]
-        bounds = np.searchsorted(owner[order], np.arange(len(self.members) + 1)).tolist()
-        given = [frozenset(listed[first:after]) for first, after in pairwise(bounds)]
-        return tuple([bare(one, given[self.number_of[one.identity]]) for one in self.members])
+
+@lru_cache(maxsize=8)
+def _numbers_after(before: Situation, after: Situation) -> IntArray:
+    """(M + 1,) the numbers that members of a situation have later, and `NOBODY`: the same in all replays."""
+    number_of = after.number_of.get
+    return np.array([*(number_of(one, GONE) for one in before.number_of), NOBODY])
 
 
 def kept(group: Group, had: IntArray) -> IntArray:
@@ -137,7 +136,6 @@ class Planned:
 
     plan: Callable[[Group], Plan]
     sticky: bool = False
-    cooperative: bool = False
     in_rounds: bool = False
 
     def assign(self, group: Group, had: IntArray) -> IntArray:
@@ -232,10 +230,10 @@ _PLANNED: Final = {
         "range": {},
         "roundrobin": {},
         "sticky": {"sticky": True},
-        "cooperative-sticky": {"sticky": True, "cooperative": True, "in_rounds": True},
+        "cooperative-sticky": {"sticky": True, "in_rounds": True},
         "kip54": {"sticky": True},
-        "kip848:uniform": {"sticky": True, "cooperative": True},
-        "kip848:range": {"cooperative": True},
+        "kip848:uniform": {"sticky": True},
+        "kip848:range": {},
     }.items()
 }
 

@@ -10,8 +10,8 @@ replayed is who was in the group, not what its assignor made of it. So
 - a rebalance of the same members for any other reason (new partitions, say) is a step;
 - a static member that comes back to its generation is none.
 
-No record says how long a group waited for joins. If a clock was set back, times continue from where they
-were: how long it was until then is unknown, and counts as no time.
+If a clock was set back, times continue from where they were: how long it was until then is unknown, and
+counts as no time.
 
 The first step is no rebalance: it only says who was there when the history begins.
 """
@@ -19,7 +19,7 @@ The first step is no rebalance: it only says who was there when the history begi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups import reasons
@@ -50,20 +50,15 @@ class CourseStep(NamedTuple):
     """A membership of a rebalance, or where the history begins; times are on a clock that is never set back.
 
     Steps of one rebalance have its number; 0 is where the history begins, or the group is otherwise than it
-    was left. Members are without what they had. All had joined at `began_us`, had assignments at
-    `assigned_us`, and a hand-over to the same members was over at `ended_us`. What went from a member to
-    another had no owner for `handed_us`. `away` are identities that were away without the group knowing, and
-    for how many microseconds since the step before.
+    was left. Members are without what they had. All had joined at `began_us`, and a hand-over to the same
+    members was over at `ended_us`.
     """
 
     rebalance: int
     members: tuple[SnapshotMember, ...]
     partitions: Partitions
     began_us: int
-    assigned_us: int
     ended_us: int
-    handed_us: int
-    away: tuple[tuple[str, int], ...] = ()
 
     def has_members_of(self, other: CourseStep) -> bool:
         """Whether the same members subscribe to the same topics."""
@@ -84,41 +79,23 @@ def _subscriber(member: SnapshotMember) -> tuple[str, frozenset[str], str | None
 class CountedRebalance:
     """What came of one rebalance, in what happened or in a replay.
 
-    `unowned_seconds` are partition-seconds from the end of the rebalance before to its own. `left_out` is how
-    many partitions went to nobody. It has failed if the assignor raised, or left them out.
+    It has failed if the assignor raised, or left partitions out.
     """
 
     ended_us: int
     members: int
     moved: int
     imbalance: int
-    unowned_seconds: float
-    left_out: int
     failed: bool
-
-    @classmethod
-    def of(cls, span: Span, *, ended_us: int, left_out: int, failed: bool, unowned_us: int = 0) -> Self:
-        """Count a rebalance; `unowned_us` is what comes on top of the time without an owner in it."""
-        loads = [len(member.assignment) for member in span.end.members]
-        return cls(
-            ended_us=ended_us,
-            members=len(loads),
-            moved=count_moved(find_owner_moves(span.before, span.end)),
-            imbalance=max(loads, default=0) - min(loads, default=0),
-            unowned_seconds=(span.unowned_us + unowned_us) / 1e6,
-            left_out=left_out,
-            failed=failed,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
     """A group's rebalances in order, as they are replayed, and as they were (`happened`).
 
-    There are no steps if no assignor of consumers could assign the group, or nobody was ever in it. `away` is
-    as `CourseStep.away`, after the last step. If all partitions had an owner at first, it `began_well`.
-    Dynamic members that came back with what they had are `lost`. `avoided` is when rebalances ended that a
-    scenario leaves out.
+    There are no steps if no assignor of consumers could assign the group, or nobody was ever in it. If all
+    partitions had an owner at first, it `began_well`. Dynamic members that came back with what they had are
+    `lost`. `avoided` is when rebalances ended that a scenario leaves out.
     """
 
     group: str
@@ -126,7 +103,6 @@ class Course:
     happened: tuple[CountedRebalance, ...] = ()
     began_well: bool = True
     until_us: int = 0
-    away: tuple[tuple[str, int], ...] = ()
     lost: frozenset[str] = frozenset()
     avoided: tuple[int, ...] = ()
 
@@ -208,16 +184,12 @@ class CourseBuilder:
     def _step(self, snapshot: Snapshot) -> CourseStep:
         last = self._last or snapshot
         self._behind_us += max(0, last.time_us - snapshot.time_us)
-        time_us = snapshot.time_us + self._behind_us
-        began_us = reasons.began_us(last, snapshot) + self._behind_us
         return CourseStep(
             rebalance=0,
             members=tuple([self._bare(member) for member in snapshot.members]),
             partitions=frozenset(),
-            began_us=began_us,
-            assigned_us=time_us,
-            ended_us=time_us,
-            handed_us=time_us - began_us,
+            began_us=reasons.began_us(last, snapshot) + self._behind_us,
+            ended_us=snapshot.time_us + self._behind_us,
         )
 
     def _bare(self, member: SnapshotMember) -> SnapshotMember:
@@ -250,20 +222,20 @@ class CourseBuilder:
         for one in opened:
             step = one._replace(rebalance=number, partitions=there)
             if steps and modern:
-                began_us = steps[-1].began_us
-                handed_us = sum(us for _, us in span.unowned) or step.ended_us - began_us
-                steps[-1] = step._replace(began_us=began_us, handed_us=handed_us)
+                steps[-1] = step._replace(began_us=steps[-1].began_us)
             elif steps and steps[-1].has_members_of(step):
-                steps[-1] = steps[-1]._replace(ended_us=step.ended_us, handed_us=step.handed_us)
+                steps[-1] = steps[-1]._replace(ended_us=step.ended_us)
             else:
                 steps.append(step)
         self._steps += steps
         missing = {one for one in there - span.end.owned if one[0] in span.end.topics}
+        loads = [len(member.assignment) for member in span.end.members]
         self._happened.append(
-            CountedRebalance.of(
-                span,
+            CountedRebalance(
                 ended_us=steps[-1].ended_us,
-                left_out=len(missing),
+                members=len(loads),
+                moved=count_moved(find_owner_moves(span.before, span.end)),
+                imbalance=max(loads, default=0) - min(loads, default=0),
                 # What is on its way to another member, and was overtaken by the next change, is no failure.
                 failed=not missing <= span.end.given_up,
             )

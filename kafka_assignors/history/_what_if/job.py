@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._common.escaping import get_logger
-from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
-from kafka_assignors.history._schemas import WHAT_IF
 from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._what_if.assignors import leader_of
 from kafka_assignors.history._what_if.course import CourseBuilder
-from kafka_assignors.history._what_if.replay import Replay, replay_course
+from kafka_assignors.history._what_if.replay import replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from kafka_assignors._groups.saving import WhatIf
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._groups.topics import TopicsSeen
     from kafka_assignors.history._archive import Archive
@@ -72,8 +71,7 @@ def what_if(
     task = partial(replay_group, wanted=wanted, topics=topics, topic_names=names)
     selection = Selection(since=since, until=until, groups=groups)
     engine = engine or Engine.fitting(doing="replaying", replaying=True)
-    rows = engine.map_groups(archive, selection, task, WHAT_IF).rows
-    return [WhatIf.from_row(row) for row in rows]
+    return engine.map_groups(archive, selection, task).rows
 
 
 def replay_group(
@@ -84,12 +82,12 @@ def replay_group(
     wanted: Wanted,
     topics: TopicsSeen,
     topic_names: Mapping[str, str],
-) -> Iterator[dict[str, Any]]:
+) -> list[WhatIf]:
     """Replay one group."""
     builder, reader = CourseBuilder(group, topics), SnapshotReader(topic_names)
     for _ in follow(records, reader, builder.add):
         pass
-    yield from map(asdict, replay_all(builder.build(), wanted, reader.rejected))
+    return replay_all(builder.build(), wanted, reader.rejected)
 
 
 def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> Wanted:
@@ -111,18 +109,20 @@ def replay_all(course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
     """
     if not course.steps and not broken:
         return []
-    replays = [Replay.of_what_happened(course, undecoded=broken)]
+    rows = [row_of(course, course.happened, broken + (not course.began_well))]
     for scenario, assignors in wanted:
         try:
             changed = scenario_of(scenario)(course)
             if scenario != AS_IT_WAS and changed is course:
                 continue  # it changes nothing, as where all members are static already
-            replays += replay_course(changed, assignors, scenario, undecoded=broken)
+            replays = replay_course(changed, assignors)
         except Exception:
             log.exception("The history of group %s cannot be replayed (%s)", course.group, scenario)
             failed = broken + len(course.steps)
-            replays += [
-                Replay(course=course, assignor=name, scenario=scenario, rebalances=(), failed_before=failed)
-                for name in assignors
-            ]
-    return [replay.row for replay in replays]
+            rows += [row_of(course, (), failed, assignor=name, scenario=scenario) for name in assignors]
+            continue
+        rows += [
+            row_of(changed, one.rebalances, broken + one.failed_before, assignor=one.name, scenario=scenario)
+            for one in replays
+        ]
+    return rows

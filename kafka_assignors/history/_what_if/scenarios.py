@@ -16,7 +16,7 @@ of 45 s.
   for. If the records end before, it stays as it was: nobody knows whether the member came back.
 - A rebalance is left out if it only was about such members. What had another cause (a changed subscription,
   new partitions) stays.
-- As long as a member is away and the group does not know, its partitions have no owner: the price of static
+- As long as a member is away and the group does not know, nobody reads its partitions: the price of static
   members.
 
 What is not seen in records cannot be replayed: absences that were over before the session was. Nor can it be
@@ -44,8 +44,6 @@ _DEFAULT_SESSION_MS: Final = 45_000
 
 _Named = dict[str, "SnapshotMember"]
 """The members of a step by their names."""
-_Away = tuple[tuple[str, int], ...]
-"""As `CourseStep.away`."""
 
 
 class _Stay(NamedTuple):
@@ -78,12 +76,12 @@ def _with_static_members(course: Course) -> Course:
         return course
     named = _rename(course, names)
     absences = _absences(named, times, {*names.values()}, course.until_us)
-    steps, after = _steps(course, times, named, absences)
+    steps = _steps(course, times, named, absences)
     late = {one.start for one in absences if one.is_missed}
     came = zip(course.steps, times, strict=True)
     stayed = {step.rebalance for step in steps} | {step.rebalance for step, time in came if time in late}
     avoided = [one.ended_us for number, one in enumerate(course.happened, 1) if number not in stayed]
-    return replace(course, steps=tuple(steps), away=after, avoided=tuple(avoided))
+    return replace(course, steps=tuple(steps), avoided=tuple(avoided))
 
 
 _SCENARIOS: Final = {AS_IT_WAS: lambda course: course, STATIC: _with_static_members}
@@ -177,24 +175,20 @@ def _absences(named: Sequence[_Named], times: Sequence[int], static: set[str], u
 
 def _steps(
     course: Course, times: list[int], named: Sequence[_Named], absences: Iterable[_Absence]
-) -> tuple[list[CourseStep], _Away]:
-    """The steps if absent members stay until they are missed, and who is away after the last.
-
-    Steps without another cause are left out.
-    """
+) -> list[CourseStep]:
+    """The steps if absent members stay until they are missed; those without another cause are left out."""
     step_at = dict(zip(times, course.steps, strict=True))
     moments: dict[int, tuple[CourseStep, _Named | None]] = {
         one.end: (step_at[one.start], None) for one in absences if one.is_missed
     }
     moments |= {time: (step, here) for time, step, here in zip(times, course.steps, named, strict=True)}
-    gone: defaultdict[int, list[_Absence]] = defaultdict(list)
+    gone: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for one in absences:
-        gone[one.start].append(one)
+        gone[one.start][one.name] = one.end
     seen: _Named = {}
     here: _Named = {}
     before: set[str] = set()
-    away: dict[str, int] = {}
-    since: list[_Absence] = []  # since the last step
+    away: dict[str, int] = {}  # until when
     steps: list[CourseStep] = []
     partitions: Partitions = frozenset()
     for number, (time, (step, members)) in enumerate(sorted(moments.items(), key=itemgetter(0))):
@@ -204,30 +198,18 @@ def _steps(
             has_other_cause, before = identities == before, identities
             here, partitions = members, step.partitions
             seen |= here
-            away |= {one.name: one.end for one in gone[time]}
-            since += gone[time]
+            away |= gone[time]
         away = {name: end for name, end in away.items() if end > time}
         made = CourseStep(
             rebalance=step.rebalance if members is not None else -number,
             members=tuple([seen[name] for name in sorted({*here, *away})]),
             partitions=partitions,
             began_us=time,
-            assigned_us=time + step.assigned_us - step.began_us,
             ended_us=time + step.ended_us - step.began_us,
-            handed_us=step.handed_us,
         )
         if has_other_cause or not steps or not made.is_like(steps[-1]):
-            steps.append(made._replace(away=_between(since, steps[-1:], time)))
-            since = [one for one in since if one.end > time]
-    return steps, _between(since, steps[-1:], course.until_us)
-
-
-def _between(absences: Iterable[_Absence], last: Iterable[CourseStep], time: int) -> _Away:
-    """Who was away between the end of the last step, if there is one, and a time."""
-    found = (
-        (one.name, min(one.end, time) - max(one.start, step.ended_us)) for step in last for one in absences
-    )
-    return tuple((name, us) for name, us in found if us > 0)
+            steps.append(made)
+    return steps
 
 
 def _session_us(member: SnapshotMember) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
 from kafka_assignors._common.times import micros, moment
@@ -70,9 +69,6 @@ def test_what_kip848_groups_begin_with_counts_for_what_is_small(
     assert wanted == ["measuring", "measuring"]
 
 
-TOLD = pa.schema({"key": pa.string(), "there": pa.bool_(), "time_us": pa.int64()})
-
-
 def told(_: str, records: Iterator[ArchivedRecord], __: object) -> Iterator[dict[str, Any]]:
     for one in records:
         yield {"key": one.key.hex(), "there": one.value is not None, "time_us": one.time_us}
@@ -81,7 +77,7 @@ def told(_: str, records: Iterator[ArchivedRecord], __: object) -> Iterator[dict
 def test_a_kip848_group_begins_with_its_newest_records_told_at_since(tmp_path: Path) -> None:
     since = moment(START_US + 20_000_000)  # the member c is gone by then
     selection = Selection(since=since, groups=["g"])
-    found = Engine.local().map_groups(story(tmp_path), selection, told, TOLD).rows
+    found = Engine.local().map_groups(story(tmp_path), selection, told).rows
     begun = [one for one in found if one["time_us"] == micros(since)]
     assert len(begun) > 0
     assert found[: len(begun)] == begun
@@ -100,7 +96,7 @@ def test_a_group_whose_name_is_a_pattern_is_chosen_by_its_name(name: str) -> Non
 
 def test_a_group_without_records_since_is_left_out(tmp_path: Path) -> None:
     since = moment(START_US + 3 * DAY * 1_000_000)
-    assert Engine.local().map_groups(story(tmp_path), Selection(since=since), told, TOLD).rows == []
+    assert Engine.local().map_groups(story(tmp_path), Selection(since=since), told).rows == []
 
 
 def test_records_that_take_too_much_room_are_not_held(

@@ -29,14 +29,14 @@ from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
 from kafka_assignors.groups._live import LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _limits as limits, _snapshots
+from kafka_assignors.history._arrow import batch_of as arrow_batch_of
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._report.job import report_group
-from kafka_assignors.history._report.model import ReportedGroup
-from kafka_assignors.history._report.savings import change
-from kafka_assignors.history._schemas import REPORTED
+from kafka_assignors.history._report.sentences import change
+from kafka_assignors.history._schemas import MOVES
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
-from kafka_assignors.history._tables.job import Moves
+from kafka_assignors.history._tables.job import moves_of
 from kafka_assignors.history._watch import watch_records
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group
 from kafka_assignors.planners import plan_exact
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors.groups._live import LiveGroup
-    from kafka_assignors.history._report.model import Drawing
+    from kafka_assignors.history._report.drawing import Drawing
 
 TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
 NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
@@ -133,17 +133,14 @@ WANTED = check_wanted(ASSIGNORS, SCENARIOS)
 
 def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
     """The rows of `history what-if`."""
-    rows = replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
-    return [WhatIf.from_row(row) for row in rows]
+    return replay_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
 
 
 def report(records: Sequence[ArchivedRecord]) -> tuple[Drawing, list[WhatIf]]:
-    """What `history report` shows of a group if it lists all rebalances, as it comes back from a task."""
+    """What `history report` shows of a group if it lists all rebalances."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "REBALANCES_LISTED", 1_000)
-        rows = report_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
-        sent = pa.RecordBatch.from_pylist([*rows], schema=REPORTED)
-    (told,) = map(ReportedGroup.of, sent.to_pylist())
+        (told,) = report_group("g", decoded(records), wanted=WANTED, topics=TOPICS, topic_names=NAMES)
     assert told.drawing is not None
     return told.drawing, [*told.what_if]
 
@@ -269,7 +266,7 @@ def test_of_a_static_member_that_is_gone_late_every_command_says_that_nobody_kno
     assert found.unowned_seconds == 3 * 1.0  # three partitions from when b had joined to the record
     assert read_rebalances(live_group(records))[-1].changes == found.reasons
     (row,) = report_group("g", decoded(records), wanted=(), topics=TOPICS, topic_names=NAMES)
-    assert row["summary"]["reasons"] == [("static member gone", 1)]
+    assert row.summary.reasons == {"static member gone": 1}
 
 
 def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> None:
@@ -292,11 +289,9 @@ def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> No
 
 
 def moves_table(records: Sequence[ArchivedRecord]) -> list[dict[str, Any]]:
-    """The table `moves`, made of two batches."""
-    moves, read = Moves(NAMES), [*decoded(records)]
-    middle = len(read) // 2
-    parts = [moves.add(["g"] * len(part), part) for part in (read[:middle], read[middle:])]
-    return [row for part in (*parts, moves.end()) for row in part.to_pylist()]
+    """The table `moves`."""
+    rows = moves_of((("g", record) for record in decoded(records)), NAMES)
+    return arrow_batch_of([*rows], MOVES).to_pylist()  # type: ignore[no-any-return]
 
 
 def test_moves_of_the_tables_are_those_of_metrics(records: list[ArchivedRecord]) -> None:

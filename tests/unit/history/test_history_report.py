@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from datetime import datetime, timedelta
+from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
@@ -19,19 +18,19 @@ from benchmarks.sample_history import sample_report
 from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._groups.advice import REASONS, reason_words
 from kafka_assignors._groups.reasons import Change, Kind, ReasonCounter
-from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.saving import WhatIf, best_saving, savings
-from kafka_assignors.history import _limits as limits, _schemas as schemas
-from kafka_assignors.history._metrics import GroupSummary
+from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import page, words
-from kafka_assignors.history._report.drawing import consumer_names, draw, listed_rebalances
+from kafka_assignors.history._report.drawing import (
+    Drawing,
+    consumer_names,
+    draw,
+    listed_rebalances,
+    restlessness,
+)
 from kafka_assignors.history._report.layout import COLOURS, Colouring
-from kafka_assignors.history._report.model import Drawing, restlessness
-from kafka_assignors.history._report.savings import change, saved, spared
-from kafka_assignors.history._report.sentences import group_sentences, headline
-from kafka_assignors.history._report.strip_svg import bar_step, strip
-from kafka_assignors.history._report.timeline_svg import timeline, told
-from kafka_assignors.history._schemas import REPORTED
+from kafka_assignors.history._report.sentences import change, group_sentences, headline, saved, spared
+from kafka_assignors.history._report.timeline_svg import bar_step, strip, timeline, told
 from tests.support.history_reports import (
     HOSTILE,
     MIDNIGHT,
@@ -51,9 +50,11 @@ from tests.support.history_reports import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import Saving
     from kafka_assignors._groups.snapshots import Snapshot
-    from kafka_assignors.history._report.model import Column
+    from kafka_assignors.history._metrics import GroupSummary
+    from kafka_assignors.history._report.drawing import Column
 
 END = MIDNIGHT + timedelta(days=1)
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -365,9 +366,9 @@ def test_static_members_that_came_back_are_no_reason() -> None:
 # What would have helped
 
 
-def test_the_best_change_avoids_most_rebalances_whatever_the_time_without_an_owner() -> None:
+def test_the_best_change_avoids_most_rebalances() -> None:
     actual = what_if("actual")
-    sticky = what_if("sticky", moved=20, unowned_seconds=0.0)
+    sticky = what_if("sticky", moved=20)
     static = what_if("range", "static members", rebalances=8)
     broken = what_if("other", rebalances=0, failed=3)
     found = savings([sticky, broken, actual, static])
@@ -387,8 +388,6 @@ def test_nothing_is_recommended_that_does_not_help() -> None:
     assert best_saving([actual]) is None
     assert best_saving([actual, what_if("sticky", moved=95)]) is None
     assert best_saving([actual, what_if("other", rebalances=0, failed=1)]) is None
-    # Of this records know a least alone, so that no recommendation rests on it.
-    assert best_saving([actual, what_if("sticky", unowned_seconds=0.0)]) is None
 
 
 def test_a_change_that_costs_something_says_so() -> None:
@@ -423,51 +422,11 @@ def test_a_change_has_words(assignor: str, scenario: str, expected: str) -> None
     assert change(what_if(assignor, scenario), "range") == expected
 
 
-# Rows
-
-
-def test_rows_of_the_tables_become_objects() -> None:
-    groups = pa.Table.from_pylist(
-        [
-            {
-                name: getattr(summary("orders", flapping=["a"]), name)
-                for name in schemas.GROUPS.names
-                if name != "reasons"
-            }
-            | {"reasons": [("member joined", 2)]}
-        ],
-        schema=schemas.GROUPS,
-    )
-    assert GroupSummary.of(groups.to_pylist()[0]) == summary("orders", flapping=["a"])
-    rows = pa.Table.from_pylist([rebalance(1).row()], schema=schemas.REBALANCES)
-    assert Rebalance.from_row(rows.to_pylist()[0]) == rebalance(1)
-    row = {name: getattr(what_if("sticky"), name) for name in schemas.WHAT_IF.names}
-    rows = pa.Table.from_pylist([row], schema=schemas.WHAT_IF)
-    assert WhatIf.from_row(rows.to_pylist()[0]) == what_if("sticky")
-
-
-def test_a_time_without_a_zone_is_refused() -> None:
-    row = {"group": "orders", "began": datetime(2026, 11, 20), "ended": MIDNIGHT}  # noqa: DTZ001 - the point
-    with pytest.raises(
-        ValueError, match=r"began of group 'orders' is 2026-11-20 00:00:00, without a time zone"
-    ):
-        Rebalance.from_row(row)
-
-
 # Thinning
 
 
-def drawn(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) -> Drawing:
-    """A drawing that has come back from a task."""
-    made = draw(rebalances, snapshots)
-    sent = pa.array([made.row()], REPORTED.field("drawing").type)
-    drawing = Drawing.of(sent.to_pylist()[0])
-    assert drawing == Drawing.of(made.row())
-    return drawing
-
-
 def columns(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) -> list[Column]:
-    return drawn(rebalances, snapshots).columns_until(END)
+    return draw(rebalances, snapshots).columns_until(END)
 
 
 def picture(drawing: Drawing) -> ET.Element:
@@ -503,7 +462,7 @@ def test_columns_part_where_the_most_time_passed(monkeypatch: pytest.MonkeyPatch
     ]
     assert len(columns(rebalances, snapshots)) == 4
     monkeypatch.setattr(limits, "COLUMNS", 3)
-    drawing = drawn(rebalances, snapshots)
+    drawing = draw(rebalances, snapshots)
     found = drawing.columns_until(END)
     assert [one.begin for one in found] == [MIDNIGHT + timedelta(minutes=at) for at in (10, 100, 300)]
     assert [one.end for one in found] == [*(one.begin for one in found[1:]), END]
@@ -595,7 +554,7 @@ def test_few_partitions_have_a_lane_each_and_letters_of_their_owners() -> None:
     ids=["none moved", "one moved", "eager members revoke all", "nobody was there"],
 )
 def test_slivers_are_where_nobody_had_a_partition(changes: dict[str, Any], slivers: list[str]) -> None:
-    drawing = drawn(
+    drawing = draw(
         [rebalance(60, **changes)],
         [snapshot(0, {"a": range(4)}), snapshot(60, {"b": range(4)})],
     )
@@ -626,14 +585,14 @@ def test_consumers_without_a_row_are_counted(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_partitions_that_nobody_has_are_hatched(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawing = drawn([], [snapshot(0, {"a": (0, 1)}), snapshot(60, {"a": (0,)})])
+    drawing = draw([], [snapshot(0, {"a": (0, 1)}), snapshot(60, {"a": (0,)})])
     for lanes in (20, 1):
         monkeypatch.setattr(limits, "LANES", lanes)
         assert "none" in classes(picture(drawing))
 
 
 def test_without_snapshots_rebalances_are_drawn_all_the_same() -> None:
-    svg = picture(drawn([rebalance(5), rebalance(50)]))
+    svg = picture(draw([rebalance(5), rebalance(50)]))
     assert "needless" in classes(svg)
     assert "Consumers and how many partitions each had" not in texts(svg)
     assert not timeline([], [], key="g", title="")
@@ -739,12 +698,8 @@ def test_a_recommendation_says_from_which_rebalances_on_what_condition_and_at_wh
 
 def test_no_figure_of_the_page_is_a_time_without_an_owner() -> None:
     def page(seconds: float) -> str:
-        rows = [
-            what_if("actual", unowned_seconds=seconds),
-            what_if("sticky", "static members", rebalances=0, unowned_seconds=seconds / 2),
-        ]
         history = History("orders", [rebalance(60, moves=(), unowned_seconds=seconds)])
-        return html_of(report([summary(unowned_seconds=seconds)], [history], rows))
+        return html_of(report([summary(unowned_seconds=seconds)], [history]))
 
     assert page(2.0) == page(4.0)
 

@@ -20,7 +20,6 @@ from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._report.job import report_archive
-from kafka_assignors.history._schemas import REBALANCES
 from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._what_if.job import what_if
@@ -123,7 +122,7 @@ def test_from_the_end_of_each_rebalance_on_those_after_it_are_found(
             found.extend(find_rebalances(read_snapshots(records)))
             return []
 
-        Engine.local().map_groups(there, Selection(since=since), find, REBALANCES)
+        Engine.local().map_groups(there, Selection(since=since), find)
         return [replace(one, unowned_seconds=0) for one in found]
 
     whole = rebalances()

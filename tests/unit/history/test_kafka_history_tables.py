@@ -15,10 +15,10 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import _native as native
-from kafka_assignors.history._tables import fast, one_by_one
-from kafka_assignors.history._tables.decoded import DECODED
+from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from tests.support.archives import archived, random_value, time_of
+from tests.support.decoded_tables import decoded_fast
 from tests.support.offsets_topic import WRITTEN
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _write_package(folder: Path) -> None:
 @pytest.fixture(
     params=[
         pytest.param(
-            fast.decode,
+            decoded_fast,
             marks=pytest.mark.skipif(not native.is_compiled(), reason="_codec was not compiled"),
             id="fast",
         ),
@@ -79,7 +79,7 @@ def decode(request: pytest.FixtureRequest) -> Any:
 
 
 def rows(decoded: dict[str, Any], name: str, *columns: str) -> Rows:
-    found: Rows = decoded[name].cast(DECODED[name]).select(["offset", *columns]).to_pylist()
+    found: Rows = decoded[name].select(["offset", *columns]).to_pylist()
     return found
 
 
