@@ -451,30 +451,6 @@ def test_a_group_on_given_topics_makes_none_and_has_an_id_that_names_its_test(
     assert steps(result) == ["members end"] * 4
 
 
-def test_topics_and_groups_can_be_on_another_cluster(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-        import pytest
-        from kafka_assignors.testing import consumer_group_factory, topic_factory_factory
-
-        @pytest.fixture(scope="session")
-        def mine():
-            return "my cluster"
-
-        my_topic = topic_factory_factory(cluster="mine")
-        my_group = consumer_group_factory(cluster="mine", scope="module")
-
-        def test(my_topic, my_group):
-            my_topic(1)
-            assert my_group().what[0] == "my cluster"
-        """,
-        passed=1,
-    )
-    assert "[start" not in result.stdout.str()
-    assert steps(result)[0] == "create new of 1 on my cluster {'timeout': 30.0}"
-
-
 def test_a_failed_test_reports_a_broker_that_has_died(pytester: pytest.Pytester) -> None:
     test = """
         def test(kafka_cluster):
@@ -773,26 +749,6 @@ def test_each_worker_of_xdist_has_a_cluster_of_its_own(pytester: pytest.Pytester
     drawn = re.findall(r"data:image/png;base64,\s?([A-Za-z0-9+/=]+)", page)
     assert [base64.b64decode(one)[:4] for one in drawn] == [b"\x89PNG"] * 2
     assert "timeline of g-0" in page
-
-
-# Beside others ----------------------------------------------------------------------------------------
-
-
-def test_tests_that_are_coroutines_have_the_fixtures(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
-    pytester.makepyfile(
-        """
-        import asyncio
-        import pytest
-
-        @pytest.mark.asyncio
-        async def test(kafka_cluster, consumer_group):
-            await asyncio.sleep(0)
-            group = consumer_group("orders", group_id="g", members=2)
-            assert [*group.members] == ["m1", "m2"]
-        """
-    )
-    pytester.runpytest_inprocess(*plugin.LOADED).assert_outcomes(passed=1)
 
 
 def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pytester) -> None:
