@@ -45,7 +45,7 @@ def test_the_order_in_which_members_topics_and_partitions_come_does_not_matter(g
         assert again.assignments() == plan.assignments(), told(seed, shuffled, again)
 
 
-def test_plans_without_the_compiled_flow_are_the_same_and_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_without_the_compiled_flow_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = range(scaled(3000))
     plans = [plan_exact(random_case(seed).group) for seed in seeds]
     monkeypatch.setattr("kafka_assignors.planners._exact.flow._compiled", None)
@@ -53,8 +53,6 @@ def test_plans_without_the_compiled_flow_are_the_same_and_exact(monkeypatch: pyt
         group = random_case(seed).group
         again = plan_exact(group)
         assert again.assignments() == plan.assignments(), told(seed, group, again)
-        oracle = Oracle(group)
-        assert oracle.reached(again) == oracle.reached(oracle.plan()), told(seed, group, again)
 
 
 @pytest.mark.parametrize("number", range(2))

@@ -307,15 +307,6 @@ def assign_replicas(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return placements(topics, place)
 
 
-def alternate(racks: dict[str, str]) -> list[int]:
-    """AdminUtils' rack-alternated list of brokers."""
-    made = util("HashMap")()
-    for broker, rack in racks.items():
-        made.put(jpype.JInt(int(broker)), string(rack))
-    brokers = jpype.JClass("org.apache.kafka.admin.AdminUtils").getRackAlternatedBrokerList(made)
-    return [int(broker) for broker in brokers]
-
-
 def place_striped(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """StripedReplicaPlacer's placement of each of many topics, or the class of the exception.
 
@@ -1207,7 +1198,6 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "random_numbers": random_numbers,
     "hash_order": hash_order,
     "assign_replicas": assign_replicas,
-    "alternate": alternate,
     "place_striped": place_striped,
     "parse_replica_assignments": parse_replica_assignments,
     "print_records": print_records,

@@ -367,7 +367,12 @@ UNEVEN = {
 
 @pytest.mark.parametrize(
     ("strategy", "optimal", "loads"),
-    [("exact", True, [1, 1, 1]), ("kip54", True, [1, 1, 1]), ("range", False, [3, 0, 0])],
+    [
+        ("exact", True, [1, 1, 1]),
+        ("kip54", True, [1, 1, 1]),
+        ("range", False, [3, 0, 0]),
+        ("roundrobin", False, [1, 1, 1]),
+    ],
 )
 def test_a_strategy_shows_its_faults_and_check_makes_them_an_error(
     strategy: str, *, optimal: bool, loads: list[int], write: Write, run: Run
@@ -386,16 +391,6 @@ def test_a_plan_that_is_not_optimal_is_shown_beside_one_that_is(write: Write, ru
     assert status == 0
     assert "1 of 3 owned partitions move (in an optimal plan: 1)" in shown
     assert "not optimal: the first goal that it misses is balance" in shown
-
-
-def test_round_robin_deals_out(write: Write, run: Run) -> None:
-    found = json.loads(run(write(UNEVEN), "--json", "--assignor", "roundrobin")[1])
-    assert [member["assignment"] for member in found["members"].values()] == [
-        {"a": [0]},
-        {"b": [0]},
-        {"c": [0]},
-    ]
-    assert found["moves"] == 2
 
 
 def test_the_options_of_the_exact_planner_are_handed_on(write: Write, run: Run) -> None:
