@@ -262,9 +262,7 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
         "[pytest]\nkafka_consumer_settings =\n    a=1\n    b=true\n    c=text\n    session_timeout_ms=3000\n"
         "kafka_timeout = 7\n"
     )
-    run(
-        pytester,
-        """
+    test = """
         from kafka_assignors.testing import consumer_group_factory
 
         other = consumer_group_factory(settings={"b": "factory", "c": "factory"}, timeout=5, commit="never")
@@ -282,11 +280,8 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
             assert group.settings == {"a": 1, "b": "factory", "c": "factory", "group_protocol": "consumer"}
             group = other("orders", timeout=3, commit="auto", client="java")
             assert (group.timeout, group.more) == (3, {**base, "commit": "auto", "client": "java"})
-        """,
-        "--kafka-consumer-settings=c=[2]",
-        "--kafka-timeout=7.5",
-        passed=1,
-    )
+        """
+    run(pytester, test, "--kafka-consumer-settings=c=[2]", "--kafka-timeout=7.5", passed=1)
 
 
 # Fixtures ---------------------------------------------------------------------------------------------
@@ -354,9 +349,7 @@ def test_what_cannot_be_kept_is_started(pytester: pytest.Pytester) -> None:
 
 
 def test_a_factory_makes_fixtures_with_other_settings(pytester: pytest.Pytester) -> None:
-    run(
-        pytester,
-        """
+    test = """
         from kafka_assignors.testing import kafka_cluster_factory
 
         kafka = kafka_cluster_factory(3, how="embedded", settings={"a.b": 1}, scope="function")
@@ -364,10 +357,8 @@ def test_a_factory_makes_fixtures_with_other_settings(pytester: pytest.Pytester)
         def test(kafka, kafka_cluster):
             assert kafka.asked == (3, "embedded", None, {"a.b": 1})
             assert kafka_cluster.asked == (1, None, "b:1", None)
-        """,
-        "--kafka-bootstrap=b:1",
-        passed=1,
-    )
+        """
+    run(pytester, test, "--kafka-bootstrap=b:1", passed=1)
 
 
 def steps(result: pytest.RunResult) -> list[str]:
@@ -378,9 +369,7 @@ def steps(result: pytest.RunResult) -> list[str]:
 
 
 def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         from kafka_assignors.testing import topic_factory_factory
 
         wide_topic = topic_factory_factory(partitions=100, replication=3)
@@ -390,10 +379,8 @@ def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytes
             assert topic_factory(2, name="orders", timeout=3) == "orders"
             wide_topic(replication=1)
             wide_topic(5)
-        """,
-        "--kafka-timeout=9",
-        passed=1,
-    )
+        """
+    result = run(pytester, test, "--kafka-timeout=9", passed=1)
     assert steps(result) == [
         "create new of 6 on fake {'timeout': 9.0}",
         "create orders of 2 on fake {'timeout': 3}",
@@ -404,16 +391,13 @@ def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytes
 
 
 def test_a_group_has_a_topic_of_its_own_and_members_that_end_before_it(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         def test(consumer_group, kafka_cluster):
             group = consumer_group(members=2)
             assert group.what == (kafka_cluster, "new", None)
             consumer_group(partitions=3)
-        """,
-        passed=1,
-    )
+        """
+    result = run(pytester, test, passed=1)
     assert steps(result) == [
         "create new of 6 on fake {'timeout': 30.0}",
         *("join m1", "join m2", "stable"),
@@ -425,9 +409,7 @@ def test_a_group_has_a_topic_of_its_own_and_members_that_end_before_it(pytester:
 def test_a_group_on_given_topics_makes_none_and_has_an_id_that_names_its_test(
     pytester: pytest.Pytester,
 ) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         import re
         import pytest
         from kafka_assignors.testing import consumer_group_factory
@@ -445,9 +427,8 @@ def test_a_group_on_given_topics_makes_none_and_has_an_id_that_names_its_test(
             assert all(re.fullmatch("test-ids-a-b-[0-9a-f]{8}", group.group_id) for group in groups)
             assert len({group.group_id for group in groups}) == 3
             assert consumer_group("t", group_id="mine").group_id == "mine"
-        """,
-        passed=1,
-    )
+        """
+    result = run(pytester, test, passed=1)
     assert steps(result) == ["members end"] * 4
 
 
@@ -462,9 +443,7 @@ def test_a_failed_test_reports_a_broker_that_has_died(pytester: pytest.Pytester)
 
 
 def test_what_a_test_breaks_is_mended_before_the_next_and_named_in_the_end(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         import pytest
 
         @pytest.fixture
@@ -480,11 +459,8 @@ def test_what_a_test_breaks_is_mended_before_the_next_and_named_in_the_end(pytes
             kafka_cluster.broken = ["node 2 is down"]
         def test_goes_on(kafka_cluster):
             assert not kafka_cluster.broken
-        """,
-        failed=1,
-        passed=2,
-        errors=1,
-    )
+        """
+    result = run(pytester, test, failed=1, passed=2, errors=1)
     result.stdout.fnmatch_lines(
         [
             "mended after *.py::test_breaks: node 2 is down, node 3 is frozen",
@@ -670,9 +646,7 @@ def test_a_timeline_that_cannot_be_shown_does_not_hide_the_failure(pytester: pyt
 
 
 def test_a_group_is_reported_wherever_it_was_made_and_once(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         import pytest
         from kafka_assignors.testing import consumer_group_factory
 
@@ -697,10 +671,8 @@ def test_a_group_is_reported_wherever_it_was_made_and_once(pytester: pytest.Pyte
 
         def test_two(shared, ends_badly):
             assert False
-        """,
-        failed=1,
-        errors=2,
-    )
+        """
+    result = run(pytester, test, failed=1, errors=2)
     output = result.stdout.str()
     assert output.count(" timeline of own ") == 1
     # In each test that failed, but not once more for what failed afterwards.
@@ -752,9 +724,7 @@ def test_each_worker_of_xdist_has_a_cluster_of_its_own(pytester: pytest.Pytester
 
 
 def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         import pytest
 
         @pytest.fixture
@@ -768,9 +738,8 @@ def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pyteste
         def test(kafka_cluster, topic_factory):
             assert kafka_cluster == "mine"
             assert topic_factory(3).endswith(" on mine")
-        """,
-        passed=1,
-    )
+        """
+    result = run(pytester, test, passed=1)
     assert "[start" not in result.stdout.str()
     result.stdout.no_re_match_line(r"-+ Kafka -+")
 
