@@ -29,25 +29,21 @@ import contextlib
 import os
 from types import SimpleNamespace
 
-import pytest
 from kafka import TopicPartition
 from kafka_assignors.testing import _topics as topics
-from kafka_assignors.testing._brokers import cluster
+from kafka_assignors.testing._brokers import cluster, kept
 from kafka_assignors.testing._groups import group
 from kafka_assignors._timelines.events import Assigned
 from kafka_assignors._timelines.timeline import Timeline
 
 class Fake(cluster.Cluster):
-    def __setattr__(self, name, value):
-        object.__setattr__(self, name, value)
-    version, image, bootstrap_servers = "4.3.1", "", ["b:1"]
+    version, image, bootstrap_servers, how = "4.3.1", "", ["b:1"], "fake"
+    dead = beyond_mending = None
+    __setattr__ = object.__setattr__
+    def __init__(self, asked):
+        self.asked, self.nodes, self.broken = asked, asked[0], []
     def __str__(self):
         return "fake"
-    def __init__(self, asked):
-        self.asked = asked
-        self.dead = None
-        self.how, self.nodes, self.broken = "fake", asked[0], []
-        self.beyond_mending = None
     def death(self):
         return self.dead
     def wrong(self):
@@ -66,6 +62,11 @@ def started(nodes, **asked):
     yield kafka
     print("[stop]")
 
+@contextlib.contextmanager
+def kept_cluster(nodes, **asked):
+    print(f"[use {nodes} {asked}]")
+    yield Fake((nodes, "kept", None, asked["settings"]))
+
 def create_topic(kafka, partitions, *, name=None, **more):
     print(f"[create {name or 'new'} of {partitions} on {kafka} {more}]")
     return name or "new"
@@ -76,9 +77,7 @@ def delete_topic(kafka, name, *, timeout):
 class FakeGroup:
     def __init__(self, *what, group_id, settings, timeout, **more):
         self.what, self.group_id, self.more = what, group_id, more
-        self.settings, self.timeout = settings, timeout
-        self.members = {}
-        self.broken = False
+        self.settings, self.timeout, self.members, self.broken = settings, timeout, {}, False
     def __enter__(self):
         return self
     def __exit__(self, *error):
@@ -97,6 +96,7 @@ class FakeGroup:
         return Timeline([Assigned(0, "m1", partitions=owned)], end=10)
 
 cluster.kafka_cluster = started
+kept.kept_cluster = kept_cluster
 topics.create_topic = create_topic
 topics.delete_topic = delete_topic
 group.ConsumerGroup = FakeGroup
@@ -107,7 +107,7 @@ group.ConsumerGroup = FakeGroup
 def fake(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         *((cluster, "kafka_cluster"), (topics, "create_topic"), (topics, "delete_topic")),
-        (group, "ConsumerGroup"),
+        *((kept, "kept_cluster"), (group, "ConsumerGroup")),
     ):
         monkeypatch.setattr(module, name, getattr(module, name))  # put back after FAKE
     monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
@@ -302,24 +302,6 @@ def test_the_cluster_starts_with_the_first_test_that_asks_and_serves_the_session
     assert steps == ["without", "start 1", "with", "stop"]
 
 
-KEPT = """
-@contextlib.contextmanager
-def kept_cluster(nodes, **asked):
-    print(f"[use {nodes} {asked}]")
-    yield Fake((nodes, "kept", None, asked["settings"]))
-
-kept.kept_cluster = kept_cluster
-"""
-
-
-@pytest.fixture
-def with_kept(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "kept_cluster", kept.kept_cluster)
-    own = "from kafka_assignors.testing._brokers import kept\n"
-    (pytester.path / "conftest.py").write_text(own + FAKE + KEPT, encoding="utf-8")
-
-
-@pytest.mark.usefixtures("with_kept")
 def test_a_cluster_is_kept_for_the_next_run_if_so_wished(pytester: pytest.Pytester) -> None:
     settings = ("--kafka-keep=600", "--kafka-broker-settings=a.b=1")
     result = run(pytester, "def test(kafka_cluster): pass", *settings, passed=1)
@@ -332,7 +314,6 @@ def test_a_cluster_is_kept_for_the_next_run_if_so_wished(pytester: pytest.Pytest
     )
 
 
-@pytest.mark.usefixtures("with_kept")
 def test_what_cannot_be_kept_is_started(pytester: pytest.Pytester) -> None:
     test = """
     from kafka_assignors.testing import kafka_cluster_factory
@@ -342,10 +323,9 @@ def test_what_cannot_be_kept_is_started(pytester: pytest.Pytester) -> None:
     def test(proxied): pass
     """
     assert "[start 1]" in run(pytester, test, "--kafka-keep=600").stdout.str()
-    named = run(pytester, "def test(kafka_cluster): pass", "--kafka-keep=600", "--kafka-bootstrap=b:1")
-    assert "[start 1]" in named.stdout.str()
-    off = run(pytester, "def test(kafka_cluster): pass", "--kafka-keep=0")
-    assert "[start 1]" in off.stdout.str()
+    for settings in (["--kafka-keep=600", "--kafka-bootstrap=b:1"], ["--kafka-keep=0"]):
+        result = run(pytester, "def test(kafka_cluster): pass", *settings)
+        assert "[start 1]" in result.stdout.str()
 
 
 def test_a_factory_makes_fixtures_with_other_settings(pytester: pytest.Pytester) -> None:

@@ -369,7 +369,7 @@ def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tm
 class Rebalancing:
     """A client whose commits are refused until it has polled so many times."""
 
-    def __init__(self, polls: int, refusal: str = "RebalanceInProgressError: a rebalance is on") -> None:
+    def __init__(self, polls: int, refusal: str) -> None:
         self.left = polls
         self.refusal = refusal
 
@@ -382,33 +382,26 @@ class Rebalancing:
             raise CommitError(self.refusal)
 
 
-def obey_commit(client: Any, *before: str) -> list[str]:
-    """What a member that is told to commit reports."""
+@pytest.mark.parametrize(
+    ("refusal", "before", "polls"),
+    [
+        ("RebalanceInProgressError: a rebalance is on", [], 3),
+        ("UnknownMemberIdError: who is it", [], 0),
+        ("RebalanceInProgressError: a rebalance is on", ["pause"], 0),
+    ],
+    ids=["polls complete it", "another reason", "does not poll"],
+)
+def test_a_commit_amid_a_rebalance_is_done_when_polls_have_completed_it_and_fails_otherwise(
+    refusal: str, before: list[str], polls: int
+) -> None:
+    client: Any = Rebalancing(3, refusal)
     told: list[str] = []
     worker = Worker(config("kafka-python"), lambda kind, **_: told.append(kind))
-    for command in (*before, "commit"):
+    for command in before:
         worker._obey(client, {"command": command})
-    return told
-
-
-def test_a_commit_amid_a_rebalance_is_done_when_polls_have_completed_it() -> None:
-    client = Rebalancing(3)
-    assert obey_commit(client) == ["obeyed"]
-    assert client.left == 0
-
-
-def test_a_commit_that_is_refused_for_another_reason_fails_at_once() -> None:
-    client = Rebalancing(3, "UnknownMemberIdError: who is it")
-    with pytest.raises(CommitError, match="who is it"):
-        obey_commit(client)
-    assert client.left == 3
-
-
-def test_a_member_that_does_not_poll_does_not_do_so_to_commit() -> None:
-    client = Rebalancing(3)
-    with pytest.raises(CommitError, match="a rebalance is on"):
-        obey_commit(client, "pause")
-    assert client.left == 3
+    with contextlib.nullcontext() if polls else pytest.raises(CommitError, match=refusal):
+        worker._obey(client, {"command": "commit"})
+    assert (client.left, told[-1:] == ["obeyed"]) == (3 - polls, bool(polls))
 
 
 class Told:
