@@ -4,9 +4,9 @@ Each scenario is a group as its leader sees it. What each implementation makes o
 included: should a newer release mend one, the test fails, and the README's table with it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
@@ -115,114 +115,105 @@ class Scenario:
         )
 
 
-def in_kafka_python_layout(owned: list[tuple[str, list[int]]], generation: int) -> bytes:
+def by_kafka_python(topics: str, owned: Mapping[str, list[int]], generation: int) -> M:
+    """A member with the user data in the layout that kafka-python's own class writes and reads."""
     stock = StockSticky()
-    stock.on_assignment(ConsumerProtocolAssignment(1, owned, b""), generation)
-    return bytes(ConsumerProtocolSubscription.decode(stock.metadata({"t"}).encode()).user_data)
+    stock.on_assignment(ConsumerProtocolAssignment(1, [*owned.items()], b""), generation)
+    user_data = ConsumerProtocolSubscription.decode(stock.metadata({*topics.split()}).encode()).user_data
+    return M(topics, user_data=bytes(user_data))
 
 
-def test_round_robin_with_unequal_subscriptions(java: JavaOracle) -> None:
-    scenario = Scenario(
-        "roundrobin", {"t0": 1, "t1": 2, "t2": 3}, {"C0": M("t0"), "C1": M("t0 t1"), "C2": M("t0 t1 t2")}
+def kept(member: Callable[..., M]) -> Scenario:
+    return Scenario(
+        "sticky", {"t": 4}, {"a": member("t", {"t": [2, 3]}, 5), "b": member("t", {"t": [0, 1]}, 5)}
     )
-    right = {"C0": "t0p0", "C1": "t1p0", "C2": "t1p1 t2p0 t2p1 t2p2"}
-    assert scenario.by_java(java) == right
-    assert scenario.by_kafka_python(RoundRobinAssignor()) == right
-    assert scenario.by_kafka_python(RoundRobinPartitionAssignor()) == "KeyError"
 
 
-@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
-def test_static_members_among_dynamic_ones(strategy: str, java: JavaOracle) -> None:
-    scenario = Scenario(strategy, {"t": 3}, {"a": M("t"), "b": M("t", instance="i"), "c": M("t")})
-    right = {"a": "tp1", "b": "tp0", "c": "tp2"}
-    assert scenario.by_java(java) == right
-    assert scenario.by_kafka_python(OURS[strategy]()) == right
-    stock = scenario.by_kafka_python(STOCK[strategy]())
-    assert isinstance(stock, dict)
-    assert stock["a"] == ""  # nothing for a member that should have a third
-
-
-def test_range_in_racks(java: JavaOracle) -> None:
-    members = {"c00": M("t", rack="rX"), "c01": M("t", rack="r1")}
-    scenario = Scenario("range", {"t": [["r0"], ["r1"], ["r1"]]}, members)
-    right = {"c00": "tp0", "c01": "tp1 tp2"}
-    assert scenario.by_java(java) == right
-    assert scenario.by_kafka_python(RangeAssignor()) == right
-    assert scenario.by_kafka_python(RangePartitionAssignor()) == {"c00": "tp0 tp1", "c01": "tp2"}
-
-
-def test_sticky_reads_what_java_members_owned(java: JavaOracle) -> None:
-    members = {"a": M("t", {"t": [2, 3]}, 5), "b": M("t", {"t": [0, 1]}, 5)}
-    scenario = Scenario("sticky", {"t": 4}, members)
-    right = {"a": "tp2 tp3", "b": "tp0 tp1"}
-    assert scenario.by_java(java) == right
-    assert scenario.by_kafka_python(StickyAssignor()) == right
-    assert scenario.by_kafka_python(StockSticky()) == {"a": "tp0 tp2", "b": "tp1 tp3"}
-
-
-def test_sticky_reads_what_kafka_python_members_owned(java: JavaOracle) -> None:
-    members = {
-        "a": M("t", user_data=in_kafka_python_layout([("t", [2, 3])], 5)),
-        "b": M("t", user_data=in_kafka_python_layout([("t", [0, 1])], 5)),
-    }
-    scenario = Scenario("sticky", {"t": 4}, members)
-    right = {"a": "tp2 tp3", "b": "tp0 tp1"}
-    assert scenario.by_kafka_python(StickyAssignor()) == right
-    assert scenario.by_kafka_python(StockSticky()) == right
-    assert scenario.by_java(java) == {"a": "tp0 tp2", "b": "tp1 tp3"}
-
-
-def test_sticky_with_two_claims_of_one_generation(java: JavaOracle) -> None:
+def twice(member: Callable[..., M]) -> Scenario:
     """Nobody may keep t-3; what c03 has besides it need not move."""
-    members = {"c06": M("t"), "c03": M("t", {"t": [3, 2]}, 28), "c02": M("t"), "c04": M("t", {"t": [3]}, 28)}
-    scenario = Scenario("sticky", {"t": 4}, members)
-    right = {"c02": "tp0", "c03": "tp2", "c04": "tp1", "c06": "tp3"}
-    assert scenario.by_java(java) == right
-    assert scenario.by_kafka_python(StickyAssignor()) == right
-    assert _stock_sticky(scenario) == {"c02": "tp0", "c03": "tp3", "c04": "tp1", "c06": "tp2"}
+    claims = {"c03": member("t", {"t": [3, 2]}, 28), "c02": M("t"), "c04": member("t", {"t": [3]}, 28)}
+    return Scenario("sticky", {"t": 4}, {"c06": M("t"), **claims})
 
 
-def _stock_sticky(scenario: Scenario) -> Result:
-    """With the user data in the layout that the stock class reads."""
-    members = {
-        name: M(
-            member.topics, user_data=in_kafka_python_layout(list(member.owned.items()), member.generation)
-        )
-        if member.generation >= 0
-        else member
-        for name, member in scenario.members.items()
-    }
-    return Scenario(scenario.strategy, scenario.topics, members).by_kafka_python(StockSticky())
-
-
-def test_cooperative_sticky_with_a_stale_claim_of_a_subscriber(java: JavaOracle) -> None:
+def stale(*order: int) -> Scenario:
     """c00 holds t-0 and no longer subscribes; the other one had it in an earlier generation."""
-    members = {"consumer-1-1": M("t", {"t": [0]}, 3), "c00": M("u", {"t": [0]}, 6)}
-    scenario = Scenario("cooperative-sticky", {"t": 1, "u": 1}, members)
-    assert scenario.by_kafka_python(CooperativeStickyAssignor()) == {"consumer-1-1": "", "c00": "up0"}
-    # Two owners until c00 has heard of it:
-    at_once = {"consumer-1-1": "tp0", "c00": "up0"}
-    assert scenario.by_java(java) == at_once
-    assert (
-        Scenario("cooperative-sticky", {"t": 1, "u": 1}, dict(reversed(members.items()))).by_kafka_python(
-            StockCooperativeSticky()
-        )
-        == at_once
-    )
+    members = [("consumer-1-1", M("t", {"t": [0]}, 3)), ("c00", M("u", {"t": [0]}, 6))]
+    return Scenario("cooperative-sticky", {"t": 1, "u": 1}, dict(members[number] for number in order))
 
 
-def test_sticky_with_a_claim_on_a_partition_that_is_gone(java: JavaOracle) -> None:
-    members = {"a": M("t", {"t": [1]}, 12)}
-    scenario = Scenario("sticky", {"t": 1}, members)
-    assert scenario.by_kafka_python(StickyAssignor()) == {"a": "tp0"}
-    assert _stock_sticky(scenario) == {"a": "tp0"}
-    assert scenario.by_java(java) == "IllegalStateException"
+def static(strategy: str) -> Scenario:
+    return Scenario(strategy, {"t": 3}, {"a": M("t"), "b": M("t", instance="i"), "c": M("t")})
 
 
-def test_sticky_with_a_member_without_topics(java: JavaOracle) -> None:
-    members = {"consumer-1-1": M(""), "c04": M("t")}
-    scenario = Scenario("sticky", {"t": 2}, members)
-    right = {"consumer-1-1": "", "c04": "tp0 tp1"}
-    assert scenario.by_kafka_python(StickyAssignor()) == right
-    assert scenario.by_kafka_python(StockSticky()) == right
-    assert scenario.by_java(java) == {"consumer-1-1": "tp1", "c04": "tp0"}
+class Compared(NamedTuple):
+    """What each makes of a scenario: Java the same as we, unless it is said.
+
+    `for_stock` is the scenario for kafka-python's own class, where that reads another layout or order.
+    """
+
+    scenario: Scenario
+    ours: Result
+    stock: Result
+    java: Result | None = None
+    for_stock: Scenario | None = None
+
+
+STATIC_RIGHT = {"a": "tp1", "b": "tp0", "c": "tp2"}
+KEPT, MOVED = {"a": "tp2 tp3", "b": "tp0 tp1"}, {"a": "tp0 tp2", "b": "tp1 tp3"}
+RACKS = {"c00": M("t", rack="rX"), "c01": M("t", rack="r1")}
+UNEQUAL = {"C0": M("t0"), "C1": M("t0 t1"), "C2": M("t0 t1 t2")}
+COMPARED = {
+    "round robin, unequal subscriptions": Compared(
+        Scenario("roundrobin", {"t0": 1, "t1": 2, "t2": 3}, UNEQUAL),
+        ours={"C0": "t0p0", "C1": "t1p0", "C2": "t1p1 t2p0 t2p1 t2p2"},
+        stock="KeyError",
+    ),
+    # Nothing for a member that should have a third.
+    "range, static members": Compared(static("range"), STATIC_RIGHT, {"a": "", "b": "tp0 tp1", "c": "tp2"}),
+    "round robin, static members": Compared(
+        static("roundrobin"), STATIC_RIGHT, {"a": "", "b": "tp0 tp2", "c": "tp1"}
+    ),
+    "range in racks": Compared(
+        Scenario("range", {"t": [["r0"], ["r1"], ["r1"]]}, RACKS),
+        ours={"c00": "tp0", "c01": "tp1 tp2"},
+        stock={"c00": "tp0 tp1", "c01": "tp2"},
+    ),
+    "sticky, user data of Java members": Compared(kept(M), ours=KEPT, stock=MOVED),
+    "sticky, user data of kafka-python 3": Compared(kept(by_kafka_python), ours=KEPT, stock=KEPT, java=MOVED),
+    "sticky, two claims of one generation": Compared(
+        twice(M),
+        ours={"c02": "tp0", "c03": "tp2", "c04": "tp1", "c06": "tp3"},
+        stock={"c02": "tp0", "c03": "tp3", "c04": "tp1", "c06": "tp2"},
+        for_stock=twice(by_kafka_python),
+    ),
+    "sticky, a claim on a partition that is gone": Compared(
+        Scenario("sticky", {"t": 1}, {"a": M("t", {"t": [1]}, 12)}),
+        ours={"a": "tp0"},
+        stock={"a": "tp0"},
+        java="IllegalStateException",
+        for_stock=Scenario("sticky", {"t": 1}, {"a": by_kafka_python("t", {"t": [1]}, 12)}),
+    ),
+    "sticky, a member without topics": Compared(
+        Scenario("sticky", {"t": 2}, {"consumer-1-1": M(""), "c04": M("t")}),
+        ours={"consumer-1-1": "", "c04": "tp0 tp1"},
+        stock={"consumer-1-1": "", "c04": "tp0 tp1"},
+        java={"consumer-1-1": "tp1", "c04": "tp0"},
+    ),
+    # Two owners, by the others, until c00 has heard of it.
+    "cooperative sticky, a stale claim of a subscriber": Compared(
+        stale(0, 1),
+        ours={"consumer-1-1": "", "c00": "up0"},
+        stock={"consumer-1-1": "tp0", "c00": "up0"},
+        java={"consumer-1-1": "tp0", "c00": "up0"},
+        for_stock=stale(1, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_each_makes_of_a_scenario_what_the_page_says(name: str, java: JavaOracle) -> None:
+    scenario, ours, stock, by_java, for_stock = COMPARED[name]
+    strategy = scenario.strategy
+    assert scenario.by_kafka_python(OURS[strategy]()) == ours
+    assert (for_stock or scenario).by_kafka_python(STOCK[strategy]()) == stock
+    assert scenario.by_java(java) == (by_java or ours)

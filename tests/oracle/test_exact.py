@@ -45,7 +45,7 @@ def test_the_order_in_which_members_topics_and_partitions_come_does_not_matter(g
         assert again.assignments() == plan.assignments(), told(seed, shuffled, again)
 
 
-def test_plans_without_the_compiled_flow_are_the_same_and_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_without_the_compiled_flow_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = range(scaled(3000))
     plans = [plan_exact(random_case(seed).group) for seed in seeds]
     monkeypatch.setattr("kafka_assignors.planners._exact.flow._compiled", None)
@@ -53,12 +53,10 @@ def test_plans_without_the_compiled_flow_are_the_same_and_exact(monkeypatch: pyt
         group = random_case(seed).group
         again = plan_exact(group)
         assert again.assignments() == plan.assignments(), told(seed, group, again)
-        oracle = Oracle(group)
-        assert oracle.reached(again) == oracle.reached(oracle.plan()), told(seed, group, again)
 
 
 @pytest.mark.parametrize("number", range(2))
-def test_windows_and_budgets_are_the_oracles(number: int) -> None:
+def test_windows_and_budgets_are_the_oracles_and_prove_themselves(number: int) -> None:
     for seed in block(number, 2000):
         group, rng = random_case(seed).group, Random(seed)
         skew, budget = rng.choice([None, 0, 1, 2, 3, 50]), rng.choice([None, 0, 1, 2, 3, 50])
@@ -69,20 +67,13 @@ def test_windows_and_budgets_are_the_oracles(number: int) -> None:
         oracle = Oracle(group, goal)
         where = f"{goal}, {told(seed, group, plan)}"
         assert oracle.reached(plan) == oracle.reached(oracle.plan()), where
+        certificate = certify(plan)
+        assert certificate.optimal, f"{certificate}\n{where}"
         if goal != Goal():
             for load, (lowest, highest) in zip(
                 plan.loads.tolist(), oracle.window(oracle.skew()), strict=True
             ):
                 assert lowest <= load <= highest, where
-
-
-def test_every_plan_proves_itself() -> None:
-    for seed in range(scaled(3000)):
-        group, rng = random_case(seed).group, Random(seed)
-        skew, budget = rng.choice([(None, None), (None, None), (1, None), (None, 2), (0, 3)])
-        plan = plan_exact(group, max_skew=skew, max_moves=budget)
-        certificate = certify(plan)
-        assert certificate.optimal, f"{certificate}\n{told(seed, group, plan)}"
 
 
 def each_has(plan: Plan) -> dict[str, dict[str, int]]:

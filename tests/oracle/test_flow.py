@@ -125,8 +125,39 @@ def test_both_ways_send_the_same() -> None:
     assert few() or scaled(500) < stuck < scaled(2_500)
 
 
+def check_limits(before: FlowNetwork, network: FlowNetwork, seed: int) -> None:
+    """What was sent comes from the supply and stays within all limits."""
+    change = network.flow - before.flow
+    cells, nodes = before.supply.size, before.base.size
+    out = np.bincount(before.tails, weights=change, minlength=cells).astype(np.int64)
+    coming = np.bincount(before.heads, weights=change, minlength=nodes).astype(np.int64)
+    assert (network.supply >= 0).all(), seed
+    assert (network.supply == before.supply - out).all(), seed
+    assert (network.load == before.load + coming).all(), seed
+    assert (network.load <= before.base + before.extra).all(), seed
+    assert (network.flow >= 0).all(), seed
+    assert (network.flow <= before.high).all(), seed
+    used = [np.maximum(each.load - each.base, 0).sum() for each in (before, network)]
+    assert network.pool == before.pool - (used[1] - used[0]), seed
+    assert network.pool >= 0, seed
+
+
+def check_stuck(network: FlowNetwork, sent: SentFlow, seed: int) -> None:
+    """Stuck supply reaches only what is full."""
+    cells, nodes = sent.cells > 0, sent.nodes > 0
+    assert set(sent.cells.tolist()) | set(sent.nodes.tolist()) | {sent.pool} <= {0, 1}, seed
+    assert cells[network.supply > 0].all(), seed
+    assert (network.load[nodes] >= network.base[nodes]).all(), seed
+    full = (network.load >= network.base + network.extra) | (network.pool == 0)
+    assert full[nodes].all(), seed
+    leaving = cells[network.tails] & ~nodes[network.heads]
+    assert (network.flow[leaving] == network.high[leaving]).all(), seed
+    entering = ~cells[network.tails] & nodes[network.heads]
+    assert (network.flow[entering] == 0).all(), seed
+
+
 @each_way
-def test_as_much_is_sent_as_can_be_and_as_cheaply(way: Any) -> None:
+def test_as_much_is_sent_as_can_be_as_cheaply_and_within_all_limits(way: Any) -> None:
     for seed in range(scaled(1_000)):
         network = random_network(seed)
         most, cost = best(network)
@@ -135,50 +166,8 @@ def test_as_much_is_sent_as_can_be_and_as_cheaply(way: Any) -> None:
             sent = send(mine, lambda: None)
         assert (int(mine.flow.sum()), cost_of(mine)) == (most, cost), seed
         assert sent.stuck == (mine.supply.sum() > 0), seed
-
-
-@each_way
-def test_what_is_sent_comes_from_the_supply_and_stays_within_all_limits(way: Any) -> None:
-    for seed in range(scaled(1_000)):
-        network = random_network(seed)
-        mine = copied(network)
-        with using(way):
-            sent = send(mine, lambda: None)
-        change = mine.flow - network.flow
-        cells, nodes = network.supply.size, network.base.size
-        out = np.bincount(network.tails, weights=change, minlength=cells).astype(np.int64)
-        coming = np.bincount(network.heads, weights=change, minlength=nodes).astype(np.int64)
-        assert (mine.supply >= 0).all(), seed
-        assert (mine.supply == network.supply - out).all(), seed
-        assert (mine.load == network.load + coming).all(), seed
-        assert (mine.load <= network.base + network.extra).all(), seed
-        assert (mine.flow >= 0).all(), seed
-        assert (mine.flow <= network.high).all(), seed
-        before, after = (np.maximum(each.load - each.base, 0).sum() for each in (network, mine))
-        assert mine.pool == network.pool - (after - before), seed
-        assert mine.pool >= 0, seed
-        if not sent.stuck:
-            check_dual(mine, sent, seed)
-
-
-@each_way
-def test_stuck_supply_reaches_only_what_is_full(way: Any) -> None:
-    for seed in range(scaled(1_000)):
-        network = random_network(seed)
-        with using(way):
-            sent = send(network, lambda: None)
-        if not sent.stuck:
-            continue
-        cells, nodes = sent.cells > 0, sent.nodes > 0
-        assert set(sent.cells.tolist()) | set(sent.nodes.tolist()) | {sent.pool} <= {0, 1}, seed
-        assert cells[network.supply > 0].all(), seed
-        assert (network.load[nodes] >= network.base[nodes]).all(), seed
-        full = (network.load >= network.base + network.extra) | (network.pool == 0)
-        assert full[nodes].all(), seed
-        leaving = cells[network.tails] & ~nodes[network.heads]
-        assert (network.flow[leaving] == network.high[leaving]).all(), seed
-        entering = ~cells[network.tails] & nodes[network.heads]
-        assert (network.flow[entering] == 0).all(), seed
+        check_limits(network, mine, seed)
+        (check_stuck if sent.stuck else check_dual)(mine, sent, seed)
 
 
 def small_network() -> FlowNetwork:
@@ -286,7 +275,6 @@ MOST = 2**62
 SIZES = "the arrays of the network do not fit each other"
 WRONG = [
     ("starts", [0, 2], SIZES),
-    ("starts", [], SIZES),
     ("starts", [0, 2, 2], "starts"),
     ("starts", [0, 2, 4], "starts[2] must be from "),
     ("starts", [1, 2, 3], "starts"),
@@ -298,13 +286,10 @@ WRONG = [
     ("heads", [0, 0, 0], "heads[1] must be from 1 to 1, not 0"),
     ("heads", [0, 1], SIZES),
     ("supply", [2], SIZES),
-    ("supply", [], SIZES),
     ("supply", [2, -1], f"supply[1] must be from 0 to {MOST}, not -1"),
-    ("supply", [2, 2**63 - 1], f"supply[1] must be from 0 to {MOST}, not 9223372036854775807"),
     ("supply", [MOST, 1], f"supply and load must come to no more than {MOST} units in all"),
     ("base", [2], SIZES),
     ("base", [-1, 0], f"base[0] must be from 0 to {MOST}, not -1"),
-    ("base", [-(2**63), 0], f"base[0] must be from 0 to {MOST}, not -9223372036854775808"),
     ("extra", [0, 0, 0], SIZES),
     ("extra", [2**63 - 1, 0], f"extra[0] must be from 0 to {MOST}, not 9223372036854775807"),
     ("free", [2, 0], SIZES),
@@ -459,7 +444,7 @@ def test_a_long_search_calls_tick_within_its_steps(way: Any, monkeypatch: pytest
 
 
 @needs_compiler
-@pytest.mark.parametrize("options", [{}, {"max_skew": 0}, {"max_skew": 2}, {"max_moves": 1}])
+@pytest.mark.parametrize("options", [{"max_skew": 0}, {"max_skew": 2}, {"max_moves": 1}])
 def test_plans_are_the_same_with_and_without_the_compiled_module(options: Any) -> None:
     for seed in range(scaled(1_000)):
         group = random_case(seed).group

@@ -401,22 +401,6 @@ def test_a_large_group_that_java_and_exact_lead_in_turn_gets_one_plan(java: Java
 
 
 @pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
-def test_exact_plans_are_never_worse_than_javas_and_sometimes_better(
-    java: JavaOracle, *, conflicts: bool
-) -> None:
-    cases = [random_sticky_case(seed, equal=False, conflicts=conflicts) for seed in range(CASES)]
-    better = 0
-    for case, theirs in answers_of(java, "sticky", cases):
-        plan = plan_exact(case.group)
-        check_by_kafkas_rules(case, plan.assignments())
-        ours = sorted(plan.loads.tolist(), reverse=True), plan.moves
-        javas = sorted(loads_of(theirs).values(), reverse=True), moves_in(case, theirs)
-        assert ours <= javas, f"seed {case.seed}"
-        better += ours < javas
-    assert few() or better > CASES / 100
-
-
-@pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
 def test_unequal_subscriptions_of_dynamic_members_give_javas_plan(
     java: JavaOracle, *, conflicts: bool
 ) -> None:
@@ -437,10 +421,12 @@ def test_unequal_subscriptions_of_dynamic_members_give_javas_plan(
 
 
 @pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
-def test_unequal_subscriptions_are_balanced_as_well_as_javas(java: JavaOracle, *, conflicts: bool) -> None:
+def test_unequal_subscriptions_are_balanced_as_well_as_javas_and_exact_plans_never_worse(
+    java: JavaOracle, *, conflicts: bool
+) -> None:
     # With static members ties fall differently: Java goes by the member id, which changes with a restart.
     cases = [random_sticky_case(seed, equal=False, conflicts=conflicts) for seed in range(CASES)]
-    same_loads = same_moves = our_squares = their_squares = our_moves = their_moves = 0
+    same_loads = same_moves = our_squares = their_squares = our_moves = their_moves = better = 0
     for case, theirs in answers_of(java, "sticky", cases):
         plan = plan_kip54(case.group)
         ours = plan.assignments()
@@ -453,21 +439,16 @@ def test_unequal_subscriptions_are_balanced_as_well_as_javas(java: JavaOracle, *
         their_squares += sum(load**2 for load in javas)
         our_moves += plan.moves
         their_moves += moves
+        exact = plan_exact(case.group)
+        check_by_kafkas_rules(case, exact.assignments())
+        best, javas_best = (sorted(exact.loads.tolist(), reverse=True), exact.moves), (javas[::-1], moves)
+        assert best <= javas_best, f"seed {case.seed}"
+        better += best < javas_best
     assert few() or same_loads > 0.98 * CASES
     assert few() or same_moves > 0.97 * CASES
     assert few() or our_squares <= 1.001 * their_squares
     assert few() or our_moves <= 1.01 * their_moves
-
-
-def test_cooperative_rounds_hold_back_as_many_partitions_as_javas(java: JavaOracle) -> None:
-    for conflicts in (False, True):
-        cases = [
-            random_sticky_case(seed, equal=True, conflicts=conflicts, holds=True) for seed in range(CASES)
-        ]
-        for case, theirs in answers_of(java, "cooperative-sticky", cases):
-            plan = hand_over(plan_kip54(case.group))
-            given = sum(loads_of(theirs).values())
-            assert plan.partitions.size == given, f"seed {case.seed}, conflicts: {conflicts}"
+    assert few() or better > CASES / 100
 
 
 def test_cooperative_rounds_with_unequal_subscriptions_are_javas(java: JavaOracle) -> None:
@@ -485,12 +466,17 @@ def test_cooperative_rounds_with_unequal_subscriptions_are_javas(java: JavaOracl
     assert few() or same > 0.99 * compared
 
 
-def test_claims_are_settled_as_java_settles_them(java: JavaOracle) -> None:
+@pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
+def test_cooperative_rounds_hold_back_as_many_partitions_as_javas_and_claims_are_settled_alike(
+    java: JavaOracle, *, conflicts: bool
+) -> None:
     """Where nobody owns above the share, Java keeps every valid claim, and holds back what is contested."""
-    cases = [random_sticky_case(seed, equal=True, conflicts=True, holds=True) for seed in range(CASES)]
+    cases = [random_sticky_case(seed, equal=True, conflicts=conflicts, holds=True) for seed in range(CASES)]
     owned = contested = 0
     for case, theirs in answers_of(java, "cooperative-sticky", cases):
         group = case.group
+        plan = hand_over(plan_kip54(group))
+        assert plan.partitions.size == sum(loads_of(theirs).values()), f"seed {case.seed}"
         owners = settled(group)
         if max(Counter(owners.values()).values(), default=0) > group.size // len(group.members):
             continue
@@ -504,7 +490,7 @@ def test_claims_are_settled_as_java_settles_them(java: JavaOracle) -> None:
         owned += len(owners)
         contested += len(held_back)
     assert few() or owned > CASES
-    assert few() or contested > scaled(100)
+    assert few() or not conflicts or contested > scaled(100)
 
 
 def random_claims(rng: Random) -> dict[str, list[int]]:

@@ -190,54 +190,32 @@ class Client:
     assigned: frozenset[TopicIdPartition] = frozenset()
 
 
-@dataclass
 class Life:
     """A group as time goes by, ours; and what Kafka's has to be told to live the same."""
 
-    seed: int
-    rng: Random
-    group: HostedConsumerGroup
-    clock: Clock
-    names: tuple[str, ...]
-    topics: dict[str, TargetTopic]
-    settings: ConsumerBrokerSettings
-    begun: dict[str, Any]
-    equal: bool
-    assignors: tuple[str | None, ...]
-    clients: list[Client] = field(default_factory=list)
-    away: list[str] = field(default_factory=list)
-    steps: list[tuple[str, Any]] = field(default_factory=list)
-    passed: list[dict[str, Any]] = field(default_factory=list)
-    errors: Counter[str] = field(default_factory=Counter)
-    known: set[str] = field(default_factory=set)
-
-    @classmethod
-    def begin(cls, seed: int) -> Life:
-        rng = Random(seed)
-        names = NAMES if seed % 4 else (*(f"t{number}" for number in range(30)), *NAMES)
-        topics = {
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.rng = rng = Random(seed)
+        self.names = NAMES if seed % 4 else (*(f"t{number}" for number in range(30)), *NAMES)
+        self.topics = {
             name: TargetTopic(UUID(int=rng.getrandbits(128)), rng.choice([1, 2, 5, 20, 40]))
-            for name in rng.sample(names[:-1], rng.randint(1, len(names) - 1))
+            for name in rng.sample(self.names[:-1], rng.randint(1, len(self.names) - 1))
         }
-        settings = ConsumerBrokerSettings(
+        self.settings = ConsumerBrokerSettings(
             assignment_interval_ms=rng.choice([0, 1000]), max_size=rng.choice([6, 1000, 1000])
         )
-        clock = Clock()
-        clock.run(1_000_000)
-        group = HostedConsumerGroup(clock, topics, settings)
-        assignors = rng.choice([(None,), (None,), ("range",), (None, "uniform", "range")])
-        return cls(
-            seed,
-            rng,
-            group,
-            clock,
-            names,
-            topics,
-            settings,
-            as_java_has(topics),
-            rng.random() < 0.6,
-            assignors,
-        )
+        self.clock = Clock()
+        self.clock.run(1_000_000)
+        self.group = HostedConsumerGroup(self.clock, self.topics, self.settings)
+        self.begun = as_java_has(self.topics)
+        self.assignors = rng.choice([(None,), (None,), ("range",), (None, "uniform", "range")])
+        self.equal = rng.random() < 0.6
+        self.clients: list[Client] = []
+        self.away: list[str] = []
+        self.steps: list[tuple[str, Any]] = []
+        self.passed: list[dict[str, Any]] = []
+        self.errors: Counter[str] = Counter()
+        self.known: set[str] = set()
 
     def live(self) -> None:
         most = self.rng.choice([3, 8, 20])
@@ -442,7 +420,7 @@ def check_lives(java: JavaOracle, seeds: range) -> Counter[str]:
     """Let groups live, ours and Kafka's, and compare every answer and all that is kept after each step."""
     seen: Counter[str] = Counter()
     for start in range(seeds.start, seeds.stop, 50):
-        lives = [Life.begin(seed) for seed in range(start, min(start + 50, seeds.stop))]
+        lives = [Life(seed) for seed in range(start, min(start + 50, seeds.stop))]
         for life in lives:
             life.live()
         seen += compare(java, lives)
@@ -491,7 +469,7 @@ def test_a_static_member_that_comes_back_otherwise_may_make_the_table_of_members
     java: JavaOracle,
 ) -> None:
     """A table of 16 bins is full with 12 members; for an instant the coordinator has one more."""
-    lives = [life for life in map(Life.begin, range(60)) if life.settings.max_size > 12]
+    lives = [life for life in map(Life, range(60)) if life.settings.max_size > 12]
     for life in lives:
         life.equal = False
         while len(life.clients) < 12:

@@ -7,7 +7,7 @@ A history comes from a seed, which a failure names.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -34,35 +34,25 @@ ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f60
 EVENTS = ("leave", "return", "grow", "new topic", "lost topic", "subscribe", "join")
 
 
-@dataclass
 class History:
-    """A group as time goes by.
+    """A group as time goes by: its members in the order in which they joined, claims in the coordinator's."""
 
-    Attributes:
-        topics: The number of partitions of each topic that exists.
-        topic_ids: The ids of these, and of topics that are gone.
-        members: In the order in which they joined. Their claims are in the coordinator's order.
-        joining: Whether the rebalance comes with the last one's first heartbeat.
-        equal: Whether members subscribe to the same topics.
-    """
-
-    seed: int
-    rng: Random
-    topics: dict[str, int] = field(default_factory=dict)
-    topic_ids: dict[str, UUID] = field(default_factory=dict)
-    members: list[Member] = field(default_factory=list)
-    joining: bool = False
-    equal: bool = True
-    names: set[str] = field(default_factory=set)
+    def __init__(self, seed: int) -> None:
+        self.seed, self.rng = seed, Random(seed)
+        self.topics: dict[str, int] = {}
+        self.topic_ids: dict[str, UUID] = {}  # also of topics that are gone
+        self.members: list[Member] = []
+        self.joining = False  # whether the rebalance comes with the last one's first heartbeat
+        self.equal = self.rng.random() < 0.5  # whether members subscribe to the same topics
+        self.names: set[str] = set()
 
     @classmethod
     def begun(cls, seed: int) -> History:
-        rng = Random(seed)
-        history = cls(seed, rng, equal=rng.random() < 0.5)
+        history = cls(seed)
         # Hash tables of 16 bins and of 32 grow with the 13th and the 25th key.
-        for _ in range(rng.choice([1, 2, 3, 6, 12, 24])):
+        for _ in range(history.rng.choice([1, 2, 3, 6, 12, 24])):
             history.add_topic()
-        for _ in range(rng.choice([1, 2, 5, 12, 30])):
+        for _ in range(history.rng.choice([1, 2, 5, 12, 30])):
             history.add_member()
         return history
 
@@ -264,7 +254,7 @@ def test_range_is_javas(java: JavaOracle) -> None:
 def test_loads_are_evened_out_in_16_rounds_at_most_as_in_java(java: JavaOracle) -> None:
     """In a chain of topics with two subscribers each, loads move on by few topics a round."""
     chain = 25
-    history = History(1, Random(1))
+    history = History(1)
     history.topics = {f"t{number:02}": 100 for number in range(chain)}
     history.topic_ids = {topic: UUID(int=chain - number) for number, topic in enumerate(history.topics)}
     names = list(history.topics)

@@ -7,6 +7,7 @@ answer: one with Kafka 3.9.1, one with 4.3.1.
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import product
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import pytest
 from kafka_assignors._wire.java.orders import hash_order, spread_hash, string_hash
 from kafka_assignors._wire.java.random import JavaRandom
 from kafka_assignors.placement import parse_explicit
-from kafka_assignors.placement._generators import alternate, place_rack_aware, place_rack_unaware
+from kafka_assignors.placement._generators import place_rack_aware, place_rack_unaware
 from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._striped import place_striped
 from tests.support.scale import few, scaled
@@ -158,13 +159,27 @@ def kafkas_own_striped() -> list[dict[str, Any]]:
     ]
 
 
-def settings_of(case: dict[str, Any]) -> dict[str, Any]:
+def compared(
+    java: JavaOracle, verb: str, cases: list[dict[str, Any]], place: Callable[[dict[str, Any]], Any]
+) -> list[dict[str, Any]]:
+    """Java's answers, which are ours."""
+    answers: list[dict[str, Any]] = java.ask(verb, cases)
+    for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
+        assert outcome(partial(place, case)) == answer, f"seed {seed}: {case}"
+    return answers
+
+
+def by_admin(place: Callable[..., Any], case: dict[str, Any], brokers: Any) -> Any:
+    """A placement of ours as AdminUtils makes it, with -1 for a start that is drawn."""
     start = case["start_index"]
-    return {
-        "start_index": None if start == -1 else start,
-        "first_partition": case["first_partition"],
-        "seed": case["seed"],
-    }
+    return place(
+        case["partitions"],
+        case["replication_factor"],
+        brokers,
+        start_index=None if start == -1 else start,
+        first_partition=case["first_partition"],
+        seed=case["seed"],
+    )
 
 
 def assert_both_kinds(answers: list[dict[str, Any]], exceptions: set[str]) -> None:
@@ -177,42 +192,27 @@ def assert_both_kinds(answers: list[dict[str, Any]], exceptions: set[str]) -> No
 
 def test_rack_unaware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
     cases = [admin_case(seed, ["none"]) for seed in range(CASES)]
-    answers = kafka_3_9.ask("assign_replicas", cases)
-    for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
-        brokers = [broker for broker, _ in case["brokers"]]
-        size = case["partitions"], case["replication_factor"]
-        ours = outcome(lambda: place_rack_unaware(*size, brokers, **settings_of(case)))  # noqa: B023 - called now
-        assert ours == answer, f"seed {seed}: {case}"
+
+    def place(case: dict[str, Any]) -> Any:
+        return by_admin(place_rack_unaware, case, [broker for broker, _ in case["brokers"]])
+
+    answers = compared(kafka_3_9, "assign_replicas", cases, place)
     assert_both_kinds(answers, {"InvalidPartitionsException", "InvalidReplicationFactorException"})
 
 
 def test_rack_aware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
-    cases = [
-        admin_case(seed, ["none", "equal", "equal", "lopsided", "lopsided", "some"]) for seed in range(CASES)
-    ]
+    schemes = ["none", "equal", "equal", "lopsided", "lopsided", "some"]
+    cases = [admin_case(seed, schemes) for seed in range(CASES)]
     for case in cases:
         case["brokers"].sort()
     cases += kafkas_own()
-    answers = kafka_3_9.ask("assign_replicas", cases)
-    for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
-        racks = dict(case["brokers"])
-        size = case["partitions"], case["replication_factor"]
-        ours = outcome(lambda: place_rack_aware(*size, racks, **settings_of(case)))  # noqa: B023 - called now
-        assert ours == answer, f"seed {seed}: {case}"
-    exceptions = {
-        "InvalidPartitionsException",
-        "InvalidReplicationFactorException",
-        "AdminOperationException",
-    }
-    assert_both_kinds(answers, exceptions)
 
+    def place(case: dict[str, Any]) -> Any:
+        return by_admin(place_rack_aware, case, dict(case["brokers"]))
 
-def test_the_rack_alternated_list_is_javas(kafka_3_9: JavaOracle) -> None:
-    for seed in range(scaled(300)):
-        rng = Random(seed)
-        racks = random_racks(rng, rng.choice(["equal", "lopsided"]))
-        if racks:  # Java fails on an empty map
-            assert alternate(racks) == kafka_3_9.ask("alternate", racks), f"seed {seed}: {racks}"
+    answers = compared(kafka_3_9, "assign_replicas", cases, place)
+    expected = ("InvalidPartitionsException", "InvalidReplicationFactorException", "AdminOperationException")
+    assert_both_kinds(answers, {*expected})
 
 
 def test_striped_placements_are_javas(java: JavaOracle) -> None:
@@ -230,14 +230,14 @@ def test_striped_placements_are_javas(java: JavaOracle) -> None:
                 "seed": java_seed(rng),
             }
         )
-    cases += kafkas_own_striped()
-    answers = java.ask("place_striped", cases)
-    for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
+
+    def place(case: dict[str, Any]) -> Any:
         racks = {broker: rack for broker, rack, _ in case["brokers"]}
         fenced = [broker for broker, _, is_fenced in case["brokers"] if is_fenced]
         size = case["partitions"], case["replication_factor"]
-        ours = outcome(lambda: place_striped(*size, racks, fenced=fenced, seed=case["seed"]))  # noqa: B023 - now
-        assert ours == answer, f"seed {seed}: {case}"
+        return place_striped(*size, racks, fenced=fenced, seed=case["seed"])
+
+    answers = compared(java, "place_striped", cases + kafkas_own_striped(), place)
     assert_both_kinds(answers, {"InvalidReplicationFactorException"})
 
 

@@ -52,9 +52,13 @@ MIXED = ("ours", "waits", "unaided", "kafka-python", "java", "librdkafka")
 EVERY_CLIENT = tuple(CLIENTS)
 
 
-def live(*steps: Step, strategy: str = "cooperative-sticky", **fields: Any) -> Told:
+def scheduled(*steps: Step, strategy: str = "cooperative-sticky", **fields: Any) -> Schedule:
+    return Schedule(strategy=strategy, steps=steps, **fields)
+
+
+def live(*steps: Step, **fields: Any) -> Told:
     """What a schedule of these steps makes of a group."""
-    return run(Schedule(strategy=strategy, steps=steps, **fields))
+    return run(scheduled(*steps, **fields))
 
 
 def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
@@ -127,9 +131,9 @@ def test_a_leader_of_another_client_that_raises_at_its_plans_is_counted_and_brea
     assert search([schedule], processes=0).unplanned == told.unplanned
 
 
-def test_an_old_assignment_that_librdkafka_kept_for_the_next_poll_is_no_second_owner() -> None:
-    """Found by search: the poll takes it back at once, and a generation had begun without the member."""
-    told = live(
+FOUND = {
+    # The poll takes it back at once, and a generation had begun without the member.
+    "an old assignment that librdkafka kept for the next poll is no second owner": scheduled(
         Step(kind="join", target="m1", topics=("t", "u"), client="kafka-python", work_ms=1000),
         Step(
             after_ms=4300,
@@ -157,8 +161,64 @@ def test_an_old_assignment_that_librdkafka_kept_for_the_next_poll_is_no_second_o
         topics={"t": 2, "u": 2},
         seed=1018843,
         delay_ms=0,
-    )
-    assert sorted(told.owners) == ["t-0", "t-1", "u-0", "u-1"]
+    ),
+    # Between two rebalances nobody looked at how old the last answer was.
+    "a process that thaws delivers nothing before the coordinator confirms it": scheduled(
+        Step(kind="join", target="m1", topics=("v",)),
+        Step(after_ms=1000, kind="freeze", target="m1"),
+        Step(after_ms=8000, kind="join", target="m2", topics=("v",)),
+        Step(after_ms=1, kind="thaw", target="m1"),
+        topics={"v": 1},
+        seed=168,
+    ),
+    # The coordinator waited for it, and it thought that it was waiting for others.
+    "a member whose join is lost delivers no longer than its rebalance timeout": scheduled(
+        Step(kind="join", target="m4", topics=("u",)),
+        Step(after_ms=6, kind="join", target="m5", topics=("u",)),
+        Step(kind="lose answer", target="m4"),
+        Step(after_ms=100, kind="move coordinator"),
+        topics={"u": 1},
+        seed=157,
+    ),
+    # The next coordinator counted that number again, and answered heartbeats of it.
+    "a member whose generation was lost with its coordinator is not certain of its number": scheduled(
+        Step(kind="join", target="m1", topics=("t", "u"), work_ms=900),
+        Step(after_ms=1101, kind="join", target="m2", topics=("t", "u"), work_ms=900),
+        Step(after_ms=1101, kind="move coordinator"),
+        Step(after_ms=2, kind="lose answer", target="m1"),
+        Step(after_ms=1101, kind="join", target="m3", topics=("t", "u"), work_ms=900),
+        topics={"t": 2, "u": 1},
+        seed=4,
+        delay_ms=0,
+    ),
+    # Kafka-python is in its generation until LeaveGroup is answered.
+    "a member that leaves as it polled too late delivers nothing meanwhile": scheduled(
+        Step(kind="join", target="m2", topics=("v",), latency_ms=5),
+        Step(after_ms=1, kind="pause", target="m2"),
+        Step(after_ms=1000, kind="join", target="m4", topics=("v",)),
+        Step(after_ms=12_000, kind="join", target="m7", topics=("v",)),
+        topics={"v": 1},
+        seed=253,
+    ),
+    # The coordinator keeps what it sent before that plan.
+    "what another leader gave to a static member that hangs is not given away": scheduled(
+        Step(kind="join", target="m1", topics=("t",), static=True),
+        Step(kind="join", target="m2", topics=("t",)),
+        Step(after_ms=3, kind="cut", target="m2"),
+        Step(after_ms=8000, kind="pause", target="m1"),
+        Step(kind="join", target="m3", topics=("t",)),
+        Step(after_ms=10_100, kind="resume", target="m1"),
+        topics={"t": 2},
+        seed=1_000_278,
+    ),
+}
+"""What search or chaos found, by what is to hold."""
+
+
+@pytest.mark.parametrize("schedule", FOUND.values(), ids=[*FOUND])
+def test_what_was_found_stays_mended(schedule: Schedule) -> None:
+    told = run(schedule)
+    assert sorted(told.owners) == [f"{t}-{p}" for t, count in schedule.topics.items() for p in range(count)]
 
 
 def test_a_plan_of_ours_that_raises_is_never_excused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,60 +330,6 @@ def test_a_consumer_whose_instance_id_another_takes_ends(
     assert broken(schedule)
 
 
-def test_a_process_that_thaws_delivers_nothing_before_the_coordinator_confirms_it() -> None:
-    """Found by search: between two rebalances nobody looked at how old the last answer was."""
-    told = live(
-        Step(kind="join", target="m1", topics=("v",)),
-        Step(after_ms=1000, kind="freeze", target="m1"),
-        Step(after_ms=8000, kind="join", target="m2", topics=("v",)),
-        Step(after_ms=1, kind="thaw", target="m1"),
-        topics={"v": 1},
-        seed=168,
-    )
-    assert sorted(told.owners) == ["v-0"]
-
-
-def test_a_member_whose_join_is_lost_delivers_no_longer_than_its_rebalance_timeout() -> None:
-    """Found by search: the coordinator waited for it, and it thought that it was waiting for others."""
-    told = live(
-        Step(kind="join", target="m4", topics=("u",)),
-        Step(after_ms=6, kind="join", target="m5", topics=("u",)),
-        Step(kind="lose answer", target="m4"),
-        Step(after_ms=100, kind="move coordinator"),
-        topics={"u": 1},
-        seed=157,
-    )
-    assert sorted(told.owners) == ["u-0"]
-
-
-def test_a_member_whose_generation_was_lost_with_its_coordinator_is_not_certain_of_its_number() -> None:
-    """Found by search: the next coordinator counted that number again, and answered heartbeats of it."""
-    told = live(
-        Step(kind="join", target="m1", topics=("t", "u"), work_ms=900),
-        Step(after_ms=1101, kind="join", target="m2", topics=("t", "u"), work_ms=900),
-        Step(after_ms=1101, kind="move coordinator"),
-        Step(after_ms=2, kind="lose answer", target="m1"),
-        Step(after_ms=1101, kind="join", target="m3", topics=("t", "u"), work_ms=900),
-        topics={"t": 2, "u": 1},
-        seed=4,
-        delay_ms=0,
-    )
-    assert sorted(told.owners) == ["t-0", "t-1", "u-0"]
-
-
-def test_a_member_that_leaves_as_it_polled_too_late_delivers_nothing_meanwhile() -> None:
-    """Found by search: kafka-python is in its generation until LeaveGroup is answered."""
-    told = live(
-        Step(kind="join", target="m2", topics=("v",), latency_ms=5),
-        Step(after_ms=1, kind="pause", target="m2"),
-        Step(after_ms=1000, kind="join", target="m4", topics=("v",)),
-        Step(after_ms=12_000, kind="join", target="m7", topics=("v",)),
-        topics={"v": 1},
-        seed=253,
-    )
-    assert sorted(told.owners) == ["v-0"]
-
-
 def test_a_slow_static_leader_that_restarts_between_two_rounds_loses_nothing() -> None:
     """Found by search: its successor gets the assignment back, and has to know that a round is to follow."""
     told = live(
@@ -394,21 +400,6 @@ def test_a_static_member_of_another_client_may_refuse_its_old_topics_for_ever(cl
     )
     told = run(schedule)
     assert told.owners == {"t-1": "m1"}  # the other is given t-0 and u-0, and takes neither
-
-
-def test_what_another_leader_gave_to_a_static_member_that_hangs_is_not_given_away() -> None:
-    """Found by chaos, then by search: the coordinator keeps what it sent before that plan."""
-    told = live(
-        Step(kind="join", target="m1", topics=("t",), static=True),
-        Step(kind="join", target="m2", topics=("t",)),
-        Step(after_ms=3, kind="cut", target="m2"),
-        Step(after_ms=8000, kind="pause", target="m1"),
-        Step(kind="join", target="m3", topics=("t",)),
-        Step(after_ms=10_100, kind="resume", target="m1"),
-        topics={"t": 2},
-        seed=1_000_278,
-    )
-    assert sorted(told.owners) == ["t-0", "t-1"]
 
 
 @pytest.mark.parametrize(

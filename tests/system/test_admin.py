@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import TYPE_CHECKING
 
@@ -44,19 +43,6 @@ def test_a_capture_takes_servers_in_one_text(tmp_path: Path) -> None:
 def test_nothing_is_tried_without_a_server() -> None:
     with pytest.raises(ClusterError, match="no broker answers at no address"):
         Admin([])
-
-
-def test_who_does_not_answer_is_given_up_within_five_seconds() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        server = f"127.0.0.1:{silent.getsockname()[1]}"
-        began = time.monotonic()
-        with pytest.raises(ClusterError) as caught:
-            Admin([server])
-        seconds = time.monotonic() - began
-    assert str(caught.value) == (
-        f"no broker answers at {server}: it does not answer within 3 s (a wrong port, or a broker that hangs)"
-    )
-    assert seconds < 5
 
 
 class Mail(BaseRequestHandler):

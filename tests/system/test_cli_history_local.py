@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,21 +47,16 @@ def alone(folder: Path, *arguments: str) -> tuple[Any, list[str]]:
     return json.loads(done.stdout), json.loads(done.stderr.splitlines()[-1])
 
 
-def test_info_on_a_small_archive_imports_neither_spark_nor_pandas(tmp_path: Path) -> None:
-    archive = story(tmp_path / "archive")
-    found, imported = alone(tmp_path, "info", archive.where.uri)
+def test_info_and_metrics_of_a_small_archive_import_neither_spark_nor_pandas(tmp_path: Path) -> None:
+    archive = story(tmp_path / "archive").where.uri
+    found, imported = alone(tmp_path, "info", archive)
     assert imported == []
     assert found["groups"] == {"odd": 90, "g": 37, "coop": 12, "range": 8}
-
-
-def test_metrics_of_a_small_archive_import_neither_spark_nor_pandas(tmp_path: Path) -> None:
-    archive = story(tmp_path / "archive")
-    found, imported = alone(tmp_path, "metrics", archive.where.uri, "--since", SINCE.isoformat())
+    found, imported = alone(tmp_path, "metrics", archive, "--since", SINCE.isoformat())
     assert imported == []
     assert [(row["group"], row["rebalances"], row["members"]) for row in found] == METRICS
-    again, imported = alone(
-        tmp_path, "metrics", archive.where.uri, "--since", SINCE.isoformat(), "--out", str(tmp_path / "out")
-    )
+    into = ("--out", str(tmp_path / "out"))
+    again, imported = alone(tmp_path, "metrics", archive, "--since", SINCE.isoformat(), *into)
     assert "pyspark" not in imported
     assert again == found
     assert len(rows_of(tmp_path / "out" / "groups", GROUPS)) == len(METRICS)
@@ -79,26 +75,31 @@ class SparkWantedError(RuntimeError):
     pass
 
 
+WHY: dict[str, tuple[list[str], dict[str, int], dict[str, str]]] = {
+    "master": (["--master", "local[1]"], {}, {}),
+    "size": ([], {"SMALL": 1_000, "SMALL_TO_REPLAY": 1_000}, {}),
+    "room": ([], {"_ROOM": 1_000}, {}),
+    "work": ([], {"SMALL_TO_REPLAY": 1_000}, {}),
+    "spark-submit": ([], {}, {"PYSPARK_GATEWAY_PORT": "1"}),
+}
+"""The options, limits and environment that ask for Spark."""
+COMMANDS = ("info", "metrics", "report", "tables", "what-if")
+
+
 @pytest.mark.parametrize(
-    "why",
+    ("command", "why"),
     [
-        (["--master", "local[1]"], {}, {}),
-        ([], {"SMALL": 1_000, "SMALL_TO_REPLAY": 1_000}, {}),
-        ([], {}, {"PYSPARK_GATEWAY_PORT": "1"}),
+        *((command, why) for why in ("master", "size", "spark-submit") for command in COMMANDS),
+        *((command, why) for why in ("room", "work") for command in ("metrics", "report")),
     ],
-    ids=["master", "size", "spark-submit"],
 )
-@pytest.mark.parametrize("command", ["info", "metrics", "report", "tables", "what-if"])
-def test_spark_is_for_large_archives_and_where_it_is_asked_for(
-    command: str,
-    why: tuple[list[str], dict[str, int], dict[str, str]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_spark_is_for_large_archives_for_much_room_or_work_and_where_it_is_asked_for(
+    command: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def running(*_: Any, **__: Any) -> Any:
         raise SparkWantedError
 
-    more, limits, variables = why
+    more, limits, variables = WHY[why]
     archive = story(tmp_path / "archive").where.uri
     monkeypatch.setattr(_spark, "running_spark", running)
     for name, limit in limits.items():
@@ -106,24 +107,6 @@ def test_spark_is_for_large_archives_and_where_it_is_asked_for(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     out = [str(tmp_path / "out")] if command in {"report", "tables"} else []
-    with pytest.raises(SparkWantedError):
+    # Where metrics are computed, nothing is replayed.
+    with nullcontext() if (command, why) == ("metrics", "work") else pytest.raises(SparkWantedError):
         main(["history", command, archive, *out, *more])
-
-
-@pytest.mark.parametrize("command", ["metrics", "report"])
-@pytest.mark.parametrize("name", ["_ROOM", "SMALL_TO_REPLAY"])
-def test_spark_is_for_records_that_take_much_room_or_much_work(
-    command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def running(*_: Any, **__: Any) -> Any:
-        raise SparkWantedError
-
-    archive = story(tmp_path / "archive").where.uri
-    monkeypatch.setattr(_spark, "running_spark", running)
-    monkeypatch.setattr(_engine, name, 1_000)
-    page = [str(tmp_path / "page.html")] if command == "report" else []
-    if (command, name) == ("metrics", "SMALL_TO_REPLAY"):
-        assert main(["history", command, archive, *page]) == 0  # nothing is replayed
-        return
-    with pytest.raises(SparkWantedError):
-        main(["history", command, archive, *page])

@@ -78,23 +78,20 @@ def test_a_killed_broker_that_comes_back_is_let_in_well_before_it_gives_up(nodes
 @pytest.mark.parametrize(
     ("bootstrap", "image", "has_docker", "way"),
     [
-        ("b:9092", "image", True, "given"),
+        ("b:9092", "image", None, "given"),  # Docker is not asked
         (None, "image", False, "docker"),  # even if it will then fail
         (None, None, True, "docker"),
         ("", "", False, "embedded"),
     ],
 )
 def test_a_named_cluster_is_taken_then_a_named_image_then_what_there_is(
-    bootstrap: str | None, image: str | None, has_docker: bool, way: str
+    bootstrap: str | None, image: str | None, has_docker: bool | None, way: str
 ) -> None:
-    assert choose_way(bootstrap, image, lambda: has_docker) == way
-
-
-def test_docker_is_not_asked_if_a_cluster_is_named() -> None:
     def ask() -> bool:
-        raise AssertionError
+        assert has_docker is not None
+        return has_docker
 
-    assert choose_way("b:9092", None, ask) == "given"
+    assert choose_way(bootstrap, image, ask) == way
 
 
 def enter(
@@ -107,23 +104,15 @@ def enter(
         return running
 
 
-def test_the_servers_named_in_the_environment_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def count(bootstrap: str) -> int:
-        asked.append(bootstrap)
-        return 3
-
-    monkeypatch.setattr(cluster, "count_brokers", count)
+@pytest.mark.parametrize(
+    ("argument", "asked", "servers"), [(None, "a:1, b:2", ["a:1", "b:2"]), ("c:3", "c:3", ["c:3"])]
+)
+def test_the_servers_named_are_taken_an_argument_before_the_environment(
+    argument: str | None, asked: str, servers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "count_brokers", {asked: 3}.__getitem__)
     monkeypatch.setenv("KAFKA_BOOTSTRAP", "a:1, b:2")
-    assert enter() == Cluster(["a:1", "b:2"], nodes=3, how="given")
-    assert asked == ["a:1, b:2"]
-
-
-def test_an_argument_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "count_brokers", lambda _: 1)
-    monkeypatch.setenv("KAFKA_BOOTSTRAP", "a:1")
-    assert enter(bootstrap="b:2").bootstrap_servers == ["b:2"]
+    assert enter(bootstrap=argument) == Cluster(servers, nodes=3, how="given")
 
 
 def test_insisting_on_one_way_goes_before_a_cluster_in_the_environment(
@@ -254,14 +243,21 @@ def test_a_broker_killed_on_purpose_has_not_died() -> None:
     assert (broker.running, repr(broker)) == (False, "<FakeBroker 1: down>")
 
 
-def test_a_frozen_broker_is_thawed_to_stop_in_order_and_killed_as_it_is() -> None:
+@pytest.mark.parametrize(
+    ("acts", "done"),
+    [
+        (
+            "freeze stop start freeze kill",
+            "launched suspended resumed stopped launched suspended killed",
+        ),
+        ("kill stop kill", "launched killed"),
+    ],
+)
+def test_a_broker_is_thawed_to_stop_in_order_killed_as_it_is_and_ended_once(acts: str, done: str) -> None:
     broker = FakeBroker()
-    broker.freeze()
-    broker.stop()
-    broker.start(wait=False)
-    broker.freeze()
-    broker.kill()
-    assert broker.done == ["launched", "suspended", "resumed", "stopped", "launched", "suspended", "killed"]
+    for act in acts.split():
+        broker.start(wait=False) if act == "start" else getattr(broker, act)()
+    assert broker.done == done.split()
 
 
 def test_what_is_broken_on_purpose_is_mended_when_its_context_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,22 +346,15 @@ def test_nothing_is_wrong_with_a_cluster_whose_context_has_ended(broker: FakeBro
     assert cluster.wrong() == cluster.mend() == []
 
 
-def test_what_is_down_is_not_stopped_again_nor_frozen() -> None:
+def test_what_is_down_is_not_frozen_and_what_runs_neither_started_nor_thawed() -> None:
     broker = FakeBroker()
-    broker.kill()
-    broker.stop()
+    for act in (broker.start, broker.thaw):
+        with pytest.raises(RuntimeError, match=f"Kafka node 1 is running: cannot {act.__name__} it"):
+            act()
     broker.kill()
     with pytest.raises(RuntimeError, match="Kafka node 1 is down: cannot freeze it"):
         broker.freeze()
     assert broker.done == ["launched", "killed"]
-
-
-def test_what_runs_is_neither_started_nor_thawed() -> None:
-    broker = FakeBroker()
-    with pytest.raises(RuntimeError, match="Kafka node 1 is running: cannot start it"):
-        broker.start()
-    with pytest.raises(RuntimeError, match="Kafka node 1 is running: cannot thaw it"):
-        broker.thaw()
 
 
 def test_a_start_waits_for_the_peers_that_run_and_for_no_others(monkeypatch: pytest.MonkeyPatch) -> None:

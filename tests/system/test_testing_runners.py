@@ -140,34 +140,23 @@ def test_a_process_sees_what_its_parent_sees_when_it_starts(
 ) -> None:
     file = tmp_path / "application.py"
     file.write_text(APPLICATION, encoding="utf-8")
-    drawn = set()
-    for name in ("one", "two"):
+    drawn, hashes = set(), []
+    for name, seed in (("one", "1"), ("two", "2"), ("three", "1")):
         folder = tmp_path / name
         folder.mkdir()
         (folder / "of_the_test.py").write_text(f"NAME = {name!r}\n", encoding="utf-8")
         with monkeypatch.context() as patch:
             patch.setenv("OF_THE_TEST", name)
+            patch.setenv("PYTHONHASHSEED", seed)
             patch.chdir(folder)
             patch.syspath_prepend(folder)
             seen = what_it_sees(file)
         drawn.add(seen["drawn"])
+        hashes.append(seen["hash"])
         assert seen["environment"] == seen["imported"] == name
         assert seen["folder"] == str(folder)
         assert seen["group"]
-    assert len(drawn) == 2
-
-
-def test_a_setting_of_the_interpreter_counts_for_the_next_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "application.py"
-    file.write_text(APPLICATION, encoding="utf-8")
-    (tmp_path / "of_the_test.py").write_text("NAME = None\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    hashes = []
-    for seed in ("1", "2", "1"):
-        monkeypatch.setenv("PYTHONHASHSEED", seed)
-        hashes.append(what_it_sees(file)["hash"])
+    assert len(drawn) == 3
     assert hashes[0] == hashes[2] != hashes[1]
 
 
@@ -380,7 +369,7 @@ def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tm
 class Rebalancing:
     """A client whose commits are refused until it has polled so many times."""
 
-    def __init__(self, polls: int, refusal: str = "RebalanceInProgressError: a rebalance is on") -> None:
+    def __init__(self, polls: int, refusal: str) -> None:
         self.left = polls
         self.refusal = refusal
 
@@ -393,33 +382,26 @@ class Rebalancing:
             raise CommitError(self.refusal)
 
 
-def obey_commit(client: Any, *before: str) -> list[str]:
-    """What a member that is told to commit reports."""
+@pytest.mark.parametrize(
+    ("refusal", "before", "polls"),
+    [
+        ("RebalanceInProgressError: a rebalance is on", [], 3),
+        ("UnknownMemberIdError: who is it", [], 0),
+        ("RebalanceInProgressError: a rebalance is on", ["pause"], 0),
+    ],
+    ids=["polls complete it", "another reason", "does not poll"],
+)
+def test_a_commit_amid_a_rebalance_is_done_when_polls_have_completed_it_and_fails_otherwise(
+    refusal: str, before: list[str], polls: int
+) -> None:
+    client: Any = Rebalancing(3, refusal)
     told: list[str] = []
     worker = Worker(config("kafka-python"), lambda kind, **_: told.append(kind))
-    for command in (*before, "commit"):
+    for command in before:
         worker._obey(client, {"command": command})
-    return told
-
-
-def test_a_commit_amid_a_rebalance_is_done_when_polls_have_completed_it() -> None:
-    client = Rebalancing(3)
-    assert obey_commit(client) == ["obeyed"]
-    assert client.left == 0
-
-
-def test_a_commit_that_is_refused_for_another_reason_fails_at_once() -> None:
-    client = Rebalancing(3, "UnknownMemberIdError: who is it")
-    with pytest.raises(CommitError, match="who is it"):
-        obey_commit(client)
-    assert client.left == 3
-
-
-def test_a_member_that_does_not_poll_does_not_do_so_to_commit() -> None:
-    client = Rebalancing(3)
-    with pytest.raises(CommitError, match="a rebalance is on"):
-        obey_commit(client, "pause")
-    assert client.left == 3
+    with contextlib.nullcontext() if polls else pytest.raises(CommitError, match=refusal):
+        worker._obey(client, {"command": "commit"})
+    assert (client.left, told[-1:] == ["obeyed"]) == (3 - polls, bool(polls))
 
 
 class Told:
@@ -509,20 +491,15 @@ def test_an_application_whose_import_took_long_leaves_and_pauses_as_it_was_told_
     assert paused.index("paused") < paused.index("poll")
 
 
-@pytest.mark.parametrize(("early", "amid"), [(["leave"], None), ([], "leave")])
-def test_a_member_whose_consumer_took_long_to_make_leaves_as_it_was_told_meanwhile(
-    early: list[str], amid: str | None
+@pytest.mark.parametrize(
+    ("told", "happens"), [("leave", []), ("pause", ["paused", "resumed", "poll"])], ids=["leave", "pause"]
+)
+@pytest.mark.parametrize("early", [True, False], ids=["before", "amid"])
+def test_a_member_whose_consumer_took_long_to_make_does_as_it_was_told_meanwhile(
+    early: bool, told: str, happens: list[str]
 ) -> None:
-    assert Function(own_loop=False, amid=amid).run(*early) == ["started", "close", "closed"]
-
-
-@pytest.mark.parametrize(("early", "amid"), [(["pause"], None), ([], "pause")])
-def test_a_member_whose_consumer_took_long_to_make_pauses_as_it_was_told_and_polls_again(
-    early: list[str], amid: str | None
-) -> None:
-    assert Function(own_loop=False, amid=amid).run(*early) == [
-        *("started", "paused", "resumed", "poll", "close", "closed")
-    ]
+    function = Function(own_loop=False, amid=None if early else told)
+    assert function.run(*([told] if early else [])) == ["started", *happens, "close", "closed"]
 
 
 def test_what_else_a_member_was_told_while_its_function_was_imported_is_left_to_its_loop() -> None:

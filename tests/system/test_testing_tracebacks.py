@@ -87,6 +87,12 @@ def test_no_error_shows_a_line_of_the_kit(pytester: pytest.Pytester, monkeypatch
     outcomes = result.parseoutcomes()
     assert (outcomes.get("passed", 0), outcomes["failed"] + outcomes["errors"]) == (0, count)
     assert [line for line in result.outlines if "kafka_assignors/" in line] == []
+    result.stdout.fnmatch_lines(
+        [
+            ">*def test_balanced(): kit.Timeline(()).assert_balanced()",
+            "E *no member was ever assigned anything: wait until the group is stable*",
+        ]
+    )
 
 
 @pytest.mark.parametrize("package", ["testing", "_timelines"])

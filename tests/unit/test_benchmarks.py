@@ -1,5 +1,6 @@
 import struct
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
 from benchmarks.lab import schedules, slow_members, worst_structures
 from benchmarks.lab.slow_members import Run, Scenario
-from benchmarks.measure import Effort, Measurement, Times, describe, measure
+from benchmarks.measure import Effort, Measurement, Times, measure
 from benchmarks.peers import PEERS
 from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
 from kafka_assignors._wire.user_data import decode_sticky
@@ -58,23 +59,12 @@ def test_the_large_cases_have_the_sizes_that_they_say() -> None:
     assert len({topic for topics in company.subscriptions for topic in topics}) == 1000
 
 
-def test_every_case_has_a_name_of_its_own() -> None:
-    assert len({case.key for case in CASES}) == len({case.name for case in CASES}) == len(CASES)
-
-
 def test_the_events_of_a_group_are_of_the_same_group() -> None:
     fresh, join, leave = (make(case_called(f"D2-{event}")) for event in ("fresh", "join", "leave"))
     assert fresh.subscriptions == join.subscriptions
     assert fresh.subscriptions[:-1] == leave.subscriptions
     assert not (join.owner == 99).any()
     assert (leave.owner == NOBODY).any()
-
-
-def test_a_pattern_chooses_cases() -> None:
-    assert case_called("K2-reassign").chosen_by("K2")
-    assert not case_called("K2b-leave").chosen_by("K2")
-    assert case_called("K2b-leave").chosen_by("K*")
-    assert case_called("D3-join").chosen_by("*-join")
 
 
 def small(event: Event = Event.JOIN, *, racks: bool = False) -> Problem:
@@ -188,7 +178,7 @@ def made_up(peer: str, wall: float | None, cpu: float = 1.0, *, ours: bool = Fal
     )
 
 
-def test_the_ratio_is_to_the_fastest_of_the_others() -> None:
+def test_the_ratio_is_to_the_fastest_of_the_others_that_have_a_result() -> None:
     measurements = [
         made_up("library", 0.3, cpu=8.0, ours=True),
         made_up("library-in-kafka-python", 0.01, ours=True),
@@ -203,20 +193,12 @@ def test_the_ratio_is_to_the_fastest_of_the_others() -> None:
     assert ratio(row, "library", lambda times: times.wall) == pytest.approx(1.5)
     assert ratio(row, "library", lambda times: times.cpu) == pytest.approx(4.0)
     assert ratio(row, "unheard of", lambda times: times.wall) is None
+    (cold,) = rows([measurements[0], replace(made_up("java", 0.6), warm=None)]).values()
+    assert ratio(cold, "library", lambda times: times.wall) == pytest.approx(0.25)
+    (alone,) = rows([measurements[0], measurements[-1]]).values()
+    assert ratio(alone, "library", lambda times: times.wall) is None
     page = markdown(Report(machine={"CPU": "a fast one"}, skipped={}, measurements=measurements))
     assert "| a case | sticky | 150 | 5 | 200 | 100 | > 130 s | 1.50 | 4.00 | 0.05 | 0.50 |" in page
-
-
-def test_there_is_no_ratio_without_a_result() -> None:
-    (row,) = rows([made_up("library", 0.3, ours=True), made_up("java", None)]).values()
-    assert ratio(row, "library", lambda times: times.wall) is None
-
-
-def test_a_cold_run_counts_where_there_is_no_warm_one() -> None:
-    (row,) = rows(
-        [made_up("library", 0.3, ours=True), replace(made_up("java", 0.6), warm=None)],
-    ).values()
-    assert ratio(row, "library", lambda times: times.wall) == pytest.approx(0.25)
 
 
 def test_a_report_comes_back_from_its_file(tmp_path: Path) -> None:
@@ -242,13 +224,6 @@ def test_a_group_that_is_hopeless_is_not_tried(tmp_path: Path) -> None:
     assert AIOKAFKA.too_large(make(case), "range") is None
 
 
-def test_a_measurement_says_what_it_is_of() -> None:
-    case = case_called("P6-join")
-    said = describe(IN_KAFKA_PYTHON, case, make(case), "sticky")
-    assert said["key"] == "P6-join"
-    assert (said["partitions"], said["subscriptions"]) == (1000, 40)
-
-
 # Slow members -------------------------------------------------------------------------------------------
 
 
@@ -256,14 +231,13 @@ def test_the_page_of_slow_members_adds_up_its_runs() -> None:
     good = Run(seed=4, twice=0, longest=0.0, seconds=1.5, generations=7)
     bad = Run(seed=5, twice=3, longest=1.25, seconds=120.0, generations=9, failure="it went on and on")
     page = slow_members.report(Scenario(slow=3), [good, bad], "the command", {"cores": "2"})
-    assert "**2 runs (seeds 4 to 5): 1 with a partition of two owners; 1 did not settle\n" in page
-    assert "3 slow members (100 ms polls, 1 s of work), a quick leader, 6 joins 1 s apart" in page
-    assert "| partitions with two owners | 1.5 | 3 |\n" in page
-    assert "| longest such time, s | 0.625 | 1.25 |\n" in page
-    assert "| generations | 8 | 9 |\n| settled, s | 60.8 | 120 |\n" in page
-    assert "`the command`" in page
-    assert "- cores: 2" in page
-    assert "## Not settled: seed 5\n\n```\nit went on and on\n```" in page
+    for line in (
+        "**2 runs (seeds 4 to 5): 1 with a partition of two owners; 1 did not settle",
+        "| partitions with two owners | 1.5 | 3 |\n| longest such time, s | 0.625 | 1.25 |",
+        "| generations | 8 | 9 |\n| settled, s | 60.8 | 120 |",
+        "## Not settled: seed 5\n\n```\nit went on and on\n```",
+    ):
+        assert line in page
 
 
 def test_the_page_of_pauses_has_the_waits_of_each_run_and_the_counts_of_all(tmp_path: Path) -> None:
@@ -286,8 +260,9 @@ def test_the_page_of_pauses_has_the_waits_of_each_run_and_the_counts_of_all(tmp_
     assert drawn[0] == drawn[1]
 
 
-@pytest.mark.parametrize("event", structures.EVENTS)
-@pytest.mark.parametrize("shape", structures.SHAPES)
+@pytest.mark.parametrize(
+    ("shape", "event"), [*zip(structures.SHAPES, cycle(structures.EVENTS), strict=False)]
+)
 def test_a_structure_is_a_group_that_can_be_planned_and_the_same_every_time(shape: str, event: str) -> None:
     structure = structures.Structure(
         shape=shape, topics=50, members=20, racks=3, weights=3, event=event, max_skew=1, seed=4
@@ -312,11 +287,6 @@ def test_the_search_for_the_worst_structures_makes_a_page(
     assert "`python -m benchmarks.lab.worst_structures --seed 1 --drawn 3 --changed 2`" in page.read_text()
 
 
-def test_a_shape_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="there is no shape 'round'; choose one of nested, steps, "):
-        structures.make(structures.Structure(shape="round", topics=50, members=3))
-
-
 # Schedules ----------------------------------------------------------------------------------------------
 
 
@@ -331,19 +301,15 @@ def test_the_page_of_schedules_says_what_was_run_and_what_broke() -> None:
     ]
     planted = dict.fromkeys([fault.__name__ for fault in FAULTS], 0) | {"forgets_joins": 12}
     page = schedules.page(rows, planted, {"cores": "2"})
-    assert "**214 schedules, 6 of them drawn for cooperative groups: 1 broken.**" in page
-    assert (
-        "| cooperative-sticky | ours java | 6 | 1,200 | 1 | 0 | 0 | 4.5 | 2 | 2.0 | first, second |\n" in page
-    )
-    assert (
-        "| cooperative-sticky | ours | all 208 of up to 2 steps | 0 | 0 | 0 | 0 | 0 | 0 | 0.1 | first |\n"
-        in page
-    )
-    assert "| forgets joins | waits | 12 |\n" in page
-    assert "| throws joins away | waits | not in 20,000 |\n" in page
-    assert (
-        "- cores: 2\n- revision: first, second\n\n## Broken: seed 7\n\n```\nt-0 has two owners\n```\n" in page
-    )
+    for line in (
+        "**214 schedules, 6 of them drawn for cooperative groups: 1 broken.**",
+        "| cooperative-sticky | ours java | 6 | 1,200 | 1 | 0 | 0 | 4.5 | 2 | 2.0 | first, second |",
+        "| cooperative-sticky | ours | all 208 of up to 2 steps | 0 | 0 | 0 | 0 | 0 | 0 | 0.1 | first |",
+        "| forgets joins | waits | 12 |",
+        "| throws joins away | waits | not in 20,000 |",
+        "- revision: first, second\n\n## Broken: seed 7\n\n```\nt-0 has two owners\n```",
+    ):
+        assert f"{line}\n" in page
 
 
 def test_a_search_that_was_ended_goes_on_with_its_next_part(

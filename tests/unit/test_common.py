@@ -90,14 +90,6 @@ def test_errors_become_a_line_and_a_status(
     assert capsys.readouterr() == ("", said)
 
 
-def test_an_errors_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    def work() -> int:
-        raise ValueError("no group \x1b[2Jx\nand none else")
-
-    assert ended("group find", work, (ValueError,)) == 2
-    assert capsys.readouterr().err == ("kafka-assignors group find: no group \\x1b[2Jx\n  and none else\n")
-
-
 def test_an_error_that_is_not_foreseen_comes_out() -> None:
     def work() -> int:
         raise ZeroDivisionError

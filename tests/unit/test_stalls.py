@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
-
 import pytest
 
 from tests.support import stalls
@@ -40,26 +37,6 @@ def test_a_machine_is_as_slow_as_a_loop_beside_its_quickest_turns(
 ) -> None:
     monkeypatch.setattr(stalls, "time", Clock(*extra))
     assert slowness() == expected
-
-
-def test_slowness_takes_less_than_a_second_without_others() -> None:
-    before = time.process_time()
-    assert slowness() >= 1
-    assert time.process_time() - before < 1
-
-
-def test_a_stall_in_a_test_is_remembered_until_the_next_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stalls, "time", Clock(0.0, 1.5))
-    monkeypatch.setattr(threading.Thread, "start", lambda _: None)
-    watch = Watch()
-    watch.begin()
-    watch.tick()
-    assert watch.longest == pytest.approx(0)
-    watch.tick()
-    watch.tick()
-    assert watch.longest == pytest.approx(1.5)
-    watch.begin()
-    assert watch.longest == 0
 
 
 def test_a_second_try_waits_for_two_seconds_without_a_stall(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Apache Kafka's own classes behind a pipe: `worker.py JAR...` answers the lines of its standard input.
 
 One request a line, `[verb, argument]` as JSON; one answer a line, `{"ok": ...}` or `{"error": ...}`. The
-verbs are the functions in `VERBS`. The process ends with its standard input, so none outlives the tests.
+verbs are functions of this module. The process ends with its standard input, so none outlives the tests.
 
 It is a process of its own, because a Java machine takes over signals and the faults that pytest watches for.
 """
@@ -305,15 +305,6 @@ def assign_replicas(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
         )
 
     return placements(topics, place)
-
-
-def alternate(racks: dict[str, str]) -> list[int]:
-    """AdminUtils' rack-alternated list of brokers."""
-    made = util("HashMap")()
-    for broker, rack in racks.items():
-        made.put(jpype.JInt(int(broker)), string(rack))
-    brokers = jpype.JClass("org.apache.kafka.admin.AdminUtils").getRackAlternatedBrokerList(made)
-    return [int(broker) for broker in brokers]
 
 
 def place_striped(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -1193,31 +1184,6 @@ def batch_sizes(records: list[dict[str, str]]) -> list[int]:
     return sizes
 
 
-VERBS: dict[str, Callable[[Any], Any]] = {
-    "assign": assign,
-    "assign_in_coordinator": assign_in_coordinator,
-    "reconcile": reconcile,
-    "live_in_coordinator": live_in_coordinator,
-    "classic_group": classic_group,
-    "write_subscription": write_subscription,
-    "read_subscription": read_subscription,
-    "read_assignment": read_assignment,
-    "write_user_data": write_user_data,
-    "read_sticky": read_sticky,
-    "random_numbers": random_numbers,
-    "hash_order": hash_order,
-    "assign_replicas": assign_replicas,
-    "alternate": alternate,
-    "place_striped": place_striped,
-    "parse_replica_assignments": parse_replica_assignments,
-    "print_records": print_records,
-    "elect": elect,
-    "write_records": write_records,
-    "read_records": read_records,
-    "batch_sizes": batch_sizes,
-}
-
-
 def main(jars: list[str]) -> None:
     # What Java prints must not get between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii", buffering=1)
@@ -1234,7 +1200,7 @@ def main(jars: list[str]) -> None:
     for line in sys.stdin:
         verb, argument = json.loads(line)
         try:
-            answer = {"ok": VERBS[verb](argument)}
+            answer = {"ok": globals()[verb](argument)}
         except Exception as error:  # noqa: BLE001 - any failure belongs to the test that asked
             answer = {"error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")

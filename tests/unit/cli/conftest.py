@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,15 +13,41 @@ from kafka_assignors._cli.main import main
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command: its exit status, and what it wrote to both streams."""
+class Cli:
+    """Runs commands, or those that begin with the words given."""
 
-    def _run(*arguments: str) -> tuple[int, str, str]:
+    def __init__(self, capsys: pytest.CaptureFixture[str], *words: str) -> None:
+        self._capsys, self._words = capsys, words
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        """Its exit status, and what it wrote to both streams."""
         try:
-            status = main(arguments)
+            status = main([*self._words, *arguments])
         except SystemExit as wrong_command_line:
             status = int(wrong_command_line.code or 0)
-        return status, *capsys.readouterr()
+        return status, *self._capsys.readouterr()
 
-    return _run
+    def shown(self, *arguments: str, status: int = 0) -> str:
+        """The output of a command that ends with this status."""
+        found, out, error = self.run(*arguments)
+        assert found == status, error
+        return out
+
+    def json(self, *arguments: str, status: int = 0) -> Any:
+        return json.loads(self.shown(*arguments, "--json", status=status))
+
+    def refused(self, *arguments: str, status: int = 2) -> str:
+        """The error of a command that ends with this status."""
+        found, out, error = self.run(*arguments)
+        assert (found, out) == (status, "")
+        return error
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(capsys)
+
+
+@pytest.fixture
+def run(cli: Cli) -> Run:
+    return cli.run

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
 from kafka_assignors.groups import (
     Cluster,
@@ -31,6 +30,8 @@ from website import examples
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tests.unit.cli.conftest import Cli
 
 CLUSTER = Cluster("kafka-1:9092")
 SERVER = ("--bootstrap-server", "kafka-1:9092")
@@ -76,22 +77,18 @@ CASES: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
 
 @pytest.mark.parametrize(("arguments", "function"), CASES.values(), ids=[*CASES])
 def test_a_group_command_prints_the_json_of_its_function(
-    arguments: tuple[str, ...], function: Callable[[], Any], capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], function: Callable[[], Any], cli: Cli
 ) -> None:
-    assert main(["group", *arguments, "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    printed = cli.json("group", *arguments)
     assert printed == json.loads(json.dumps(to_json(function())))
     assert printed
 
 
 @pytest.mark.parametrize("cooperative", [False, True])
-def test_plan_prints_the_json_of_its_function(
-    cooperative: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plan_prints_the_json_of_its_function(cooperative: bool, tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "group.yaml"
     file.write_text(GROUP_AS_YAML, encoding="utf-8")
-    assert main(["plan", str(file), "--json", *(["--cooperative"] if cooperative else [])]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    printed = cli.json("plan", str(file), *(["--cooperative"] if cooperative else []))
     made = json.loads(
         json.dumps(to_json(plan(read_group(file, cooperative=cooperative), cooperative=cooperative)))
     )

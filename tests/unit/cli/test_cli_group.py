@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -11,13 +10,13 @@ import pytest
 
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.group_text import explained_lines
-from kafka_assignors._cli.main import main
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from kafka_assignors.groups import _what_if
 from kafka_assignors.groups._explain import ExplainedGroup
 from tests.support.live_groups import described, live_group, record_of
+from tests.unit.cli.conftest import Cli
 
 if TYPE_CHECKING:
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
@@ -38,6 +37,11 @@ JOINED = [
     "    consumers that restart or fall out of the group, and give each its own",
     "    group.instance.id (static membership).",
 ]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(capsys, "group")
 
 
 def lines_of(live: LiveGroup) -> list[str]:
@@ -156,15 +160,13 @@ def test_of_a_rebalance_only_what_is_known_is_said_of_who_has_joined(
     ]
 
 
-def test_strategies_are_elected_with_votes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["group", "elect", "a=range,sticky", "b=sticky,range", "c=sticky,range,roundrobin"]) == 0
-    assert capsys.readouterr().out == (
+def test_strategies_are_elected_with_votes(cli: Cli) -> None:
+    assert cli.shown("elect", "a=range,sticky", "b=sticky,range", "c=sticky,range,roundrobin") == (
         "sticky: sticky 2 of 3 votes, range 1 of 3 votes\n"
         "roundrobin is no candidate: a, b do not know it\n"
         "leader: a, the first to join\n"
     )
-    assert main(["group", "elect", "a=range,sticky", "b=sticky", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    assert cli.json("elect", "a=range,sticky", "b=sticky") == {
         "strategy": "sticky",
         "votes": {"sticky": 2},
         "ballots": {"a": "sticky", "b": "sticky"},
@@ -174,39 +176,34 @@ def test_strategies_are_elected_with_votes(capsys: pytest.CaptureFixture[str]) -
     }
 
 
-def test_the_partition_of_a_group_is_found_without_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["group", "find", "gg"]) == 0
-    assert main(["group", "find", "gg", "--partitions", "7", "--json"]) == 0
-    out = capsys.readouterr().out
-    assert out == '__consumer_offsets-46, of 50\n{\n  "partition": 6,\n  "partitions": 7\n}\n'
+def test_the_partition_of_a_group_is_found_without_a_cluster(cli: Cli) -> None:
+    assert cli.shown("find", "gg") == "__consumer_offsets-46, of 50\n"
+    assert cli.json("find", "gg", "--partitions", "7") == {"partition": 6, "partitions": 7}
 
 
-DESCRIBED = ["group", "what-if", "--members", "3", "--topic", "orders=6", "--topic", "pay=3"]
+DESCRIBED = ["what-if", "--members", "3", "--topic", "orders=6", "--topic", "pay=3"]
 
 
-def test_what_a_rolling_restart_would_cost_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*DESCRIBED, "--assignor", "sticky", "--assignor", "kip848:uniform", "--down", "2"]) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out[:4] == [
+def test_what_a_rolling_restart_would_cost_is_said(cli: Cli) -> None:
+    out = cli.shown(*DESCRIBED, "--assignor", "sticky", "--assignor", "kip848:uniform", "--down", "2")
+    lines = out.splitlines()
+    assert lines[:4] == [
         "a rolling restart of 3 members, each closed and 2 s away; 9 partitions; session.timeout.ms 45000",
         "",
         "assignor        members  generations  moved  partition-s  longest s  took s",
         "sticky          dynamic            3      9         27.6        3.1     9.2",
     ]
     # Each of the nine partitions waits for its own member.
-    assert out[4] == "sticky          static             0      0         18.0        2.0     6.1"
-    assert out[-3:] == [
+    assert lines[4] == "sticky          static             0      0         18.0        2.0     6.1"
+    assert lines[-3:] == [
         "least time without an owner: sticky, static members",
         "least partitions moved: sticky, static members",
         "a partition-second is one partition without an owner for one second",
     ]
 
 
-def test_what_if_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main([*DESCRIBED, "--assignor", "range", "--crash", "--session-timeout-ms", "10000", "--json"]) == 0
-    )
-    rows = json.loads(capsys.readouterr().out)
+def test_what_if_as_json(cli: Cli) -> None:
+    rows = cli.json(*DESCRIBED, "--assignor", "range", "--crash", "--session-timeout-ms", "10000")
     assert [(row["assignor"], row["static"]) for row in rows] == [("range", False), ("range", True)]
     # A static member comes back when its session is just over, and the others have yet to hear of that.
     assert [(row["generations"], row["moved"], round(row["longest"], 1)) for row in rows] == [
@@ -216,34 +213,27 @@ def test_what_if_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("session_ms", ["3000", "4000000"])
-def test_what_if_takes_sessions_that_brokers_do_not_allow_by_default(
-    session_ms: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_if_takes_sessions_that_brokers_do_not_allow_by_default(session_ms: str, cli: Cli) -> None:
     timeouts = ["--session-timeout-ms", session_ms, "--heartbeat-interval-ms", "1000"]
-    assert main([*DESCRIBED, "--assignor", "range", *timeouts, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = cli.json(*DESCRIBED, "--assignor", "range", *timeouts)
     # Members are closed: of dynamic ones no session ends.
     assert [row["generations"] for row in rows if not row["static"]] == [6]
 
 
-def test_a_group_that_does_not_come_to_rest_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_that_does_not_come_to_rest_is_a_failure(cli: Cli) -> None:
     """Heartbeats are 2 ms on their way, and each comes 1 ms after the session is over."""
-    assert main([*DESCRIBED, "--assignor", "range", "--session-timeout-ms", "3001"]) == 1
-    assert capsys.readouterr().err.startswith(
+    error = cli.refused(*DESCRIBED, "--assignor", "range", "--session-timeout-ms", "3001", status=1)
+    assert error.startswith(
         "kafka-assignors group what-if: the group is PreparingRebalance after 3600 s: m00000 not stable"
     )
 
 
-def test_what_if_takes_the_settings_of_the_running_group(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_if_takes_the_settings_of_the_running_group(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     settings = MemberSettings(session_timeout_ms=20_000, max_poll_interval_ms=5000)
     live = live_group(record_of({"orders": 3}, *"abc", member=settings), topics={"orders": 3})
     monkeypatch.setattr(_what_if, "connect", lambda _: nullcontext())
     monkeypatch.setattr(_what_if, "read_group", lambda *_, **__: live)
-    asked = ["group", "what-if", "g", "--bootstrap-server", "x:1", "--assignor", "range", "--crash", "--json"]
-    assert main(asked) == 0
-    row, _ = json.loads(capsys.readouterr().out)
+    row, _ = cli.json("what-if", "g", "--bootstrap-server", "x:1", "--assignor", "range", "--crash")
 
     def cost(member: MemberSettings) -> dict[str, Any]:
         return asdict(

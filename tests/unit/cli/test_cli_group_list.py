@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.groups import ClassicGroup, Extent, ListedGroup, Refused
 from kafka_assignors.groups import _status
 
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors._cluster.groups import Kind, Partition
+    from tests.unit.cli.conftest import Cli
 
 SERVER = ("--bootstrap-server", "h:1")
 EMPTY = ClassicGroup("billing", "Empty", "consumer", None, ())
@@ -52,54 +51,50 @@ class Cluster:
 REFUSED = Refused("not allowed", unknown=False)
 
 
-def checked(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, list[str]]:
-    """The status of a check, and its lines."""
-    status = main(["group", "list", "--check", *more, *SERVER])
-    return status, capsys.readouterr().out.splitlines()
-
-
-def exported(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
+def exported(cli: Cli) -> dict[str, float]:
     """The metrics of the group that have no further labels, and its state."""
-    assert main(["group", "export", *SERVER]) == 0
-    samples = [
-        one for each in text_string_to_metric_families(capsys.readouterr().out) for one in each.samples
-    ]
-    plain = {one.name: one.value for one in samples if one.labels == {"group": "billing"}}
+    shown = cli.shown("group", "export", *SERVER)
+    samples = [one for each in text_string_to_metric_families(shown) for one in each.samples]
+    plain = {
+        one.name.removeprefix("kafka_group_"): one.value
+        for one in samples
+        if one.labels == {"group": "billing"}
+    }
     return plain | {one.labels["state"]: one.value for one in samples if one.name == "kafka_group_state"}
 
 
-def test_a_group_of_which_all_is_known_passes(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cluster.state == "Empty"
-    status, lines = checked(capsys)
-    assert (status, lines[0]) == (0, "1 group, 0 with errors, 0 with warnings; lag: 6 records")
-    assert exported(capsys) == {
-        "kafka_group_described": 1,
-        "kafka_group_members": 0,
-        "kafka_group_lag_known": 1,
-        "kafka_group_uncommitted_partitions": 0,
-        "Empty": 1,
-    }
+KNOWN = {"described": 1, "members": 0, "lag_known": 1, "uncommitted_partitions": 0, "Empty": 1}
+NO_LAG = "0 records; that of 1 group is not known, or not all of it"
+CASES: dict[str, tuple[dict[str, object], int, str, str, dict[str, int | None]]] = {
+    "all": ({}, 0, "6 records", "Empty 0 6", {}),
+    "no commits": (
+        {"committed": REFUSED},
+        1,
+        NO_LAG,
+        "Empty 0 ?",
+        {"lag_known": 0, "uncommitted_partitions": None},
+    ),
+    "no ends": ({"extents": {}}, 1, NO_LAG, "Empty 0 ?", {"lag_known": 0}),
+    "no members": ({"described": REFUSED}, 1, "6 records", "Empty ? 6", {"described": 0, "members": None}),
+}
+"""What the cluster says; a check's status and lag; state, members and lag in its row; metrics that differ."""
 
 
-def test_a_group_whose_commits_are_not_said_fails_and_has_no_lag(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_a_check_fails_if_something_of_a_group_is_not_known(case: str, cluster: Cluster, cli: Cli) -> None:
+    known, status, lag, row, changed = CASES[case]
+    for name, answer in known.items():
+        setattr(cluster, name, answer)
+    lines = cli.shown("group", "list", "--check", *SERVER, status=status).splitlines()
+    assert lines[0] == f"1 group, 0 with errors, {status} with warnings; lag: {lag}"
+    assert lines[3].split()[:5] == ["billing", "classic", *row.split()]
+    assert exported(cli) == {name: value for name, value in (KNOWN | changed).items() if value is not None}
+
+
+def test_a_lag_that_is_not_known_fails_a_check_of_lags_and_has_a_reason(cluster: Cluster, cli: Cli) -> None:
     cluster.committed = REFUSED
-    status, lines = checked(capsys, "--max-lag", "5")
-    assert status == 1
-    assert lines[0] == (
-        "1 group, 0 with errors, 1 with warnings; lag: 0 records; that of 1 group is not known, or not all of"
-        " it"
-    )
-    assert lines[3].split()[:5] == ["billing", "classic", "Empty", "0", "?"]
-    assert exported(capsys) == {
-        "kafka_group_described": 1,
-        "kafka_group_members": 0,
-        "kafka_group_lag_known": 0,
-        "Empty": 1,
-    }
-    main(["group", "list", "--json", *SERVER])
-    (found,) = json.loads(capsys.readouterr().out)
+    cli.shown("group", "list", "--check", "--max-lag", "5", *SERVER, status=1)
+    (found,) = cli.json("group", "list", *SERVER)
     assert (found["members"], found["lag"]) == (0, None)
     assert found["problems"] == [
         {
@@ -111,41 +106,16 @@ def test_a_group_whose_commits_are_not_said_fails_and_has_no_lag(
     ]
 
 
-def test_a_group_with_an_end_that_is_not_known_fails(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cluster.extents = {}
-    status, lines = checked(capsys)
-    assert status == 1
-    assert lines[0].endswith("lag: 0 records; that of 1 group is not known, or not all of it")
-    assert exported(capsys)["kafka_group_lag_known"] == 0
-
-
-def test_a_group_that_is_not_described_fails_and_has_no_number_of_members(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cluster.described = REFUSED
-    status, lines = checked(capsys)
-    assert status == 1
-    assert lines[3].split()[:5] == ["billing", "classic", "Empty", "?", "6"]
-    assert exported(capsys) == {
-        "kafka_group_described": 0,
-        "kafka_group_lag_known": 1,
-        "kafka_group_uncommitted_partitions": 0,
-        "Empty": 1,
-    }
-
-
 @pytest.mark.parametrize(("state", "status", "shown"), [("Stable", 0, "Stable"), ("", 1, "Unknown")])
 def test_a_group_of_a_type_that_is_not_described_fails_only_without_a_state(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str], state: str, status: int, shown: str
+    cluster: Cluster, cli: Cli, state: str, status: int, shown: str
 ) -> None:
     cluster.kind, cluster.state = "streams", state
-    found, lines = checked(capsys)
-    assert (found, lines[3].split()[:5]) == (status, ["billing", "streams", shown, "?", "6"])
-    assert exported(capsys)[shown] == 1
+    lines = cli.shown("group", "list", "--check", *SERVER, status=status).splitlines()
+    assert lines[3].split()[:5] == ["billing", "streams", shown, "?", "6"]
+    assert exported(cli)[shown] == 1
 
 
-def test_a_share_group_has_no_lag_to_be_known(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_share_group_has_no_lag_to_be_known(cluster: Cluster, cli: Cli) -> None:
     cluster.kind = "share"
-    assert "kafka_group_lag_known" not in exported(capsys)
+    assert "lag_known" not in exported(cli)

@@ -45,10 +45,6 @@ def test_columns_have_the_width_of_what_is_shown() -> None:
     ]
 
 
-def test_lines_stay_lines_and_a_name_makes_none() -> None:
-    assert joined(["a", "b\nc", ""]) == "a\nb\\nc\n"
-
-
 def test_json_is_left_whole(capsys: pytest.CaptureFixture[str]) -> None:
     for as_json in (True, False):
         show_result({"client_id": "\x1b[2Jx"}, ["\x1b[2Jx"], as_json=as_json)
@@ -94,21 +90,6 @@ def test_names_and_options_are_not_broken_at_their_hyphens() -> None:
         f"  {'y' * 60}",
         "  --remove-throttles",
     ]
-
-
-def test_a_table_is_cut_to_what_the_terminal_has_and_whole_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = {"group": ["billing"], "problem": ["p" * 100]}
-    whole = len("billing") + 2 + 100
-
-    def longest() -> int:
-        return max(map(len, fitted(cells, left={"group", "problem"}, cut=("problem", "group"))))
-
-    monkeypatch.setenv("COLUMNS", "70")
-    assert longest() == whole
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert longest() == 80
-    monkeypatch.setenv("COLUMNS", "200")
-    assert longest() == whole
 
 
 def test_a_terminal_gets_as_many_partitions_as_its_line_has_room_for(

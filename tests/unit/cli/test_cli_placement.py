@@ -18,6 +18,7 @@ from kafka_assignors._common.plain import to_json
 from kafka_assignors.placement import PlacementError, _moving, format_reassignment
 from kafka_assignors.placement._reassignment_file import parse_reassignment
 from tests.support.fake_cluster import Cluster, open_as
+from tests.unit.cli.conftest import Cli
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,68 +37,29 @@ def placements(tmp_path: Path) -> str:
     return str(path)
 
 
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
-    assert main(["placement", *arguments]) == status, capsys.readouterr().err
-    return capsys.readouterr().out
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(capsys, "placement")
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    return json.loads(shown(capsys, *arguments, "--json"))
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["placement", *arguments]) == 2
-    return capsys.readouterr().err
-
-
-def test_a_described_topic_is_listed_and_judged(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
-    judged = ("--brokers", "1=a,2=b,3=b,4=c", "--min-insync", "2")
-    assert shown(capsys, "describe", "uneven", "--placements", placements, *judged) == (
-        "uneven-0: 1, 2\n"
-        "uneven-1: 1, 2\n"
-        "uneven-2: 1, 2\n"
-        "uneven-3: 1, 3\n"
-        "\n"
-        "4 partitions, 8 replicas on 4 brokers\n"
-        "replicas differ by 4, preferred leaders by 4\n"
-        "\n"
-        "broker  rack  replicas  leaders\n"
-        "1       a            4        4\n"
-        "2       b            3        0\n"
-        "3       b            1        0\n"
-        "4       c            0        0\n"
-        "\n"
-        "rack  brokers  replicas  leaders  offline without it  read-only\n"
-        "a           1         4        4                   0          4\n"
-        "b           2         4        0                   0          4\n"
-        "c           1         0        0                   0          0\n"
-        "4 partitions on 2 racks\n"
-    )
-
-
-def test_what_is_lost_with_a_rack_and_who_is_not_up_is_said(
-    placements: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = shown(capsys, "describe", "uneven", "--placements", placements, "--brokers", "1=a,2=a")
+def test_what_is_lost_with_a_rack_and_who_is_not_up_is_said(placements: str, cli: Cli) -> None:
+    described = ("describe", "uneven", "--placements", placements, "--brokers")
+    out = cli.shown(*described, "1=a,2=b,3=b,4=c", "--min-insync", "2")
+    assert "rack  brokers  replicas  leaders  offline without it  read-only\n" in out
+    assert "b           2         4        0                   0          4\n" in out
+    out = cli.shown(*described, "1=a,2=a")
     assert "4 partitions, 8 replicas on 3 brokers, 1 of them not up\n" in out
     assert "broker 3 is not up\n" in out
     assert out.endswith("only on a: uneven-0, uneven-1, uneven-2\n")
 
 
-def test_a_picture_is_drawn(placements: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown(capsys, "describe", "--placements", placements, "--draw", str(tmp_path / "p.svg"))
+def test_a_picture_is_drawn(placements: str, tmp_path: Path, cli: Cli) -> None:
+    cli.shown("describe", "--placements", placements, "--draw", str(tmp_path / "p.svg"))
     assert "topic-test2, uneven" in (tmp_path / "p.svg").read_text()
 
 
-def test_start_and_shift_are_inferred(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(capsys, "infer", "topic-test2", "--placements", placements, "--brokers", "0,1,2") == (
-        "topic-test2: rack-unaware fits: start index 2, shift 2 (mod 2)\n"
-        "  brokers 0, 1, 2; a random placement would fit with a chance of at most 1e-04\n"
-        "topic-test2: striped does not: partition 4, [0, 2, 1]:"
-        " does not continue from rack 0, as partitions up to 3 do\n"
-    )
-    document = told(capsys, "infer", "topic-test2", "--placements", placements)
-    (fit,) = document["topic-test2"]["fits"]
+def test_start_and_shift_are_inferred(placements: str, cli: Cli) -> None:
+    (fit,) = cli.json("infer", "topic-test2", "--placements", placements)["topic-test2"]["fits"]
     assert (fit["generator"], fit["steps"][0]["start_index"], fit["steps"][0]["shifts"]) == (
         "rack-unaware",
         2,
@@ -105,39 +67,27 @@ def test_start_and_shift_are_inferred(placements: str, capsys: pytest.CaptureFix
     )
 
 
-def test_that_none_fits_is_a_status(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(capsys, "infer", "uneven", "--placements", placements, status=1).endswith(
-        "uneven: none fits\n"
-    )
+def test_that_none_fits_is_a_status(placements: str, cli: Cli) -> None:
+    assert cli.shown("infer", "uneven", "--placements", placements, status=1).endswith("uneven: none fits\n")
 
 
-def test_an_expansion_is_shown_only(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
-    topic = ("topic-test2", "--partitions", "8")
-    arguments = ("expand", *topic, "--placements", placements, "--brokers", "0,1,2")
-    assert shown(capsys, *arguments) == (
-        "topic-test2-6: 2, 0, 1\n"
-        "topic-test2-7: 0, 1, 2\n"
-        "rack-unaware: start index 2, shift 2 continues\n"
-        "nothing is changed: --execute does it\n"
-    )
-    document = told(capsys, *arguments)
+def test_an_expansion_is_planned_only(placements: str, cli: Cli) -> None:
+    document = cli.json("expand", "topic-test2", "--partitions", "8", "--placements", placements)
     assert document["added"] == {"6": [2, 0, 1], "7": [0, 1, 2]}
     assert document["executed"] is False
 
 
-def test_a_plan_moves_as_few_replicas_as_possible(
-    placements: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_moves_as_few_replicas_as_possible(placements: str, tmp_path: Path, cli: Cli) -> None:
     after, before = tmp_path / "after.json", tmp_path / "before.json"
     arguments = ("reassign", "uneven", "--placements", placements, "--brokers", "1,2,3,4")
-    out = shown(capsys, *arguments, "--output", str(after), "--rollback", str(before))
+    out = cli.shown(*arguments, "--output", str(after), "--rollback", str(before))
     # 4, 3, 1, 0 replicas become 2, 2, 2, 2.
     assert "3 replicas to copy, 0 of them needed for any balance; " in out
     assert "replicas on a broker: 2 to 2, the best possible\n" in out
     assert "preferred leaders of a broker: 1 to 1, the best possible\n" in out
     assert out.endswith("nothing is changed: --execute does it\n")
     assert parse_reassignment(before.read_text()) == {"uneven": UNEVEN}
-    document = told(capsys, *arguments)
+    document = cli.json(*arguments)
     assert len(document["plan"]["moves"]) == 3
     assert parse_reassignment(after.read_text()) == {
         topic: {int(partition): replicas for partition, replicas in placement.items()}
@@ -145,23 +95,21 @@ def test_a_plan_moves_as_few_replicas_as_possible(
     }
 
 
-def test_brokers_are_left_and_replication_is_changed(
-    placements: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_brokers_are_left_and_replication_is_changed(placements: str, cli: Cli) -> None:
     arguments = ("reassign", "uneven", "--placements", placements, "--brokers", "1,2,3,4")
-    document = told(capsys, *arguments, "--to-brokers", "2,3,4", "--replication-factor", "3")
+    document = cli.json(*arguments, "--to-brokers", "2,3,4", "--replication-factor", "3")
     assert {tuple(sorted(replicas)) for replicas in document["after"]["uneven"].values()} == {(2, 3, 4)}
 
 
-def test_a_file_says_where_to_go(placements: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_says_where_to_go(placements: str, tmp_path: Path, cli: Cli) -> None:
     wanted = tmp_path / "wanted.json"
     wanted.write_text(format_reassignment({"uneven": {3: [2, 3]}}))
-    document = told(capsys, "reassign", "--placements", placements, "--file", str(wanted))
+    document = cli.json("reassign", "--placements", placements, "--file", str(wanted))
     assert document["after"] == {"uneven": {"3": [2, 3]}}
     move = {"topic": "uneven", "partition": 3, "target": 2, "source": 1, "size": None}
     assert document["plan"]["moves"] == [move]
     assert document["plan"]["after"]["uneven"] == {"0": [1, 2], "1": [1, 2], "2": [1, 2], "3": [2, 3]}
-    out = shown(capsys, "reassign", "--placements", placements, "--file", str(wanted))
+    out = cli.shown("reassign", "--placements", placements, "--file", str(wanted))
     assert out == (
         "uneven-3: to 2 in place of 1\n\n"
         "1 replica to copy; 1 preferred leader changes\n"
@@ -170,46 +118,44 @@ def test_a_file_says_where_to_go(placements: str, tmp_path: Path, capsys: pytest
         "nothing is changed: --execute does it\n"
     )
     wanted.write_text(format_reassignment({"uneven": {3: [2, 7]}}))
-    said = refused(capsys, "reassign", "--placements", placements, "--file", str(wanted))
+    said = cli.refused("reassign", "--placements", placements, "--file", str(wanted))
     assert "topic uneven: partition 3: '2:7' has broker 7, which does not exist" in said
     wanted.write_text(format_reassignment({"uneven": {4: [2, 3]}}))
-    said = refused(capsys, "reassign", "--placements", placements, "--file", str(wanted))
+    said = cli.refused("reassign", "--placements", placements, "--file", str(wanted))
     assert "uneven-4 does not exist: the topic has no such partition" in said
 
 
 def test_a_rollback_of_partitions_with_different_numbers_of_replicas_is_taken(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, cli: Cli
 ) -> None:
     """Replicas are added to a topic some partitions at a time; Kafka's own tool takes such files."""
     mixed = {"orders": {0: [1, 2], 1: [2], 2: [3, 1, 2]}}
     now, rollback = tmp_path / "now.json", tmp_path / "rollback.json"
     now.write_text(format_reassignment(mixed))
     arguments = ("reassign", "--placements", str(now))
-    shown(capsys, *arguments, "--replication-factor", "2", "--rollback", str(rollback))
+    cli.shown(*arguments, "--replication-factor", "2", "--rollback", str(rollback))
     assert parse_reassignment(rollback.read_text()) == mixed
-    assert "0 replicas to copy (0 B); " in shown(capsys, *arguments, "--file", str(rollback))
+    assert "0 replicas to copy (0 B); " in cli.shown(*arguments, "--file", str(rollback))
     now.write_text(format_reassignment({"orders": {0: [1, 2], 1: [2, 3], 2: [3, 1]}}))
-    plan = told(capsys, *arguments, "--file", str(rollback))["plan"]
+    plan = cli.json(*arguments, "--file", str(rollback))["plan"]
     assert [(move["partition"], move["target"], move["source"]) for move in plan["moves"]] == [(2, 2, None)]
 
 
-def test_the_way_back_of_an_interrupted_run_is_never_written_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_way_back_of_an_interrupted_run_is_never_written_over(tmp_path: Path, cli: Cli) -> None:
     now, wanted, rollback = (tmp_path / name for name in ("now.json", "wanted.json", "rollback.json"))
     before, between = ({"t": {0: [1, 2], 1: second}} for second in ([1, 2], [1, 3]))
     now.write_text(format_reassignment(before))
     wanted.write_text(format_reassignment({"t": {0: [1, 3], 1: [1, 3]}}))
     arguments = ("reassign", "--placements", str(now), "--brokers", "1,2,3", "--file", str(wanted))
     for _ in range(2):  # shown first, and then done
-        shown(capsys, *arguments, "--rollback", str(rollback))
+        cli.shown(*arguments, "--rollback", str(rollback))
     now.write_text(format_reassignment(between))
-    said = refused(capsys, *arguments, "--rollback", str(rollback))
+    said = cli.refused(*arguments, "--rollback", str(rollback))
     assert "rollback.json exists, and has other placements than those of now" in said
     assert parse_reassignment(rollback.read_text()) == before
     plan = str(tmp_path / "plan.json")
     for others in (["--rollback", str(wanted)], ["--rollback", plan, "--output", plan]):
-        assert "cannot be the rollback and the plan at once" in refused(capsys, *arguments, *others)
+        assert "cannot be the rollback and the plan at once" in cli.refused(*arguments, *others)
     assert parse_reassignment(wanted.read_text()) == {"t": {0: [1, 3], 1: [1, 3]}}
 
 
@@ -228,36 +174,32 @@ def test_the_way_back_of_an_interrupted_run_is_never_written_over(
         (("describe", "--draw", "p.txt"), "p.txt is no name for a picture"),
     ],
 )
-def test_what_cannot_be_is_refused(
-    arguments: tuple[str, ...], said: str, placements: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said in refused(capsys, *arguments, "--placements", placements)
+def test_what_cannot_be_is_refused(arguments: tuple[str, ...], said: str, placements: str, cli: Cli) -> None:
+    assert said in cli.refused(*arguments, "--placements", placements)
 
 
-def test_a_rack_with_too_few_brokers_is_named_and_racks_can_be_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rack_with_too_few_brokers_is_named_and_racks_can_be_left_out(tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "t.json"
     file.write_text(format_reassignment({"t": {p: [p % 2, 2 + p % 2, 4] for p in range(10)}}))
     arguments = ("reassign", "--placements", str(file), "--brokers", "0=a,1=a,2=b,3=b,4=c")
-    assert "rack c has few brokers" in shown(capsys, *arguments)
-    assert told(capsys, *arguments)["crowded_racks"] == ["c"]
-    even = told(capsys, *arguments, "--disable-rack-aware")
+    assert "rack c has few brokers" in cli.shown(*arguments)
+    assert cli.json(*arguments)["crowded_racks"] == ["c"]
+    even = cli.json(*arguments, "--disable-rack-aware")
     assert (even["crowded_racks"], {*even["plan"]["replica_loads"].values()}) == ([], {6})
     some = (*arguments[:-1], "0=a,1=a,2=b,3=b,4")
-    assert "broker 4 is without a rack, and others have one" in refused(capsys, *some)
-    assert told(capsys, *some, "--disable-rack-aware") == even
+    assert "broker 4 is without a rack, and others have one" in cli.refused(*some)
+    assert cli.json(*some, "--disable-rack-aware") == even
 
 
 def test_files_that_cannot_be_read_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "No such file" in refused(capsys, "describe", "--placements", str(tmp_path / "missing"))
-    assert f"{__file__}: no JSON: line 1, column 3" in refused(capsys, "describe", "--placements", __file__)
+    assert "No such file" in cli.refused("describe", "--placements", str(tmp_path / "missing"))
+    assert f"{__file__}: no JSON: line 1, column 3" in cli.refused("describe", "--placements", __file__)
     Path("deep").write_text("[" * 100_000, encoding="utf-8")
     for arguments in ("describe --placements deep", "reassign --bootstrap-server h:1 --file deep"):
-        assert "deep: nested too deeply" in refused(capsys, *arguments.split())
+        assert "deep: nested too deeply" in cli.refused(*arguments.split())
 
 
 @pytest.mark.parametrize(
@@ -345,12 +287,12 @@ SHOWN: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
 
 @pytest.mark.parametrize("case", SHOWN)
 def test_what_a_command_prints_as_json_is_what_its_function_returns(
-    case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    case: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     arguments, function = SHOWN[case]
     found = []
     for ask in (
-        lambda: shown(capsys, *arguments, *SERVER, "--json", status=case in {"infer", "verify"}),
+        lambda: cli.shown(*arguments, *SERVER, "--json", status=case in {"infer", "verify"}),
         function,
     ):
         cluster = Cluster({"orders": {p: [1, 2] for p in range(6)}})

@@ -174,12 +174,9 @@ def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
             "must be a mapping with partitions and racks, or a number of partitions from 1 to 1000000",
         ),
         ("topics.orders", 1_000_001, "from 1 to 1000000, not 1000001"),
-        ("topics.orders", -1, "from 1 to 1000000, not -1"),
         ("topics.orders", 6.0, "from 1 to 1000000, not 6.0"),
         ("topics.orders", True, "from 1 to 1000000, not true"),
-        ("topics.orders", "six", 'from 1 to 1000000, not "six"'),
         ("topics.orders", None, "from 1 to 1000000, not null"),
-        ("topics.orders", [0, 1], "topics.orders: must be a mapping with partitions and racks"),
         ("topics.orders", {}, "topics.orders: partitions is missing: their number, or a list of their ids"),
         ("topics.orders", {"partitions": []}, "topics.orders.partitions: must be a list of at least one"),
         (
@@ -212,7 +209,6 @@ def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
         ),
         ("members", None, "members is missing"),
         ("members", {}, "members: must be a mapping of at least one member, not an empty mapping"),
-        ("members", ["c1"], "members: must be a mapping of members by name, not a list of 1"),
         ("members.c1", "x", 'c1: must be a mapping of what there is to say about the member, not "x"'),
         (
             "members.c1.wieght",
@@ -221,8 +217,6 @@ def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
         ),
         ("members.c1.weight", 0, "members.c1.weight: must be a whole number from 1 to 1000, not 0"),
         ("members.c1.weight", 1001, "members.c1.weight: must be a whole number from 1 to 1000, not 1001"),
-        ("members.c1.weight", "2", 'members.c1.weight: must be a whole number from 1 to 1000, not "2"'),
-        ("members.c1.weight", [2], "weight: must be a whole number from 1 to 1000, not a list of 1"),
         ("members.c1.topics", "orders", 'members.c1.topics: must be a list of topics, not "orders"'),
         ("members.c1.topics", [7], "members.c1.topics[0]: must be the name of a topic, not 7"),
         ("members.c1.rack", "", 'members.c1.rack: must be the name of a rack, not ""'),
@@ -234,7 +228,6 @@ def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
         ("members.c1.owns", {"orders": ["a"]}, "members.c1.owns.orders[0]: must be a partition id from 0 to"),
         ("members.c1.owns", {"a b.c": 3}, 'members.c1.owns."a b.c": must be a list of partition ids, not 3'),
         ("members.c1.generation", -1, "members.c1.generation: must be a whole number from 0 to 2147483647"),
-        ("members.c1.holds", "yes", 'members.c1.holds: must be true or false, not "yes"'),
         ("members.c1.holds", 1, "members.c1.holds: must be true or false, not 1"),
         ("members", {"": {}}, 'members: a name must be text of printable characters, not ""'),
         (
@@ -259,7 +252,6 @@ def test_what_is_wrong_in_a_file_is_named(
     ("name", "content", "message"),
     [
         ("g.json", '{"topics": {"a": 1, "a": 2}, "members": {}}', "topics.a: stands there more than once"),
-        ("g.json", '{"topics": {}, "members": {"c": {"rack": "", "rack": ""}}}', "c.rack: stands there more"),
         ("g.yaml", "topics: {a: 1, a: 2}\nmembers: {c: }", "topics.a: stands there more than once"),
         ("g.yaml", "topics: {1: 1, '1': 2}\nmembers: {c: }", "topics.1: stands there more than once"),
         ("g.json", '{"topics": {', "no JSON: line 1, column 13: Expecting property name"),
@@ -291,9 +283,7 @@ def test_what_is_wrong_in_a_file_is_named(
             "from 1 to 1000, not 010 (as YAML reads it without quotes)",
         ),
         ("g.yaml", "topics: {a: 1}\nmembers: {c: {weight: 1:30}}", "not 1:30 (as"),
-        ("g.yaml", "topics: {a: 1}\nmembers: {c: {weight: yes}}", "not yes (as"),
         ("g.yaml", "topics: {a: '6'}\nmembers: {c: }", 'not "6"'),
-        ("g.yaml", "topics: {a: 1}\nmembers: {c: {holds: 1}}", "c.holds: must be true or false, not 1"),
         ("g.yaml", "topics: {a: 1}\nmembers: {c: {topics: [~]}}", "c.topics[0]: must be the name of a"),
     ],
 )
@@ -377,7 +367,12 @@ UNEVEN = {
 
 @pytest.mark.parametrize(
     ("strategy", "optimal", "loads"),
-    [("exact", True, [1, 1, 1]), ("kip54", True, [1, 1, 1]), ("range", False, [3, 0, 0])],
+    [
+        ("exact", True, [1, 1, 1]),
+        ("kip54", True, [1, 1, 1]),
+        ("range", False, [3, 0, 0]),
+        ("roundrobin", False, [1, 1, 1]),
+    ],
 )
 def test_a_strategy_shows_its_faults_and_check_makes_them_an_error(
     strategy: str, *, optimal: bool, loads: list[int], write: Write, run: Run
@@ -396,16 +391,6 @@ def test_a_plan_that_is_not_optimal_is_shown_beside_one_that_is(write: Write, ru
     assert status == 0
     assert "1 of 3 owned partitions move (in an optimal plan: 1)" in shown
     assert "not optimal: the first goal that it misses is balance" in shown
-
-
-def test_round_robin_deals_out(write: Write, run: Run) -> None:
-    found = json.loads(run(write(UNEVEN), "--json", "--assignor", "roundrobin")[1])
-    assert [member["assignment"] for member in found["members"].values()] == [
-        {"a": [0]},
-        {"b": [0]},
-        {"c": [0]},
-    ]
-    assert found["moves"] == 2
 
 
 def test_the_options_of_the_exact_planner_are_handed_on(write: Write, run: Run) -> None:
@@ -441,21 +426,6 @@ def test_members_that_hold_nothing_hand_over_in_one_round(write: Write, run: Run
         group["members"][name]["holds"] = False
     shown = run(write(group), "--cooperative")[1]
     assert "cooperative: one round is enough, as nothing has to be revoked" in shown
-
-
-def test_racks_and_weights_get_their_columns(write: Write, run: Run) -> None:
-    group = {
-        "topics": {"a": {"partitions": 3, "racks": [["x"], ["y"], ["y"]]}},
-        "members": {"c1": {"rack": "x"}, "c2": {"rack": "y", "weight": 2}},
-    }
-    status, shown, _ = run(write(group))
-    assert status == 0
-    assert shown.splitlines()[:3] == [
-        "member  weight  load  kept  in rack  gained  given up",
-        "c1           1     1     0        1  1 free  -",
-        "c2           2     2     0        2  2 free  -",
-    ]
-    assert "loads 1 to 2, imbalance 0 a unit of weight" in shown
 
 
 def test_a_table_with_all_columns_fits(write: Write, run: Run) -> None:
