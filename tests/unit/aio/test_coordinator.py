@@ -117,7 +117,22 @@ class Client:
 
 OK = SimpleNamespace(error_code=0)
 LOADING = SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+OFFSETS = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
+OF_A = {A: OFFSETS[A]}
 STRATEGY = SimpleNamespace(name="s", metadata=lambda _: b"", on_assignment=lambda _: None)
+
+
+class Held:
+    """An answer, or what makes it of a request, that comes when the test lets it come."""
+
+    def __init__(self, answer: Any) -> None:
+        self.asked, self.lets = asyncio.Event(), asyncio.Event()
+        self._answer = answer
+
+    async def __call__(self, request: Any) -> Any:
+        self.asked.set()
+        await self.lets.wait()
+        return self._answer(request) if callable(self._answer) else self._answer
 
 
 def refused(error: type[KafkaError]) -> Any:
@@ -129,6 +144,14 @@ def follows_in(generation: int, **otherwise: Any) -> SimpleNamespace:
     """The answer to JoinGroup of a member that does not lead, unless it does."""
     fields = {"error_code": 0, "member_id": "m", "generation_id": generation, "group_protocol": "s"}
     return SimpleNamespace(**{**fields, "leader_id": "another", "members": [], **otherwise})
+
+
+def joins(coordinator: GroupCoordinator, generation: int, given: Any, **others: Any) -> None:
+    """The broker lets the member into a generation and gives it an assignment: bytes, or what answers."""
+    if isinstance(given, bytes):
+        given = SimpleNamespace(error_code=0, member_assignment=given)
+    answers = {"JoinGroupRequest": follows_in(generation), "SyncGroupRequest": given, "HeartbeatRequest": OK}
+    coordinator._client.answers |= answers | others
 
 
 async def rejoin(coordinator: GroupCoordinator) -> bool:
@@ -251,13 +274,13 @@ async def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_not
 
     coordinator._client.answers["OffsetCommitRequest"] = join_and_refuse
     with pytest.raises(CommitFailedError):
-        await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
+        await coordinator.commit_offsets(None, OF_A)
     assert (coordinator.generation, coordinator.member_id) == (6, "m")
     assert not coordinator._rejoin_needed_fut.done()
     # One that no join came between does.
     coordinator._client.answers["OffsetCommitRequest"] = refused(error)
     with pytest.raises(CommitFailedError):
-        await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
+        await coordinator.commit_offsets(None, OF_A)
     assert (coordinator.generation, coordinator.member_id) == (-1, "")
     assert coordinator._rejoin_needed_fut.done()
 
@@ -311,25 +334,15 @@ async def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows
     coordinator: CooperativeCoordinator,
 ) -> None:
     """SyncGroup's answer renews no session if the group was stable already."""
-    beat, answered = asyncio.Event(), asyncio.Event()
-
-    async def heartbeat(_: Any) -> Any:
-        beat.set()
-        await answered.wait()
-        return SimpleNamespace(error_code=0)
-
+    heartbeat = Held(OK)
     coordinator._heartbeat_interval_ms = 3_600_000
-    coordinator._client.answers |= {
-        "JoinGroupRequest": follows_in(6),
-        "SyncGroupRequest": SimpleNamespace(error_code=0, member_assignment=assignment(A, B)),
-        "HeartbeatRequest": heartbeat,
-    }
+    joins(coordinator, 6, assignment(A, B), HeartbeatRequest=heartbeat)
     lasting: Any = coordinator._lasting
     assert await rejoin(coordinator)
-    await asyncio.wait_for(beat.wait(), 20)
+    await asyncio.wait_for(heartbeat.asked.wait(), 20)
     doubt = lasting.doubted
     assert not doubt.done()
-    answered.set()
+    heartbeat.lets.set()
     await asyncio.wait_for(doubt, 20)
     assert lasting.doubted is None
     await ended(coordinator)
@@ -341,15 +354,11 @@ async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
 ) -> None:
     clock = Clock()
     clock.rules(monkeypatch)
-    beats, joined = asyncio.Queue[int](), asyncio.Event()
+    beats, join = asyncio.Queue[int](), Held(LOADING)
 
     async def beat(request: Any) -> Any:
         beats.put_nowait(request._generation_id)
         return SimpleNamespace(error_code=error.errno)
-
-    async def join(_: Any) -> Any:
-        await joined.wait()
-        return LOADING
 
     coordinator._heartbeat_interval_ms = 1
     coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
@@ -364,7 +373,7 @@ async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
     assert (lasting.doubted is None) == (error is RebalanceInProgressError)
     assert (coordinator.joining, coordinator.generation, lasting.lost) == (True, 5, False)
     assert not coordinator._rejoin_needed_fut.done()
-    joined.set()
+    join.lets.set()
     assert not await joining
 
 
@@ -373,25 +382,15 @@ async def test_a_heartbeat_of_a_join_that_failed_since_throws_nobody_out(
     coordinator: EagerCoordinator,
 ) -> None:
     """The group has the next generation, and the answer to JoinGroup was lost."""
-    beating, joining = asyncio.Event(), asyncio.Event()
-    answers = asyncio.Event()
-
-    async def beat(_: Any) -> Any:
-        beating.set()
-        await answers.wait()
-        return SimpleNamespace(error_code=IllegalGenerationError.errno)
-
-    async def join(_: Any) -> Any:
-        joining.set()
-        await beating.wait()
-        return LOADING
-
+    beat, join = Held(SimpleNamespace(error_code=IllegalGenerationError.errno)), Held(LOADING)
     coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
     attempt = asyncio.create_task(rejoin(coordinator))
-    await joining.wait()
+    await join.asked.wait()
     heartbeat = asyncio.create_task(coordinator._do_heartbeat())
+    await beat.asked.wait()
+    join.lets.set()
     assert not await attempt
-    answers.set()
+    beat.lets.set()
     await heartbeat
     assert (coordinator.generation, coordinator.member_id) == (5, "m")
     # Nor is it known by that to be a member: sent now, the same answer ends its membership.
@@ -431,9 +430,8 @@ async def test_a_commit_that_is_tried_again_is_of_what_stayed_only(
         return answered(request, GroupLoadInProgressError.errno)
 
     coordinator._client.answers["OffsetCommitRequest"] = commit
-    offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
     with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
-        await coordinator.commit_offsets(coordinator._lasting, offsets)
+        await coordinator.commit_offsets(coordinator._lasting, OFFSETS)
     assert asked == [{A: 7, B: 9}, {A: 7}]
 
 
@@ -472,9 +470,8 @@ async def test_a_commit_that_leaves_out_what_is_gone_is_an_event_for_each_part(
         return answered(request, GroupLoadInProgressError.errno)
 
     coordinator._client.answers["OffsetCommitRequest"] = commit
-    offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
     with pytest.raises(CommitFailedError):
-        await coordinator.commit_offsets(coordinator._lasting, offsets)
+        await coordinator.commit_offsets(coordinator._lasting, OFFSETS)
     said = {"generation": 5, "member_id": "m"}
     assert events[-2:] == [
         ("committed", {**said, "positions": [("t", 0, 7)]}),
@@ -489,51 +486,38 @@ async def test_a_commit_that_leaves_out_what_is_gone_is_an_event_for_each_part(
     ]
 
 
-async def test_who_has_fallen_out_commits_nothing_as_a_member_of_no_generation(
-    coordinator: CooperativeCoordinator,
+@pytest.mark.parametrize("fell_out", [True, False])
+async def test_who_is_in_no_generation_commits_nothing(
+    coordinator: CooperativeCoordinator, fell_out: bool
 ) -> None:
-    coordinator.reset_generation()
-    with pytest.raises(CommitFailedError):
-        await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
-    assert coordinator._client.sent == []
-
-
-async def test_who_is_in_no_generation_commits_nothing(coordinator: CooperativeCoordinator) -> None:
     """A broker would take it from nobody, if the group is empty."""
+    if fell_out:
+        coordinator.reset_generation()
     coordinator.generation = -1
     with pytest.raises(CommitFailedError):
-        await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+        await coordinator.commit_offsets(coordinator._lasting, OF_A)
     assert coordinator._client.sent == []
 
 
-async def cancelled_commit(coordinator: CooperativeCoordinator, error: int = 0) -> asyncio.Event:
-    """Begin a commit and cancel it; the broker answers as soon as the event is set."""
-    sent, answers = asyncio.Event(), asyncio.Event()
-
-    async def commit(request: Any) -> Any:
-        sent.set()
-        await answers.wait()
-        return answered(request, error)
-
-    coordinator._client.answers["OffsetCommitRequest"] = commit
-    committing = asyncio.create_task(
-        coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
-    )
-    await sent.wait()
+async def cancelled_commit(coordinator: CooperativeCoordinator, error: int = 0) -> Held:
+    """Begin a commit and cancel it; the answer of the broker."""
+    commit = coordinator._client.answers["OffsetCommitRequest"] = Held(lambda one: answered(one, error))
+    committing = asyncio.create_task(coordinator.commit_offsets(coordinator._lasting, OF_A))
+    await commit.asked.wait()
     committing.cancel()
     await asyncio.wait([committing])
     assert committing.cancelled()
-    return answers
+    return commit
 
 
 async def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_revoked(
     coordinator: CooperativeCoordinator,
 ) -> None:
-    answers = await cancelled_commit(coordinator)
+    commit = await cancelled_commit(coordinator)
     revoking = asyncio.create_task(coordinator._revoke({A}))
     await asyncio.sleep(0.01)
     assert not revoking.done()
-    answers.set()
+    commit.lets.set()
     await revoking
     assert coordinator._committing == set()
 
@@ -543,8 +527,7 @@ async def test_a_commit_that_is_cancelled_and_then_refused_is_no_exception_that_
 ) -> None:
     unheard: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-    answers = await cancelled_commit(coordinator, IllegalGenerationError.errno)
-    answers.set()
+    (await cancelled_commit(coordinator, IllegalGenerationError.errno)).lets.set()
     await asyncio.wait(coordinator._committing)
     await asyncio.sleep(0)
     gc.collect()  # a task that is collected reports what nobody heard
@@ -556,20 +539,12 @@ async def test_a_commit_that_is_cancelled_and_then_refused_is_no_exception_that_
 async def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(
     coordinator: EagerCoordinator, generation: int
 ) -> None:
-    asked = asyncio.Event()
-
-    async def join(_: Any) -> Any:
-        asked.set()
-        await asyncio.sleep(3600)
-
+    join = Held(LOADING)
     coordinator.generation = generation
-    coordinator._client.answers |= {
-        "JoinGroupRequest": join,
-        "LeaveGroupRequest": OK,
-    }
+    coordinator._client.answers |= {"JoinGroupRequest": join, "LeaveGroupRequest": OK}
     joining = asyncio.create_task(rejoin(coordinator))
     coordinator._coordination_task = joining
-    await asked.wait()
+    await join.asked.wait()
     await asyncio.wait_for(coordinator.close(), 5)
     assert joining.done()
     (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
@@ -663,26 +638,19 @@ async def test_unsubscribed_topics_are_not_delivered_and_are_revoked_before_the_
     coordinator: CooperativeCoordinator, listener: Listener
 ) -> None:
     state = coordinator._subscription
-    joining = asyncio.Event()
-
-    async def join(_: Any) -> Any:
-        joining.set()
-        return await answer
-
-    answer = asyncio.get_running_loop().create_future()
-    coordinator._client.answers["JoinGroupRequest"] = join
+    join = coordinator._client.answers["JoinGroupRequest"] = Held(LOADING)
     coordinator._confirm(time.monotonic())
     lasting = coordinator._lasting
     assert lasting is not None
     lasting.release({A, B})
     first = asyncio.create_task(rejoin(coordinator))
-    await joining.wait()
+    await join.asked.wait()
     state.subscribe({"u"}, listener=listener)
     assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
     state.subscribe({"t", "u"}, listener=listener)
     assert [lasting.state_value(one).paused for one in (A, B)] == [False, False]
     state.subscribe({"u"}, listener=listener)
-    answer.set_result(LOADING)
+    join.lets.set()
     assert not await first
     assert listener.revoked == []
     assert not await rejoin(coordinator)
@@ -763,27 +731,16 @@ async def test_a_commit_waits_while_the_leader_plans_and_is_sent_in_the_next_gen
         sent.append((committed(request), coordinator.generation))
         return answered(request)
 
-    async def sync(_: Any) -> Any:
-        planning.set()
-        await planned.wait()
-        return SimpleNamespace(error_code=0, member_assignment=assignment(A, B))
-
     sent: list[Any] = []
-    planning, planned = asyncio.Event(), asyncio.Event()
-    coordinator._client.answers |= {
-        "JoinGroupRequest": follows_in(6),
-        "SyncGroupRequest": sync,
-        "OffsetCommitRequest": commit,
-        "HeartbeatRequest": OK,
-    }
+    sync = Held(SimpleNamespace(error_code=0, member_assignment=assignment(A, B)))
+    joins(coordinator, 6, sync, OffsetCommitRequest=commit)
     joining = asyncio.create_task(rejoin(coordinator))
-    await planning.wait()
-    offsets = {A: OffsetAndMetadata(7, "")}
-    committing = asyncio.create_task(coordinator.commit_offsets(coordinator._lasting, offsets))
+    await sync.asked.wait()
+    committing = asyncio.create_task(coordinator.commit_offsets(coordinator._lasting, OF_A))
     for _turn in range(100):
         await asyncio.sleep(0)
     assert sent == []
-    planned.set()
+    sync.lets.set()
     assert await joining
     await committing
     assert sent == [({A: 7}, 6)]
@@ -832,10 +789,7 @@ async def test_a_static_member_that_comes_back_to_topics_it_left_joins_again_onc
     given = assignment(A, TopicPartition("u", 0))
     coordinator._subscription.assign_from_subscribed({A})
     coordinator._group_instance_id, coordinator.member_id = instance, known_as
-    coordinator._client.answers |= {
-        "JoinGroupRequest": follows_in(5),
-        "SyncGroupRequest": SimpleNamespace(error_code=0, member_assignment=given),
-    }
+    joins(coordinator, 5, given)
     for joins_again in (again, False):  # the coordinator knows it by its member id then
         assert await rejoin(coordinator)
         assert coordinator._subscription.assigned_partitions() == {A}
@@ -844,15 +798,11 @@ async def test_a_static_member_that_comes_back_to_topics_it_left_joins_again_onc
 
 
 async def test_autocommit_goes_on_while_a_join_is_on(coordinator: CooperativeCoordinator) -> None:
-    commits, joined = asyncio.Queue[dict[TopicPartition, int]](), asyncio.Event()
+    commits, join = asyncio.Queue[dict[TopicPartition, int]](), Held(LOADING)
 
     async def commit(request: Any) -> Any:
         commits.put_nowait(committed(request))
         return answered(request)
-
-    async def join(_: Any) -> Any:
-        await joined.wait()
-        return LOADING
 
     coordinator._enable_auto_commit, coordinator._auto_commit_interval_ms = True, 1
     coordinator._next_autocommit_deadline = 0
@@ -866,7 +816,7 @@ async def test_autocommit_goes_on_while_a_join_is_on(coordinator: CooperativeCoo
         pass
     assert offsets == {A: 8}
     assert coordinator.joining
-    joined.set()
+    join.lets.set()
     assert not await joining
 
 
@@ -878,10 +828,11 @@ async def test_a_consumer_that_is_stopped_without_a_coordinator_commits_nothing_
     coordinator._closing.set_result(None)
     given = coordinator._subscription.subscription.assignment
     with pytest.raises(KafkaError, match="the coordinator is away, and the consumer is stopped"):
-        await asyncio.wait_for(coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")}), 5)
+        await asyncio.wait_for(coordinator.commit_offsets(given, OF_A), 5)
 
 
 C = TopicPartition("gone", 0)
+OF_A_AND_GONE = {A: OFFSETS[A], C: OFFSETS[B]}
 
 
 def with_a_topic_that_is_gone(coordinator: EagerCoordinator, sent: list[dict[TopicPartition, int]]) -> Any:
@@ -947,9 +898,8 @@ async def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_af
     monkeypatch.setattr(_coordinator, "NEWS", 0.05)
     sent: list[dict[TopicPartition, int]] = []
     given = with_a_topic_that_is_gone(coordinator, sent)
-    offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
     with pytest.raises(CommitFailedError) as caught:
-        await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
+        await asyncio.wait_for(coordinator.commit_offsets(given, OF_A_AND_GONE), 5)
     assert (
         str(caught.value)
         == "UnknownPartitionsError: the broker does not know these, so not committed: gone-0;"
@@ -973,8 +923,7 @@ async def test_a_commit_for_a_topic_that_is_new_succeeds_when_the_broker_knows_i
         return await unknown(request) if len(sent) < 2 else answered(request)
 
     coordinator._client.answers["OffsetCommitRequest"] = commit
-    offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
-    await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
+    await asyncio.wait_for(coordinator.commit_offsets(given, OF_A_AND_GONE), 5)
     assert sent == [{A: 7, C: 9}, {C: 9}]
     assert len(coordinator._client.sent) == 3
 
@@ -997,9 +946,8 @@ async def test_other_errors_of_a_commit_come_before_partitions_that_are_unknown(
     given = with_a_topic_that_is_gone(coordinator, [])
     answer = SimpleNamespace(topics=[(C.topic, [(0, gone)]), (A.topic, [(0, fallen)])])
     coordinator._client.answers["OffsetCommitRequest"] = answer
-    offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
     with pytest.raises(CommitFailedError) as caught:
-        await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
+        await asyncio.wait_for(coordinator.commit_offsets(given, OF_A_AND_GONE), 5)
     assert not isinstance(caught.value, UnknownPartitionsError)
     assert coordinator.generation == -1
 
@@ -1079,7 +1027,7 @@ async def test_who_fell_out_before_it_unsubscribed_commits_what_is_assigned_by_h
     coordinator._subscription.assign_from_user([A])
     coordinator._client.answers["OffsetCommitRequest"] = lambda one: asyncio.sleep(0, answered(one))
     given = coordinator._subscription.subscription.assignment
-    await coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")})
+    await coordinator.commit_offsets(given, OF_A)
     assert [committed(one) for one in coordinator._client.sent] == [{A: 7}]
     # Nor does it commit for what it had in the group.
     with pytest.raises(CommitFailedError):
@@ -1099,7 +1047,7 @@ async def test_a_commit_that_is_tried_again_after_unsubscribing_is_not_sent_by_n
 
     coordinator._client.answers["OffsetCommitRequest"] = leave_and_refuse
     with pytest.raises(CommitFailedError):
-        await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+        await coordinator.commit_offsets(coordinator._lasting, OF_A)
     assert len(coordinator._client.sent) == 1
 
 
@@ -1240,11 +1188,7 @@ async def test_the_next_join_waits_for_what_was_unsubscribed(leaving: Leaving) -
     leaving.state.subscribe({"t"}, listener=following)
     assert not await rejoin(coordinator)
     assert leaving.did == [*GIVEN_UP, ("joins", "")]
-    coordinator._client.answers |= {
-        "JoinGroupRequest": follows_in(6),
-        "SyncGroupRequest": SimpleNamespace(error_code=0, member_assignment=assignment(A)),
-        "HeartbeatRequest": OK,
-    }
+    joins(coordinator, 6, assignment(A))
     assert await rejoin(coordinator)
     coordinator._confirm(time.monotonic())
     assert ({*coordinator._owned}, following.assigned) == ({A}, [{A}])
@@ -1323,10 +1267,7 @@ async def test_heartbeats_end_when_all_is_unsubscribed(
 
     client: Any = coordinator._client
     client.coordinator_lookup = found
-    client.answers |= {
-        "HeartbeatRequest": beat,
-        "LeaveGroupRequest": OK,
-    }
+    client.answers |= {"HeartbeatRequest": beat, "LeaveGroupRequest": OK}
     coordinator._heartbeat_interval_ms, coordinator._group_instance_id = 1, instance
     coordinator._start_heartbeat_task()
     heartbeats = coordinator._heartbeat_task
@@ -1373,24 +1314,17 @@ async def test_a_static_member_that_fell_out_joins_with_its_former_id_once(
 async def test_who_leaves_delivers_and_commits_nothing_while_leave_group_is_on_its_way(
     coordinator: CooperativeCoordinator, listener: Listener
 ) -> None:
-    leaving, left = asyncio.Event(), asyncio.Event()
-
-    async def leave(_: Any) -> Any:
-        leaving.set()
-        await left.wait()
-        return SimpleNamespace(error_code=0)
-
-    coordinator._client.answers["LeaveGroupRequest"] = leave
+    leave = coordinator._client.answers["LeaveGroupRequest"] = Held(OK)
     lasting: Any = coordinator._lasting
     lasting.release({A, B})
     coordinator._confirm(time.monotonic())
     assert not lasting.state_value(A).paused
     task = asyncio.create_task(coordinator._maybe_leave_group())
-    await leaving.wait()
+    await leave.asked.wait()
     assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
     with pytest.raises(CommitFailedError):
-        await coordinator.commit_offsets(lasting, {A: OffsetAndMetadata(7, "")})
-    left.set()
+        await coordinator.commit_offsets(lasting, OF_A)
+    leave.lets.set()
     await task
     assert coordinator.generation == -1
     await coordinator._give_up_what_was_lost()
@@ -1430,16 +1364,10 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
         coordinator._client.answers["HeartbeatRequest"] = answer
         await coordinator._do_heartbeat()
 
-    async def join(_: Any) -> Any:
-        joining.set()
-        await joined.wait()
-        return LOADING
-
-    joining, joined = asyncio.Event(), asyncio.Event()
     lasting: Any = coordinator._lasting
     coordinator._certainty = Certainty(10.0, 12.0)
     coordinator._certainty.synced(clock.now)
-    coordinator._client.answers["JoinGroupRequest"] = join
+    join = coordinator._client.answers["JoinGroupRequest"] = Held(LOADING)
     await beat(0)
     for later in (3, 3, 3, 2.9):  # it has not joined, as its listener takes its time
         clock.now += later
@@ -1451,10 +1379,10 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
     assert lasting.doubted is not None
     # It asks to join. The request may be lost on a connection of which nobody hears that it is cut.
     asking = asyncio.create_task(rejoin(coordinator))
-    await joining.wait()
+    await join.asked.wait()
     await beat()
     assert lasting.doubted is not None
-    joined.set()
+    join.lets.set()
     assert not await asking
 
 
@@ -1465,29 +1393,20 @@ async def test_heartbeats_while_the_leader_plans_are_no_word_that_nobody_waits_f
     clock = Clock()
     clock.rules(monkeypatch)
 
-    async def sync(_: Any) -> Any:
-        planning.set()
-        await planned.wait()
-        return SimpleNamespace(error_code=RebalanceInProgressError.errno)
-
-    planning, planned = asyncio.Event(), asyncio.Event()
     lasting: Any = coordinator._lasting
     coordinator._certainty = Certainty(10.0, 12.0)
     coordinator._certainty.synced(clock.now)
-    coordinator._client.answers |= {
-        "JoinGroupRequest": follows_in(6),
-        "SyncGroupRequest": sync,
-        "HeartbeatRequest": OK,
-    }
+    sync = Held(SimpleNamespace(error_code=RebalanceInProgressError.errno))
+    joins(coordinator, 6, sync)
     joining = asyncio.create_task(rejoin(coordinator))
-    await planning.wait()
+    await sync.asked.wait()
     doubts = []
     for seconds in (11, 1):
         clock.now += seconds
         await coordinator._do_heartbeat()
         doubts.append(lasting.doubted is not None)
     assert doubts == [False, True]
-    planned.set()
+    sync.lets.set()
     assert not await joining
 
 
@@ -1512,9 +1431,8 @@ async def test_a_commit_for_a_topic_that_is_gone_is_an_event_for_each_part(
 ) -> None:
     given = with_a_topic_that_is_gone(coordinator, [])
     events = observed(coordinator)
-    offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
     with pytest.raises(UnknownPartitionsError):
-        await coordinator._commit(given, offsets)
+        await coordinator._commit(given, OF_A_AND_GONE)
     said = {"generation": 5, "member_id": "m"}
     assert events == [
         ("committed", {**said, "positions": [("t", 0, 7)]}),
