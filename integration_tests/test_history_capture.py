@@ -549,26 +549,6 @@ def test_who_may_not_see_or_read_the_topic_is_told(request: pytest.FixtureReques
         assert capture(servers, archive, settings=access).counts.kept["GroupMetadata"] >= 3
 
 
-@pytest.mark.usefixtures("spark")
-def test_an_archive_of_another_cluster_is_refused(cluster: Cluster, tmp_path: Path) -> None:
-    form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
-    archive = Archive.create(tmp_path)
-    archive.belongs_to("another", PARTITIONS)
-    with pytest.raises(WrongArchiveError, match="of cluster another, not of"):
-        capture(cluster.bootstrap_servers, archive)
-
-
-@pytest.mark.usefixtures("spark")
-def test_an_archive_of_a_topic_with_higher_offsets_is_refused(cluster: Cluster, tmp_path: Path) -> None:
-    form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
-    archive = Archive.create(tmp_path)
-    capture(cluster.bootstrap_servers, archive)
-    beyond = {number: end + 1_000_000 for number, end in archive.frontier().items()}
-    archive.logs[0].commit(transactions=archive.read_to(beyond))
-    with pytest.raises(WrongArchiveError, match="was created again"):
-        capture(cluster.bootstrap_servers, archive)
-
-
 def ask(cluster: Cluster, request: Callable[[Any], object]) -> None:
     with Admin(cluster.bootstrap_servers) as admin:
         admin.ask(request)
