@@ -19,8 +19,8 @@ from integration_tests.support.aio_members import (
     Members,
     Told,
     expelled,
+    joins,
     partition,
-    reading,
     until,
 )
 from kafka_assignors import RangeAssignor
@@ -93,17 +93,14 @@ async def test_aiokafkas_consumer_sends_no_heartbeat_while_it_joins(proxied_brok
     async with a, slow:
         await members.settled({"a": 3, "slow": 3})
         cut = proxied_broker.network.half_open(client="slow")
-        starting = asyncio.create_task(late.consumer.start())
-        await until(lambda: a.consumer._coordinator._heartbeat_task is None, "its heartbeats to end")
-        assert a.told[-1] == Told("revoked", a.told[-2].partitions)
-        assert len(a.told[-1].partitions) == 3
-        cut.heal()
-        await starting
-        try:
+        async with joins(late) as joined:
+            await until(lambda: a.consumer._coordinator._heartbeat_task is None, "its heartbeats to end")
+            assert a.told[-1] == Told("revoked", a.told[-2].partitions)
+            assert len(a.told[-1].partitions) == 3
+            cut.heal()
+            await joined
             await members.settled({"a": 2, "slow": 2, "late": 2})
             assert a.consumer._coordinator._heartbeat_task is not None
-        finally:
-            await late.__aexit__()
 
 
 @pytest.mark.parametrize("kind", [AIOKafkaConsumer, CooperativeConsumer])
@@ -167,29 +164,3 @@ async def test_an_assignment_of_other_topics_ends_aiokafkas_own_consumer(kafka_c
     with pytest.raises(KafkaError, match="Received an assignment for unsubscribed topic"):
         await again.consumer.start()
     await again.consumer.stop()
-
-
-async def test_topics_that_go_while_a_listener_works_are_revoked(kafka_cluster: Cluster) -> None:
-    """They were taken from the consumer, and its listener did not hear of it."""
-    one, two = create_topic(kafka_cluster, 1), create_topic(kafka_cluster, 1)
-    members = Members.on(kafka_cluster, one)
-    a, b = members.member("a"), members.member("b")
-    for member in (a, b):
-        member.consumer.subscribe([one, two], listener=member)
-    kept: list[str] = []
-
-    async def leave_the_other() -> None:
-        del a.hooks["revoked"]
-        (staying,) = {tp.topic for tp in a.consumer.assignment()} - a.topics_told[-1]
-        kept.append(staying)
-        a.consumer.subscribe([topic for topic in (one, two) if topic != staying], listener=a)
-
-    async with reading(a):
-        await until(lambda: len(a.consumer.assignment()) == 2, "both")
-        a.hooks["revoked"] = leave_the_other
-        async with reading(b):
-            await until(
-                lambda: {tp.topic for tp in b.consumer.assignment()} >= {*kept} > set(), "b to have it"
-            )
-            await until(lambda: len(a.consumer.assignment()) == 1, "a to have the other")
-            assert [{*topics} for topics in a.topics_told] == [{one, two} - {*kept}, {*kept}]

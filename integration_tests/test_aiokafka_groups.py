@@ -10,7 +10,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
-from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, until
+from integration_tests.support.aio_members import Member, Members, expelled, joins, partition, reading, until
 from integration_tests.support.raw_member import RawMember
 from integration_tests.support.scene import moved_for_nothing
 from integration_tests.support.waiting import Gate
@@ -159,20 +159,16 @@ async def test_nobody_is_expelled_while_the_leader_plans_for_longer_than_a_sessi
         await members.settled({"a": 3, "b": 3})
         gate.shut()
         generation = b.generation
-        async with asyncio.TaskGroup() as group:
-            starting = group.create_task(c.consumer.start())
+        async with joins(c) as joined:
             await until(lambda: b.generation > generation, "the leader to plan")
             began = b.generation
             await asyncio.sleep(5)  # more than two sessions
-            assert not starting.done()
+            assert not joined.done()
             gate.open()
-        try:
-            c.starts_to_read()
+            await joined
             await members.settled({"a": 2, "b": 2, "c": 2})
             # The plan is of the generation that waited for it; cooperative members need one more.
             assert b.generation - began == (1 if kind is CooperativeConsumer else 0)
-        finally:
-            await c.__aexit__()
     assert [one.kinds("lost") for one in (a, b, c)] == [[], [], []]
 
 
@@ -275,18 +271,14 @@ async def test_who_falls_out_amid_a_join_loses_all_once_and_comes_back(proxied_b
             await members.settled({"a": 3, "slow": 3})
             had = a.has
             cut = proxied_broker.network.half_open(client="slow")
-            starting = asyncio.create_task(late.consumer.start())
-            await until(lambda: a.joining, "a to join")
-            await asyncio.to_thread(expelled, proxied_broker, members, a)
-            await until(lambda: bool(a.kinds("lost")), "a to hear")
-            cut.heal()
-            await starting
-            try:
-                late.starts_to_read()
+            async with joins(late) as joined:
+                await until(lambda: a.joining, "a to join")
+                await asyncio.to_thread(expelled, proxied_broker, members, a)
+                await until(lambda: bool(a.kinds("lost")), "a to hear")
+                cut.heal()
+                await joined
                 await members.settled({"a": 2, "slow": 2, "late": 2})
                 await told_once(a, had)
-            finally:
-                await late.__aexit__()
             assert slow.kinds("lost") == []
 
 
@@ -307,19 +299,15 @@ async def test_a_join_survives_the_death_of_the_coordinator(disturbed_brokers: C
                 had = a.has
                 node = await asyncio.to_thread(disturbed_brokers.coordinator_of, members.group_id)
                 cut = disturbed_brokers.network.half_open(client="slow")
-                starting = asyncio.create_task(late.consumer.start())
-                await until(lambda: a.joining and late.joining, "both to join")
-                await asyncio.to_thread(disturbed_brokers.broker(node).kill)
-                cut.heal()
-                await starting
-                try:
-                    late.starts_to_read()
+                async with joins(late) as joined:
+                    await until(lambda: a.joining and late.joining, "both to join")
+                    await asyncio.to_thread(disturbed_brokers.broker(node).kill)
+                    cut.heal()
+                    await joined
                     await members.settled({"a": 2, "slow": 2, "late": 2})
                     had &= a.has
                     before = {number: len(a.read[number]) for number in had}
                     await until(lambda: all(len(a.read[one]) > before[one] for one in had), "records again")
-                finally:
-                    await late.__aexit__()
             assert a.error is slow.error is late.error is None
             assert [one.kinds("lost") for one in (a, slow, late)] == [[], [], []]
             assert had

@@ -95,21 +95,6 @@ def test_broadcast_gives_everything_to_everybody(topic_factory: MakeTopic, consu
     assert sizes(group.wait_stable(ownership="broadcast")) == {"b": 3, "c": 5}
 
 
-@pytest.mark.parametrize("assignor", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor])
-def test_a_static_member_restarts_without_a_rebalance(assignor: Any, scene: Scene) -> None:
-    group = scene.group([assignor])
-    for name in "abc":
-        group.join(name, instance_id=f"instance-{name}")
-    before = group.wait_stable()
-    plans = len(group.timeline.of(Led))
-    for name in "abc":
-        restarted = group.members[name].restart(crash=name == "b")
-        after = group.wait_stable()
-        assert after.generation == before.generation
-        assert after.assignments[restarted.name] == before.assignments[name]
-    assert len(group.timeline.of(Led)) == plans
-
-
 @pytest.mark.parametrize("assignor", [CooperativeStickyAssignor, StickyAssignor, RangeAssignor])
 def test_a_static_member_that_comes_back_with_fewer_topics_gets_its_partitions_of_them(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup

@@ -96,7 +96,7 @@ def test_a_record_that_a_listener_sought_past_is_named(scene: Scene) -> None:
 
 
 def test_a_listener_that_seeks_where_it_is_skips_nothing(scene: Scene) -> None:
-    timeline, produced = taken_over(services.seeks_where_it_is, scene)
+    timeline, produced = taken_over(partial(services.seeks_past_a_record, by=0), scene)
     assert timeline.of(Sought, member="m2")
     timeline.assert_all_consumed(produced)
 

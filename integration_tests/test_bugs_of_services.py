@@ -227,7 +227,7 @@ def test_a_cache_that_is_kept_beyond_its_partition_is_named(scene: Scene) -> Non
 
 
 def test_a_cache_that_goes_with_its_partition_is_not(scene: Scene) -> None:
-    group, _ = handed_over(services.forgets_its_cache, scene)
+    group, _ = handed_over(partial(services.keeps_its_cache, forgets=True), scene)
     group.timeline.assert_released_on_revoke()
 
 

@@ -27,12 +27,6 @@ MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
 
 CLIENTS = ["kafka-python", "confluent-kafka", "aiokafka", "java"]
-OF_CLIENT = {
-    "kafka-python": ["range", "roundrobin", "sticky", "cooperative-sticky"],
-    "confluent-kafka": ["range", "roundrobin", "cooperative-sticky"],
-    "aiokafka": ["range", "roundrobin", "sticky", "cooperative-sticky"],
-    "java": ["range", "roundrobin", "sticky", "cooperative-sticky"],
-}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -113,19 +107,6 @@ def test_a_slow_member_of_each_client_gets_its_share_and_works_between_polls(
     times = [event.time for event in group.timeline.of(Consumed, member=slow.name)]
     assert sum(later - earlier >= 0.7 for earlier, later in itertools.pairwise(times)) >= 2
     assert group.timeline.overlaps("callback") == ()
-
-
-@pytest.mark.parametrize(
-    ("client", "strategy"), [(client, name) for client in CLIENTS for name in OF_CLIENT[client]]
-)
-def test_every_strategy_that_a_client_brings_can_be_named(client: str, strategy: str, scene: Scene) -> None:
-    group = scene.group([strategy], client=client)
-    group.join("a")
-    group.wait_stable()
-    group.join("b")
-    stable = group.wait_stable(expect={"a": 3, "b": 3})
-    assert stable.protocol == strategy
-    assert group.timeline.double_assigned() == {}
 
 
 def test_a_strategy_that_a_client_does_not_have_is_refused_with_those_it_has(

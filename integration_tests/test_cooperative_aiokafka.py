@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import CommitFailedError, IllegalStateError
 
-from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, until
+from integration_tests.support.aio_members import Member, Members, expelled, joins, partition, reading, until
 from integration_tests.support.patience import QUICK
 from integration_tests.support.waiting import Gate
 from kafka_assignors import (
@@ -23,11 +21,12 @@ from kafka_assignors import (
 )
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors._timelines.events import AssignmentReceived, Lost, Revoked
-from kafka_assignors.aio import CooperativeConsumer, FencedInstanceIdError, strategies
+from kafka_assignors.aio import FencedInstanceIdError, strategies
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client, existing_partitions
+from tests.support.pages import listings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,16 +49,11 @@ def revoked_in_vain(group: ConsumerGroup) -> dict[str, list[str]]:
     return found
 
 
-PAGE = Path(__file__).parents[1] / "docs" / "aiokafka.md"
-
-
 def defined_by_the_page() -> dict[str, Any]:
     """What the listings of the page define, by name."""
     names: dict[str, Any] = {}
-    for code in re.findall(
-        r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    ):
-        exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102 - the page is ours
+    for code in listings("docs/aiokafka.md"):
+        exec(code, names)  # noqa: S102 - the page is ours
     return names
 
 
@@ -115,26 +109,22 @@ async def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_b
             await members.settled({"a": 3, "slow": 3})
             generation, told = a.generation, len(a.told)
             cut = proxied_broker.network.half_open(client="slow")
-            starting = asyncio.create_task(late.consumer.start())
-            await until(lambda: a.joining, "a to join again")
-            before = {number: len(a.read.get(number, ())) for number in a.has}
+            async with joins(late) as joined:
+                await until(lambda: a.joining, "a to join again")
+                before = {number: len(a.read.get(number, ())) for number in a.has}
 
-            def has_read_more() -> bool:
-                more = [len(a.read.get(number, ())) - count for number, count in before.items()]
-                return min(more) > 0 and sum(more) >= 50
+                def has_read_more() -> bool:
+                    more = [len(a.read.get(number, ())) - count for number, count in before.items()]
+                    return min(more) > 0 and sum(more) >= 50
 
-            await until(has_read_more, "records of each partition in the midst of the rebalance")
-            consumed = {partition(topic, number): a.read[number][-1] + 1 for number in a.has}
-            await a.consumer.commit(consumed)
-            # The rebalance was on all the time, and nobody was told anything.
-            assert (a.joining, a.generation, a.told[told:]) == (True, generation, [])
-            cut.heal()
-            await starting
-            try:
-                late.starts_to_read()
+                await until(has_read_more, "records of each partition in the midst of the rebalance")
+                consumed = {partition(topic, number): a.read[number][-1] + 1 for number in a.has}
+                await a.consumer.commit(consumed)
+                # The rebalance was on all the time, and nobody was told anything.
+                assert (a.joining, a.generation, a.told[told:]) == (True, generation, [])
+                cut.heal()
+                await joined
                 await members.settled({"a": 2, "slow": 2, "late": 2})
-            finally:
-                await late.__aexit__()
             assert [len(one) for one in a.kinds("revoked")] == [3, 1]
         assert a.refused == []
         assert a.kinds("lost") == slow.kinds("lost") == []
@@ -199,23 +189,19 @@ async def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
             await until(lambda: bool(committing.read), "records")
             gate.shut()
             generation = committing.generation
-            starting = asyncio.create_task(c.consumer.start())
-            await until(lambda: committing.generation > generation, "the next generation")
-            number = next(iter(committing.has & committing.read.keys()))
-            offset = committing.read[number][-1] + 1
-            commit = asyncio.create_task(committing.consumer.commit({partition(topic, number): offset}))
-            # It was refused, as the group waits for its plan; the event loop runs on.
-            done, _ = await asyncio.wait([commit], timeout=1)
-            assert (done, committing.joining) == (set(), True)
-            gate.open()
-            await commit
-            await starting
-            try:
-                c.starts_to_read()
+            async with joins(c) as joined:
+                await until(lambda: committing.generation > generation, "the next generation")
+                number = next(iter(committing.has & committing.read.keys()))
+                offset = committing.read[number][-1] + 1
+                commit = asyncio.create_task(committing.consumer.commit({partition(topic, number): offset}))
+                # It was refused, as the group waits for its plan; the event loop runs on.
+                done, _ = await asyncio.wait([commit], timeout=1)
+                assert (done, committing.joining) == (set(), True)
+                gate.open()
+                await commit
+                await joined
                 await members.settled({"a": 2, "b": 2, "c": 2})
                 assert await a.consumer.committed(partition(topic, number)) == offset
-            finally:
-                await c.__aexit__()
             # A second round for what was revoked, and no generation more.
             assert a.generation == generation + 2
         assert a.kinds("lost") == b.kinds("lost") == []
@@ -554,37 +540,6 @@ async def test_many_consumers_of_one_process_share_a_topic_and_leave_nothing_beh
     assert {member.error for member in many} == {None}
 
 
-async def test_two_rolling_restarts_lead_from_range_to_cooperative(
-    topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    with Load(kafka_cluster, topic, rate=100):
-        both = [CooperativeStickyAssignor, RangeAssignor]
-
-        async def restarted(name: str, listed: list[Any]) -> None:
-            await members.made[name].__aexit__()
-            member = members.member(name, partition_assignment_strategy=listed)
-            await member.__aenter__()
-            member.starts_to_read()
-            await members.settled({"a": 3, "b": 3})
-
-        for name in "ab":
-            member = members.member(
-                name, AIOKafkaConsumer, partition_assignment_strategy=strategies(RangeAssignor)
-            )
-            await member.__aenter__()
-            member.starts_to_read()
-        await until(lambda: all(len(one.has) == 3 for one in members.made.values()), "range")
-        for name in "ab":
-            await restarted(name, both)
-            assert not members.made[name].consumer._cooperative
-        for name in "ab":
-            await restarted(name, both[:1])
-            assert members.made[name].consumer._cooperative
-        for member in members.made.values():
-            assert member.error is None
-            await member.__aexit__()
-
-
 # aiokafka's own consumer
 
 
@@ -603,27 +558,16 @@ async def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_p
         before = a.has, b.has
         gate.shut()
         generation, ticks = a.generation, 0
-        starting = asyncio.create_task(c.consumer.start())
-        await until(lambda: a.generation > generation, "a to lead")
-        for ticks in range(20):  # noqa: B007 - that it is reached is what counts
-            await asyncio.sleep(0.01)
-        assert ticks == 19
-        assert a.consumer._coordinator._heartbeat_task is not None
-        gate.open()
-        await starting
-        await until(lambda: [len(one.has) for one in (a, b, c)] == [2, 2, 2], "two each")
-        assert len(a.has & before[0]) == len(b.has & before[1]) == 2
-        await c.__aexit__()
-
-
-async def test_cooperative_consumers_need_no_more_than_a_topic(topic: str, kafka_cluster: Cluster) -> None:
-    servers = ",".join(kafka_cluster.bootstrap_servers)
-    async with CooperativeConsumer(topic, bootstrap_servers=servers, group_id=topic) as consumer:
-        assert len(consumer.assignment()) == 6
-        with Load(kafka_cluster, topic, rate=100):
-            async for record in consumer:
-                assert record.topic == topic
-                break
+        async with joins(c) as joined:
+            await until(lambda: a.generation > generation, "a to lead")
+            for ticks in range(20):  # noqa: B007 - that it is reached is what counts
+                await asyncio.sleep(0.01)
+            assert ticks == 19
+            assert a.consumer._coordinator._heartbeat_task is not None
+            gate.open()
+            await joined
+            await until(lambda: [len(one.has) for one in (a, b, c)] == [2, 2, 2], "two each")
+            assert len(a.has & before[0]) == len(b.has & before[1]) == 2
 
 
 def without(admin: Any, group_id: str) -> list[str]:

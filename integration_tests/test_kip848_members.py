@@ -11,7 +11,7 @@ from confluent_kafka import Consumer
 
 from integration_tests.support.commands import run_command
 from integration_tests.support.scene import live_through, sizes
-from kafka_assignors.testing import ConsumerGroup, GroupNotStableError, grow_topic
+from kafka_assignors.testing import ConsumerGroup, GroupNotStableError
 from kafka_assignors.testing._groups.clients import java
 
 if TYPE_CHECKING:
@@ -58,33 +58,6 @@ def test_an_epoch_is_a_generation_that_all_members_come_to(client: str, scene: S
     group.timeline.assert_never_owned_twice()
     assert {one.source for one in group.timeline.moves(after=before.generation)} == {"m1"}
     group.timeline.assert_no_rebalance(after=after.generation)
-
-
-def test_new_partitions_are_an_epoch_of_their_own(scene: Scene) -> None:
-    group = scene.group(client="confluent-kafka", settings=BY_EPOCHS, members=2)
-    before = group.wait_stable()
-    grow_topic(scene.cluster, scene.topic, 8)
-    assert sorted(sizes(group).values()) == [4, 4]
-    with pytest.raises(AssertionError, match=rf"rebalanced after generation {before.generation}"):
-        group.timeline.assert_no_rebalance(after=before.generation)
-
-
-def test_the_broker_s_assignor_is_chosen_by_name(scene: Scene) -> None:
-    group = scene.group(["range"], client="confluent-kafka", settings=BY_EPOCHS, members=2)
-    stable = group.wait_stable()
-    assert stable.protocol == "range"
-    ranges = sorted(sorted(one.partition for one in owned) for owned in stable.assignments.values())
-    assert ranges == [[0, 1, 2], [3, 4, 5]]
-
-
-def test_a_static_member_comes_back_to_its_partitions(scene: Scene) -> None:
-    group = scene.group(client="confluent-kafka", settings=BY_EPOCHS, members=1)
-    b = group.join("b", instance_id="b")
-    before = group.wait_stable()
-    b.leave()
-    b.restart()
-    after = group.wait_stable()
-    assert after.assignments == {"m1": before.assignments["m1"], "b.2": before.assignments["b"]}
 
 
 def test_a_classic_group_comes_over_by_a_rolling_restart(scene: Scene) -> None:

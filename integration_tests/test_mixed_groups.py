@@ -171,7 +171,7 @@ def nothing_lost_or_doubled(group: ConsumerGroup, load: Load) -> bool:
     return not (timeline.missing(load.produced) or timeline.double_assigned() or timeline.overlaps())
 
 
-@pytest.mark.parametrize("other", ["kafka-python", "java"])
+@pytest.mark.parametrize("other", ["kafka-python", "aiokafka", "java"])
 def test_two_rolling_restarts_lead_from_range_to_cooperative_sticky_with_nothing_lost_or_doubled(
     other: str, scene: Scene
 ) -> None:

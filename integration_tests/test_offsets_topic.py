@@ -2,25 +2,17 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 import pytest
 
-from integration_tests.support.offsets_log import read_log, topic_id
+from integration_tests.support.offsets_log import read_log
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._timelines.events import AssignmentReceived, Led
 from kafka_assignors._wire.offsets_topic import (
-    ConsumerGroupCurrentMemberAssignment,
-    ConsumerGroupMemberMetadata,
-    ConsumerGroupMetadata,
-    ConsumerGroupTargetAssignmentMember,
-    ConsumerGroupTargetAssignmentMetadata,
-    EpochMemberState,
     GroupMetadata,
     GroupMetadataValue,
     OffsetCommit,
     Record,
-    TopicPartitions,
     decode_assignment,
     decode_prior_assignment,
     decode_subscription,
@@ -105,62 +97,3 @@ def test_the_records_of_a_group_are_what_its_members_reported(
         if isinstance(record, OffsetCommit) and record.value is not None
     }
     assert committed == {(part.topic, part.partition): count for part, count in load.produced.items()}
-
-
-def named(parts: Sequence[TopicPartitions], names: Mapping[UUID, str]) -> Partitions:
-    return frozenset((names[one.topic_id], number) for one in parts for number in one.partitions)
-
-
-@pytest.fixture
-def modern(topic: str, consumer_group: MakeGroup) -> ConsumerGroup:
-    """A group of KIP-848 of two members."""
-    settings = {"group_protocol": "consumer", "client_rack": "r1"}
-    return consumer_group(topic, None, client="confluent-kafka", settings=settings, members=2)
-
-
-def latest(cluster: Cluster, group: ConsumerGroup, kind: type[Any]) -> dict[Any, Any]:
-    """The value of the newest record of a kind, of each member; or of the group, under None."""
-    log = read_log(cluster, group.group_id)
-    return {getattr(one, "member_id", None): one.value for one in log if isinstance(one, kind)}
-
-
-def test_the_records_of_a_group_of_kip_848_are_what_its_members_have(
-    topic: str, modern: ConsumerGroup, kafka_cluster: Cluster
-) -> None:
-    stable = modern.wait_stable(expect={"m1": 3, "m2": 3})
-    names = {topic_id(kafka_cluster, topic): topic}
-    current = latest(kafka_cluster, modern, ConsumerGroupCurrentMemberAssignment)
-    target = latest(kafka_cluster, modern, ConsumerGroupTargetAssignmentMember)
-    said = latest(kafka_cluster, modern, ConsumerGroupMemberMetadata)
-    ids = {member.member_id: name for name, member in modern.members.items()}
-    assert current.keys() == target.keys() == said.keys() == ids.keys()
-    for member_id, name in ids.items():
-        owned = frozenset((part.topic, part.partition) for part in stable.assignments[name])
-        assert named(current[member_id].assigned_partitions, names) == owned
-        assert named(target[member_id].topic_partitions, names) == owned
-        assert current[member_id].partitions_pending_revocation == ()
-        assert current[member_id].state == EpochMemberState.STABLE
-        assert (said[member_id].client_id, said[member_id].rack_id) == (name, "r1")
-        assert said[member_id].subscribed_topic_names == (topic,)
-        assert said[member_id].classic_member_metadata is None
-    (epoch,) = latest(kafka_cluster, modern, ConsumerGroupMetadata).values()
-    (made,) = latest(kafka_cluster, modern, ConsumerGroupTargetAssignmentMetadata).values()
-    assert made.assignment_epoch == epoch.epoch == stable.generation
-
-
-def test_the_records_of_a_member_of_kip_848_that_leaves_are_tombstones(
-    modern: ConsumerGroup, kafka_cluster: Cluster
-) -> None:
-    modern.wait_stable(expect={"m1": 3, "m2": 3})
-    left, gone = (member.member_id for member in modern.members.values())
-    modern.members["m2"].leave()
-    modern.wait_stable(expect={"m1": 6})
-    for kind in (
-        ConsumerGroupCurrentMemberAssignment,
-        ConsumerGroupTargetAssignmentMember,
-        ConsumerGroupMemberMetadata,
-    ):
-        found = latest(kafka_cluster, modern, kind)
-        assert found.keys() == {gone, left}
-        assert found[gone] is None
-        assert found[left] is not None

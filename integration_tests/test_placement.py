@@ -175,21 +175,6 @@ def test_replicas_are_moved_as_planned_under_load(three_brokers: Cluster, admin:
     assert (again["plan"]["moves"], again["reassigned"]) == ([], 0)
 
 
-def test_what_cannot_be_reassigned_begins_nothing(
-    three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path
-) -> None:
-    placement = {0: [1, 2], 1: [2, 3]}
-    live.create_topic(admin, topic, placement)
-    for wanted, said in (
-        ({0: [3, 2], 1: [2, 9]}, "broker 9"),
-        ({0: [3, 2], 7: [1, 2]}, f"{topic}-7 does not exist"),
-    ):
-        (tmp_path / "wanted.json").write_text(format_reassignment({topic: wanted}))
-        arguments = ("--file", str(tmp_path / "wanted.json"), "--execute")
-        assert said in command(three_brokers, "reassign", *arguments, status=2)
-        assert live.read_topics(admin, [topic])[topic] == placement
-
-
 @contextlib.contextmanager
 def stopped(cluster: Cluster, node: int) -> Iterator[None]:
     """Without one broker: it copies nothing, so what moves there is under way until it is back."""

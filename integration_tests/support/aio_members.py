@@ -45,7 +45,6 @@ class Member(ConsumerRebalanceListener):
     consumer: Any
     commits: bool = False
     told: list[Told] = field(default_factory=list)
-    topics_told: list[frozenset[str]] = field(default_factory=list)
     read: dict[int, list[int]] = field(default_factory=dict)
     hooks: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
     refused: list[CommitFailedError] = field(default_factory=list)
@@ -66,8 +65,6 @@ class Member(ConsumerRebalanceListener):
         self.told.append(Told(kind, frozenset(one.partition for one in partitions)))
         if kind == "assigned":
             self.assigned_in = self.generation
-        if kind == "revoked":
-            self.topics_told.append(frozenset(one.topic for one in partitions))
         if kind in self.hooks:
             await self.hooks[kind]()
 
@@ -186,6 +183,21 @@ async def reading(*members: Member) -> AsyncIterator[None]:
             await stack.enter_async_context(member)
             member.starts_to_read()
         yield
+
+
+@contextlib.asynccontextmanager
+async def joins(member: Member) -> AsyncIterator[asyncio.Task[None]]:
+    """A member whose start is under way: a task that ends when it has joined, and reads."""
+
+    async def start() -> None:
+        await member.consumer.start()
+        member.starts_to_read()
+
+    task = asyncio.create_task(start())
+    try:
+        yield task
+    finally:
+        await member.__aexit__()
 
 
 def partition(topic: str, number: int) -> TopicPartition:

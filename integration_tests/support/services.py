@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import signal
 import threading
@@ -26,6 +25,7 @@ from kafka import (
     ConsumerRebalanceListener,
     KafkaConsumer,
     OffsetAndMetadata,
+    TopicPartition,
     errors,
 )
 
@@ -33,7 +33,7 @@ from kafka_assignors import RangeAssignor
 from kafka_assignors.aio import CooperativeConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 
     from kafka_assignors import Group
     from kafka_assignors.testing import Seat
@@ -50,13 +50,37 @@ _POLL_MS: Final = 2000
 """Longer than a rebalance: kafka-python's leader forgets one that it began for its topics' partitions."""
 
 
-def _consumer(seat: Seat, **settings: Any) -> Any:
+class _Listener(aiokafka.ConsumerRebalanceListener, ConsumerRebalanceListener):
+    """Does nothing, with either library."""
+
+    def on_partitions_assigned(self, assigned: Any) -> Any:
+        """Do nothing."""
+
+    def on_partitions_revoked(self, revoked: Any) -> Any:
+        """Do nothing."""
+
+
+def _nothing(*_: object) -> None:
+    """Do nothing; as what makes a listener of a consumer, make none."""
+
+
+def _consumer(seat: Seat, listens: Callable[[Any], Any] = _nothing, **settings: Any) -> Any:
     own = {"enable_auto_commit": False, "max_poll_records": 50, **settings}
-    return seat.observe(KafkaConsumer(**{**seat.kafka_python(), **own}))
+    consumer = seat.observe(KafkaConsumer(**{**seat.kafka_python(), **own}))
+    consumer.subscribe(seat.topics, listener=listens(consumer))
+    return consumer
 
 
-def _nothing() -> None:
-    """Do nothing."""
+def _batches(seat: Seat, consumer: Any) -> Iterator[list[Any]]:
+    """The records of each poll, until the service is to leave and closes its consumer."""
+    while not seat.leaving:
+        yield [*chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values())]
+    consumer.close()
+
+
+def _work(seat: Seat, record: Any) -> None:
+    time.sleep(_WORK)
+    seat.processed(record)
 
 
 def _consume(
@@ -66,17 +90,20 @@ def _consume(
     batch_came: Callable[[], None] = _nothing,
     batch_done: Callable[[], None] = _nothing,
 ) -> None:
-    while not seat.leaving:
-        batch = consumer.poll(timeout_ms=_POLL_MS)
-        if batch:
-            batch_came()
-        for records in batch.values():
-            for record in records:
-                time.sleep(_WORK)
-                seat.processed(record)
-        if batch:
-            batch_done()
-    consumer.close()
+    for batch in filter(None, _batches(seat, consumer)):
+        batch_came()
+        for record in batch:
+            _work(seat, record)
+        batch_done()
+
+
+def _handle_each(seat: Seat, handle: Callable[[Any], object]) -> None:
+    """Handle each record, and commit after each poll."""
+    consumer = _consumer(seat)
+    for batch in _batches(seat, consumer):
+        for record in batch:
+            handle(record)
+        _commit(consumer)
 
 
 # Committed before processed -----------------------------------------------------------------------------
@@ -85,27 +112,24 @@ def _consume(
 def commits_first(seat: Seat) -> None:
     """Loses what it had not processed when it crashes."""
     consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
     _consume(seat, consumer, batch_came=lambda: _commit(consumer))
 
 
-def commits_last(seat: Seat) -> None:
+def commits_last(seat: Seat, listens: Callable[[Any], Any] = _nothing, **settings: Any) -> None:
     """Processes some again when it crashes, and loses nothing."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
+    consumer = _consumer(seat, listens, **settings)
     _consume(seat, consumer, batch_done=lambda: _commit(consumer))
 
 
-def commits_last_with_librdkafka(seat: Seat) -> None:
+def commits_last_with_librdkafka(seat: Seat, **listener: Any) -> None:
     """The same, with a client that asks the coordinator also when others have its partitions."""
     own = {"enable.auto.commit": False}
     consumer = seat.observe(confluent_kafka.Consumer({**seat.librdkafka(), **own}))
-    consumer.subscribe(seat.topics)
+    consumer.subscribe(seat.topics, **listener)
     while not seat.leaving:
         batch = consumer.consume(50, 1)
         for record in batch:
-            time.sleep(_WORK)
-            seat.processed(record)
+            _work(seat, record)
         if batch:
             # As in `_commit`.
             with contextlib.suppress(confluent_kafka.KafkaException):
@@ -113,10 +137,16 @@ def commits_last_with_librdkafka(seat: Seat) -> None:
     consumer.close()
 
 
-async def commits_last_with_aiokafka(seat: Seat, *, ours: bool, **settings: int) -> None:
+async def commits_last_with_aiokafka(seat: Seat, *, ours: bool, **settings: Any) -> None:
     """The same on an event loop that the work blocks: no heartbeat is answered before the commit is sent."""
     async with _aiokafka_consumer(seat, of=_OF[ours], enable_auto_commit=False, **settings) as consumer:
-        await _block_and_commit(seat, consumer)
+        while not seat.leaving:
+            batch = await consumer.getmany(timeout_ms=_POLL_MS)
+            for record in chain.from_iterable(batch.values()):
+                _work(seat, record)
+            if batch:
+                with contextlib.suppress(KafkaError):  # as in _commit
+                    await consumer.commit()
 
 
 def _commit(consumer: Any) -> None:
@@ -144,18 +174,9 @@ class _Cache(ConsumerRebalanceListener):
         self.on_partitions_revoked(lost)
 
 
-def keeps_its_cache(seat: Seat) -> None:
+def keeps_its_cache(seat: Seat, *, forgets: bool = False) -> None:
     """Goes on with what it knew of a partition that others have meanwhile, should it come back."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics, listener=_Cache(seat, forgets=False))
-    _consume(seat, consumer)
-
-
-def forgets_its_cache(seat: Seat) -> None:
-    """Begins anew with each partition."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics, listener=_Cache(seat, forgets=True))
-    _consume(seat, consumer)
+    _consume(seat, _consumer(seat, lambda _: _Cache(seat, forgets=forgets)))
 
 
 # A commit that is missing at hand-over ------------------------------------------------------------------
@@ -188,84 +209,63 @@ class _Commits(AsyncConsumerRebalanceListener):
 
 def hands_over_uncommitted(seat: Seat) -> None:
     """Commits now and then, and not when it gives partitions up."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
-    _consume(seat, consumer)
+    _consume(seat, _consumer(seat))
 
 
 def commits_where_it_cannot(seat: Seat) -> None:
     """Commits in a listener that cannot."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics, listener=_CommitsWhereItCannot(consumer))
-    _consume(seat, consumer)
+    _consume(seat, _consumer(seat, _CommitsWhereItCannot))
 
 
 def commits_at_hand_over(seat: Seat) -> None:
     """Commits in a listener that can."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics, listener=_Commits(consumer))
-    _consume(seat, consumer)
+    _consume(seat, _consumer(seat, _Commits))
 
 
 # Processed behind the client's back ---------------------------------------------------------------------
 
 
-async def commits_by_timer(seat: Seat) -> None:
-    """Leaves commits to the client, whose timer commits what was polled, and not what was processed."""
-    timer = {"enable_auto_commit": True, "auto_commit_interval_ms": 100}
-    async with _aiokafka_consumer(seat, **timer) as consumer:
-        while not seat.leaving:
-            for records in (await consumer.getmany(timeout_ms=_POLL_MS)).values():
-                for record in records:
-                    await asyncio.sleep(_WORK)
-                    seat.processed(record)
-
-
-async def commits_by_itself(seat: Seat) -> None:
-    """Commits when a batch is processed."""
-    async with _aiokafka_consumer(seat, enable_auto_commit=False) as consumer:
-        await _consume_and_commit(seat, consumer)
-
-
 @contextlib.asynccontextmanager
 async def _aiokafka_consumer(
-    seat: Seat, listener: Any = None, of: Any = AIOKafkaConsumer, **settings: Any
+    seat: Seat, listens: Callable[[Any], Any] = _nothing, of: Any = AIOKafkaConsumer, **settings: Any
 ) -> AsyncIterator[Any]:
     own = {"max_poll_records": 50, **settings}
     consumer = seat.observe(of(**{**seat.aiokafka(), **own}))
     await consumer.start()
-    consumer.subscribe(seat.topics, listener=listener)
+    consumer.subscribe(seat.topics, listener=listens(consumer))
     try:
         yield consumer
     finally:
         await consumer.stop()
 
 
-async def _consume_and_commit(seat: Seat, consumer: Any) -> None:
-    while not seat.leaving:
-        for records in (await consumer.getmany(timeout_ms=_POLL_MS)).values():
-            for record in records:
-                await asyncio.sleep(_WORK)
-                seat.processed(record)
-        with contextlib.suppress(KafkaError):  # as in _commit
-            await consumer.commit()
+async def commits_by_timer(seat: Seat) -> None:
+    """Leaves commits to the client, whose timer commits what was polled, and not what was processed."""
+    timer: dict[str, Any] = {"enable_auto_commit": True, "auto_commit_interval_ms": 100}
+    async with _aiokafka_consumer(seat, **timer) as consumer:
+        while not seat.leaving:
+            await _consume_batch(seat, consumer)
 
 
-async def _block_and_commit(seat: Seat, consumer: Any) -> None:
-    while not seat.leaving:
-        batch = await consumer.getmany(timeout_ms=_POLL_MS)
-        for record in chain.from_iterable(batch.values()):
-            time.sleep(_WORK)  # noqa: ASYNC251 - so that nothing else runs before the commit
-            seat.processed(record)
-        if batch:
+async def commits_by_itself(seat: Seat, listens: Callable[[Any], Any] = _nothing, **settings: Any) -> None:
+    """Commits when a batch is processed."""
+    async with _aiokafka_consumer(seat, listens, enable_auto_commit=False, **settings) as consumer:
+        while not seat.leaving:
+            await _consume_batch(seat, consumer)
             with contextlib.suppress(KafkaError):  # as in _commit
                 await consumer.commit()
+
+
+async def _consume_batch(seat: Seat, consumer: Any) -> None:
+    for record in chain.from_iterable((await consumer.getmany(timeout_ms=_POLL_MS)).values()):
+        await asyncio.sleep(_WORK)
+        seat.processed(record)
 
 
 # A listener that raises ---------------------------------------------------------------------------------
 
 
-class _LoadsState(aiokafka.ConsumerRebalanceListener, ConsumerRebalanceListener):
+class _LoadsState(_Listener):
     def __init__(self, state: Callable[[Any], Any]) -> None:
         self._state = state
 
@@ -273,30 +273,22 @@ class _LoadsState(aiokafka.ConsumerRebalanceListener, ConsumerRebalanceListener)
         for partition in assigned:
             self._state(partition)
 
-    def on_partitions_revoked(self, revoked: Any) -> None:
-        """Do nothing."""
-
 
 async def loads_what_is_not_there(seat: Seat) -> None:
     """Looks up what it has of each partition, where new ones have nothing yet."""
     state: dict[Any, int] = {}
     listener = _LoadsState(lambda partition: state[partition])
-    async with _aiokafka_consumer(seat, listener, enable_auto_commit=False) as consumer:
-        await _consume_and_commit(seat, consumer)
+    await commits_by_itself(seat, lambda _: listener)
 
 
 async def loads_what_is_there(seat: Seat) -> None:
     """Begins with nothing where there is nothing."""
     state: dict[Any, int] = {}
     listener = _LoadsState(lambda partition: state.setdefault(partition, 0))
-    async with _aiokafka_consumer(seat, listener, enable_auto_commit=False) as consumer:
-        await _consume_and_commit(seat, consumer)
+    await commits_by_itself(seat, lambda _: listener)
 
 
-class _StoresState(aiokafka.ConsumerRebalanceListener, ConsumerRebalanceListener):
-    def on_partitions_assigned(self, assigned: Any) -> None:
-        """Do nothing."""
-
+class _StoresState(_Listener):
     def on_partitions_revoked(self, revoked: Any) -> None:
         if revoked:
             raise OSError(f"nowhere to store the state of {len(revoked)} partitions")
@@ -304,8 +296,7 @@ class _StoresState(aiokafka.ConsumerRebalanceListener, ConsumerRebalanceListener
 
 def stores_nowhere(seat: Seat) -> None:
     """Cannot store what it has of a partition when that goes, passes over all errors, and goes on."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics, listener=_StoresState())
+    consumer = _consumer(seat, lambda _: _StoresState())
     while not seat.leaving:
         with contextlib.suppress(errors.KafkaError):
             consumer.poll(timeout_ms=_POLL_MS)
@@ -324,7 +315,7 @@ def stores_nowhere_with_librdkafka(seat: Seat) -> None:
 
 async def stores_nowhere_with_aiokafka(seat: Seat, *, ours: bool) -> None:
     """The same with aiokafka, which logs it itself."""
-    async with _aiokafka_consumer(seat, _StoresState(), _OF[ours]) as consumer:
+    async with _aiokafka_consumer(seat, lambda _: _StoresState(), _OF[ours]) as consumer:
         while not seat.leaving:
             await consumer.getmany(timeout_ms=_POLL_MS)
 
@@ -332,9 +323,7 @@ async def stores_nowhere_with_aiokafka(seat: Seat, *, ours: bool) -> None:
 def ends_with_its_listener(seat: Seat) -> None:
     """Looks it up with kafka-python, whose poll raises what says nothing of the cause."""
     state: dict[Any, int] = {}
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics, listener=_LoadsState(lambda partition: state[partition]))
-    _consume(seat, consumer)
+    _consume(seat, _consumer(seat, lambda _: _LoadsState(lambda partition: state[partition])))
 
 
 # A rebalance storm --------------------------------------------------------------------------------------
@@ -344,7 +333,6 @@ def makes_a_consumer_for_each_batch(seat: Seat) -> None:
     """Opens a consumer, takes what there is and closes it, for ever: two rebalances each time."""
     while not seat.leaving:
         with contextlib.closing(_consumer(seat)) as consumer:
-            consumer.subscribe(seat.topics)
             for records in consumer.poll(timeout_ms=_POLL_MS).values():
                 seat.processed(*records)
             _commit(consumer)
@@ -355,9 +343,7 @@ def makes_a_consumer_for_each_batch(seat: Seat) -> None:
 
 def begins_at_the_end(seat: Seat) -> None:
     """Takes the client's default for partitions without a commit: what is there already is skipped."""
-    consumer = _consumer(seat, auto_offset_reset="latest")
-    consumer.subscribe(seat.topics)
-    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+    commits_last(seat, auto_offset_reset="latest")
 
 
 # Two of one instance id ---------------------------------------------------------------------------------
@@ -365,16 +351,12 @@ def begins_at_the_end(seat: Seat) -> None:
 
 def has_its_instance_id_from_a_file(seat: Seat) -> None:
     """Is deployed twice with the settings of one."""
-    consumer = _consumer(seat, group_instance_id="billing-1")
-    consumer.subscribe(seat.topics)
-    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+    commits_last(seat, group_instance_id="billing-1")
 
 
 def has_an_instance_id_of_its_own(seat: Seat) -> None:
     """Is named by its deployment."""
-    consumer = _consumer(seat, group_instance_id=f"billing-{seat.name}")
-    consumer.subscribe(seat.topics)
-    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+    commits_last(seat, group_instance_id=f"billing-{seat.name}")
 
 
 # A poison record ----------------------------------------------------------------------------------------
@@ -384,31 +366,25 @@ POISON: Final = b"not a number"
 
 def trusts_each_record(seat: Seat) -> None:
     """Ends at a record that it cannot read, and so does whoever gets its partitions."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
-    while not seat.leaving:
-        for records in consumer.poll(timeout_ms=_POLL_MS).values():
-            for record in records:
-                int(record.value)
-                seat.processed(record)
-        _commit(consumer)
-    consumer.close()
+
+    def handle(record: Any) -> None:
+        int(record.value)
+        seat.processed(record)
+
+    _handle_each(seat, handle)
 
 
 def puts_aside_what_it_cannot_read(seat: Seat) -> None:
     """Notes such a record, and goes on."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
-    while not seat.leaving:
-        for records in consumer.poll(timeout_ms=_POLL_MS).values():
-            for record in records:
-                try:
-                    int(record.value)
-                except ValueError:
-                    seat.note("put aside", [record.topic, record.partition, record.offset])
-                seat.processed(record)
-        _commit(consumer)
-    consumer.close()
+
+    def handle(record: Any) -> None:
+        try:
+            int(record.value)
+        except ValueError:
+            seat.note("put aside", [record.topic, record.partition, record.offset])
+        seat.processed(record)
+
+    _handle_each(seat, handle)
 
 
 # What takes too long ------------------------------------------------------------------------------------
@@ -431,15 +407,12 @@ class _Once:
 
 def works_too_long(seat: Seat) -> None:
     """Works on a batch for longer than it may without a poll."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
-    _consume(seat, consumer, batch_came=_Once() if seat.name == "m1" else _nothing)
+    _consume(seat, _consumer(seat), batch_came=_Once() if seat.name == "m1" else _nothing)
 
 
 def polls_while_it_works(seat: Seat) -> None:
     """Works in a thread, and polls on meanwhile with its partitions paused."""
     consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
     takes_long = _Once() if seat.name == "m1" else _nothing
 
     def work(records: Iterable[Any]) -> None:
@@ -448,25 +421,20 @@ def polls_while_it_works(seat: Seat) -> None:
 
     waiting: list[Any] = []
     with ThreadPoolExecutor(1) as thread:
-        while not seat.leaving:
-            waiting += consumer.poll(timeout_ms=_POLL_MS).values()
-            done = thread.submit(work, list(chain.from_iterable(waiting)))
+        for batch in _batches(seat, consumer):
+            done = thread.submit(work, [*waiting, *batch])
             waiting = []
             while not done.done():
                 consumer.pause(*consumer.assignment())
                 # Partitions that are new come unpaused.
-                waiting += consumer.poll(timeout_ms=100).values()
+                waiting += chain.from_iterable(consumer.poll(timeout_ms=100).values())
             done.result()
             consumer.resume(*consumer.paused())
-    consumer.close()
 
 
-class _TidiesUp(ConsumerRebalanceListener):
+class _TidiesUp(_Listener):
     def __init__(self, tidy_up: Callable[[], object]) -> None:
         self._tidy_up = tidy_up
-
-    def on_partitions_assigned(self, assigned: Any) -> None:
-        """Do nothing."""
 
     def on_partitions_revoked(self, revoked: Any) -> None:
         if revoked:
@@ -475,18 +443,14 @@ class _TidiesUp(ConsumerRebalanceListener):
 
 def listens_too_long(seat: Seat) -> None:
     """Tidies up for long before it gives partitions up."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics, listener=_TidiesUp(_Once()))
-    _consume(seat, consumer)
+    _consume(seat, _consumer(seat, lambda _: _TidiesUp(_Once())))
 
 
 def tidies_up_behind(seat: Seat) -> None:
     """Gives partitions up at once, and has a thread tidy up."""
-    consumer = _consumer(seat)
     tidy_up = _Once()
     with ThreadPoolExecutor(1) as thread:
-        consumer.subscribe(seat.topics, listener=_TidiesUp(lambda: thread.submit(tidy_up)))
-        _consume(seat, consumer)
+        _consume(seat, _consumer(seat, lambda _: _TidiesUp(lambda: thread.submit(tidy_up))))
 
 
 class SlowAssignor(RangeAssignor):
@@ -505,7 +469,6 @@ class SlowAssignor(RangeAssignor):
 def works_in_a_pool(seat: Seat) -> None:
     """Polls on while a pool works, which has a partition's records when others have the partition."""
     consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
     with ThreadPoolExecutor(1) as pool:
         while not seat.leaving:
             for record in chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values()):
@@ -515,21 +478,12 @@ def works_in_a_pool(seat: Seat) -> None:
 
 def waits_for_its_pool(seat: Seat) -> None:
     """Polls on when the pool is done, and commits."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics, listener=_Commits(consumer))
     with ThreadPoolExecutor(1) as pool:
-        while not seat.leaving:
-            batch = chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values())
+        for batch in _batches(seat, _consumer(seat, _Commits)):
             list(pool.map(partial(_work, seat), batch))
-    consumer.close()
 
 
-def _work(seat: Seat, record: Any) -> None:
-    time.sleep(_WORK)
-    seat.processed(record)
-
-
-class _CommitsFirst(aiokafka.ConsumerRebalanceListener):
+class _CommitsFirst(_Listener):
     """Commits, after waiting for the queue or not."""
 
     def __init__(self, consumer: Any, queue: asyncio.Queue[Any], *, waits: bool) -> None:
@@ -541,16 +495,10 @@ class _CommitsFirst(aiokafka.ConsumerRebalanceListener):
         if revoked:
             await self._consumer.commit()
 
-    async def on_partitions_assigned(self, assigned: Any) -> None:
-        """Do nothing."""
-
 
 async def hands_over_what_it_has_in_a_queue(seat: Seat, *, waits: bool = False) -> None:
     """Commits what a task of its own still has before it."""
     queue: asyncio.Queue[Any] = asyncio.Queue(20 if waits else 0)
-    consumer = seat.observe(AIOKafkaConsumer(**{**seat.aiokafka(), "enable_auto_commit": False}))
-    await consumer.start()
-    consumer.subscribe(seat.topics, listener=_CommitsFirst(consumer, queue, waits=waits))
 
     async def work() -> None:
         while True:
@@ -559,18 +507,19 @@ async def hands_over_what_it_has_in_a_queue(seat: Seat, *, waits: bool = False) 
             seat.processed(record)
             queue.task_done()
 
-    worker = asyncio.create_task(work())
-    while not seat.leaving:
-        for record in chain.from_iterable((await consumer.getmany(timeout_ms=100)).values()):
-            await queue.put(record)
-    worker.cancel()
-    await consumer.stop()
+    listens = partial(_CommitsFirst, queue=queue, waits=waits)
+    async with _aiokafka_consumer(seat, listens, enable_auto_commit=False) as consumer:
+        worker = asyncio.create_task(work())
+        while not seat.leaving:
+            for record in chain.from_iterable((await consumer.getmany(timeout_ms=100)).values()):
+                await queue.put(record)
+        worker.cancel()
 
 
 # A listener that seeks ----------------------------------------------------------------------------------
 
 
-class _Seeks(aiokafka.ConsumerRebalanceListener):
+class _Seeks(_Listener):
     def __init__(self, consumer: Any, *, by: int) -> None:
         self._consumer, self._by = consumer, by
 
@@ -586,14 +535,9 @@ class _Seeks(aiokafka.ConsumerRebalanceListener):
             await self._consumer.commit()
 
 
-async def seeks_past_a_record(seat: Seat) -> None:
-    """Goes on behind the record to go on at."""
-    await _seeks(seat, lambda consumer: _Seeks(consumer, by=1))
-
-
-async def seeks_where_it_is(seat: Seat) -> None:
-    """Goes on at the commit, which the client does by itself."""
-    await _seeks(seat, lambda consumer: _Seeks(consumer, by=0))
+async def seeks_past_a_record(seat: Seat, *, by: int = 1) -> None:
+    """Goes on behind the record to go on at; by 0 at the commit, as the client does by itself."""
+    await commits_by_itself(seat, partial(_Seeks, by=by))
 
 
 class _Replays(_Seeks):
@@ -604,10 +548,10 @@ class _Replays(_Seeks):
 
 async def begins_anew_with_each_partition(seat: Seat) -> None:
     """Reads what it has in memory from the topic, and processes it again."""
-    await _seeks(seat, lambda consumer: _Replays(consumer, by=0))
+    await commits_by_itself(seat, partial(_Replays, by=0))
 
 
-class _ReplaysToo(ConsumerRebalanceListener):
+class _ReplaysToo(_Listener):
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
 
@@ -615,15 +559,10 @@ class _ReplaysToo(ConsumerRebalanceListener):
         if assigned:
             self._consumer.seek_to_beginning(*assigned)
 
-    def on_partitions_revoked(self, revoked: Any) -> None:
-        """Do nothing."""
-
 
 def begins_anew_with_kafka_python(seat: Seat) -> None:
     """The same with kafka-python."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics, listener=_ReplaysToo(consumer))
-    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+    commits_last(seat, _ReplaysToo)
 
 
 def begins_anew_with_librdkafka(seat: Seat) -> None:
@@ -634,23 +573,7 @@ def begins_anew_with_librdkafka(seat: Seat) -> None:
             one.offset = confluent_kafka.OFFSET_BEGINNING
         consumer.assign(partitions)
 
-    consumer = seat.observe(confluent_kafka.Consumer({**seat.librdkafka(), "enable.auto.commit": False}))
-    consumer.subscribe(seat.topics, on_assign=assigned)
-    while not seat.leaving:
-        for record in consumer.consume(50, 1):
-            time.sleep(_WORK)
-            seat.processed(record)
-        with contextlib.suppress(confluent_kafka.KafkaException):  # as in _commit
-            consumer.commit(asynchronous=False)
-    consumer.close()
-
-
-async def _seeks(seat: Seat, listener: Callable[[Any], Any]) -> None:
-    consumer = seat.observe(AIOKafkaConsumer(**{**seat.aiokafka(), "enable_auto_commit": False}))
-    await consumer.start()
-    consumer.subscribe(seat.topics, listener=listener(consumer))
-    await _consume_and_commit(seat, consumer)
-    await consumer.stop()
+    commits_last_with_librdkafka(seat, on_assign=assigned)
 
 
 # One consumer for two -----------------------------------------------------------------------------------
@@ -659,7 +582,6 @@ async def _seeks(seat: Seat, listener: Callable[[Any], Any]) -> None:
 def polls_in_two_threads(seat: Seat) -> None:
     """Shares a consumer between two threads, with a lock, so that it works."""
     consumer = _consumer(seat, max_poll_records=10)
-    consumer.subscribe(seat.topics)
     lock = threading.Lock()
 
     def work() -> None:
@@ -667,8 +589,7 @@ def polls_in_two_threads(seat: Seat) -> None:
             with lock:
                 batch = consumer.poll(timeout_ms=_POLL_MS)
             for record in chain.from_iterable(batch.values()):
-                time.sleep(_WORK)
-                seat.processed(record)
+                _work(seat, record)
             with lock:
                 _commit(consumer)
 
@@ -685,30 +606,26 @@ def polls_in_two_threads(seat: Seat) -> None:
 
 def logs_what_it_cannot_read(seat: Seat) -> None:
     """Logs the exception, and commits past the record."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
-    while not seat.leaving:
-        for record in chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values()):
-            try:
-                int(record.value)
-                seat.processed(record)
-            except ValueError:
-                _LOG.exception("a record was skipped")
-        _commit(consumer)
-    consumer.close()
+
+    def handle(record: Any) -> None:
+        try:
+            int(record.value)
+            seat.processed(record)
+        except ValueError:
+            _LOG.exception("a record was skipped")
+
+    _handle_each(seat, handle)
 
 
 def handles_and_goes_on(seat: Seat) -> None:
     """Passes over all that its handler raises."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
     handle = seat.handler(lambda record: int(record.value))
-    while not seat.leaving:
-        for record in chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values()):
-            with contextlib.suppress(ValueError):
-                handle(record)
-        _commit(consumer)
-    consumer.close()
+
+    def handle_or_not(record: Any) -> None:
+        with contextlib.suppress(ValueError):
+            handle(record)
+
+    _handle_each(seat, handle_or_not)
 
 
 async def forgets_its_tasks(seat: Seat) -> None:
@@ -730,44 +647,34 @@ async def forgets_its_tasks(seat: Seat) -> None:
 def commits_its_position(seat: Seat) -> None:
     """Commits where the consumer stands, behind all of a batch that failed half-way."""
     consumer = _consumer(seat, max_poll_records=500)
-    consumer.subscribe(seat.topics)
-    while not seat.leaving:
-        batch = consumer.poll(timeout_ms=_POLL_MS)
+    for batch in _batches(seat, consumer):
         with contextlib.suppress(ValueError):
-            for record in chain.from_iterable(batch.values()):
+            for record in batch:
                 int(record.value)
                 seat.processed(record)
         _commit(consumer)
-    consumer.close()
 
 
 def commits_what_it_has_processed(seat: Seat) -> None:
     """Commits the records that are done, and puts aside what it cannot read."""
     consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
-    while not seat.leaving:
-        for partition, records in consumer.poll(timeout_ms=_POLL_MS).items():
-            for record in records:
-                with contextlib.suppress(ValueError):
-                    int(record.value)
-                seat.processed(record)
-                with contextlib.suppress(errors.KafkaError):  # as in _commit
-                    consumer.commit({partition: OffsetAndMetadata(record.offset + 1, "", -1)})
-    consumer.close()
+    for record in chain.from_iterable(_batches(seat, consumer)):
+        with contextlib.suppress(ValueError):
+            int(record.value)
+        seat.processed(record)
+        done = {TopicPartition(record.topic, record.partition): OffsetAndMetadata(record.offset + 1, "", -1)}
+        with contextlib.suppress(errors.KafkaError):  # as in _commit
+            consumer.commit(done)
 
 
 def deserializes_each_record(seat: Seat) -> None:
     """Has the client read values, whose `poll` raises at one that cannot be read."""
-    consumer = _consumer(seat, value_deserializer=int)
-    consumer.subscribe(seat.topics)
-    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+    commits_last(seat, value_deserializer=int)
 
 
 async def deserializes_each_record_with_aiokafka(seat: Seat) -> None:
     """The same with aiokafka."""
-    own = {"value_deserializer": int, "enable_auto_commit": False}
-    async with _aiokafka_consumer(seat, **own) as consumer:
-        await _consume_and_commit(seat, consumer)
+    await commits_by_itself(seat, value_deserializer=int)
 
 
 def deserializes_each_record_with_librdkafka(seat: Seat) -> None:
@@ -788,16 +695,11 @@ def deserializes_each_record_with_librdkafka(seat: Seat) -> None:
 def commits_now_and_then(seat: Seat) -> None:
     """Commits after each fourth poll, or when there is nothing to do; a crash brings the rest again."""
     consumer = _consumer(seat, max_poll_records=10)
-    consumer.subscribe(seat.topics)
-    for polls in itertools.count(1):
-        batch = consumer.poll(timeout_ms=_POLL_MS)
-        for record in chain.from_iterable(batch.values()):
+    for polls, batch in enumerate(_batches(seat, consumer), 1):
+        for record in batch:
             _work(seat, record)
         if polls % 4 == 0 or not batch:
             _commit(consumer)
-        if seat.leaving:
-            break
-    consumer.close()
 
 
 # Tried again --------------------------------------------------------------------------------------------
@@ -806,9 +708,7 @@ def commits_now_and_then(seat: Seat) -> None:
 def tries_again(seat: Seat) -> None:
     """Tries a batch again as a whole when a part of it failed."""
     consumer = _consumer(seat, max_poll_records=500)
-    consumer.subscribe(seat.topics)
-    while not seat.leaving:
-        batch = [*chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values())]
+    for batch in _batches(seat, consumer):
         for _ in range(2):
             for record in batch:
                 if record.value == POISON:
@@ -817,37 +717,29 @@ def tries_again(seat: Seat) -> None:
             else:
                 break
         _commit(consumer)
-    consumer.close()
 
 
 # The usual loops, which never look whether they are to leave ----------------------------------------------
 
 
-def iterates(seat: Seat) -> None:
+def iterates(seat: Seat, **settings: Any) -> None:
     """A loop over the consumer, closed as SystemExit passes."""
-    with contextlib.closing(_consumer(seat)) as consumer:
-        consumer.subscribe(seat.topics)
+    with contextlib.closing(_consumer(seat, **settings)) as consumer:
         for record in consumer:
             seat.processed(record)
 
 
 def iterates_and_does_not_close(seat: Seat) -> None:
     """The same, which leaves it to the kit."""
-    consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
-    for record in consumer:
+    for record in _consumer(seat):
         seat.processed(record)
 
 
-async def iterates_with_aiokafka(seat: Seat) -> None:
+async def iterates_with_aiokafka(seat: Seat, *, ours: bool = False) -> None:
     """The same with aiokafka, whose task is cancelled."""
-    consumer = seat.observe(AIOKafkaConsumer(*seat.topics, **seat.aiokafka()))
-    await consumer.start()
-    try:
+    async with _aiokafka_consumer(seat, of=_OF[ours]) as consumer:
         async for record in consumer:
             seat.processed(record)
-    finally:
-        await consumer.stop()
 
 
 def ends_by_its_own_handler(seat: Seat) -> None:
@@ -855,7 +747,6 @@ def ends_by_its_own_handler(seat: Seat) -> None:
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
     while not ended.is_set():
         for records in consumer.poll(timeout_ms=_POLL_MS).values():
             seat.processed(*records)
@@ -870,7 +761,6 @@ OVER = threading.Event()
 def polls_until_it_is_over(seat: Seat) -> None:
     """Never looks, and in a thread it gets no signal."""
     consumer = _consumer(seat)
-    consumer.subscribe(seat.topics)
     while not OVER.is_set():
         consumer.poll(timeout_ms=_POLL_MS)
     consumer.close()

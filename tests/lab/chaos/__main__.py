@@ -5,13 +5,9 @@ python -m tests.lab.chaos --assignor cooperative-sticky --events 100
 
 from __future__ import annotations
 
-import contextlib
-import queue
 import random
 import shlex
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
@@ -39,11 +35,9 @@ from tests.lab.chaos._script import Script, plan_events
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
     from kafka_assignors.testing._groups.specs import AssignorSpec
-
-__tracebackhide__ = True
 
 MODULE: Final = "tests.lab.chaos"
 
@@ -63,7 +57,6 @@ class Job:
 
     @property
     def command(self) -> str:
-        """Does it again."""
         words = ["--seed", self.script.seed, "--events", len(self.script.steps)]
         if self.script.limits.slow != Limits().slow:
             words += ["--slow", self.script.limits.slow]
@@ -90,62 +83,37 @@ def jobs(
 
 def work(
     todo: Sequence[Job],
-    clusters: Sequence[Cluster],
+    cluster: Cluster,
     progress: Progress,
     *,
     keep_going: bool = False,
     done: Callable[[Sequence[Outcome]], None] = lambda _: None,
-) -> tuple[list[Outcome], list[ChaosError]]:
-    """Do the jobs, one at a time on each cluster.
-
-    `done` is called after each job with what came of all that are done, in the order of the jobs.
-    """
-    free: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
-    for cluster in clusters:
-        free.put(cluster)
+) -> list[Outcome]:
+    """Do the jobs. `done` is called after each with what came of all that are done."""
     total = progress.add_task("all", total=sum(len(job.script.steps) for job in todo))
-    failures: list[ChaosError] = []
-    came: dict[int, Outcome] = {}
-    noting = threading.Lock()
-    interrupted = threading.Event()
-
-    def do(number: int, job: Job) -> None:
-        if interrupted.is_set() or (failures and not keep_going):
-            return
-        cluster = free.get()
+    outcomes: list[Outcome] = []
+    for job in todo:
         title = f"{job.assignor}, seed {job.script.seed}"
         task = progress.add_task(title, total=len(job.script.steps))
 
-        def watch(step_number: int, step: ScriptStep) -> None:
-            if interrupted.is_set():
-                raise KeyboardInterrupt
-            progress.update(task, completed=step_number - 1, description=f"{title}: {step}")
+        def watch(number: int, step: ScriptStep, title: str = title, task: TaskID = task) -> None:
+            progress.update(task, completed=number - 1, description=f"{title}: {step}")
             progress.advance(total)
 
         try:
             spec = ASSIGNORS.get(job.assignor, job.assignor)
             outcome = unleash(job.script, spec, cluster, client=job.client, watch=watch, repeat=job.command)
         except ChaosError as error:
-            failures.append(error)
             outcome = error.outcome
             progress.console.print(str(error), highlight=False, markup=False)
-        finally:
-            progress.remove_task(task)
-            free.put(cluster)
+        progress.remove_task(task)
         word = f"failed at {outcome.failure.splitlines()[0]}" if outcome.failure else "done"
         progress.console.print(f"{title}: {word} in {outcome.seconds:.0f} s", highlight=False, markup=False)
-        with noting:
-            came[number] = outcome
-            done([came[one] for one in sorted(came)])
-
-    with ThreadPoolExecutor(len(clusters)) as pool:
-        try:
-            for _ in pool.map(do, range(len(todo)), todo):
-                pass
-        except BaseException:
-            interrupted.set()  # each ends before its next step
-            raise
-    return [came[one] for one in sorted(came)], failures
+        outcomes.append(outcome)
+        done(outcomes)
+        if outcome.failure and not keep_going:
+            break
+    return outcomes
 
 
 class _Assignor(click.ParamType[str]):
@@ -163,12 +131,9 @@ class _Assignor(click.ParamType[str]):
         return value
 
 
-_COUNT: Final = click.IntRange(min=1)
-
-
 @click.command(context_settings={"show_default": True})
 @click.option("--seed", type=int, help="of the first script; the next ones count up  [default: drawn]")
-@click.option("--events", type=_COUNT, default=100, help="for each assignor")
+@click.option("--events", type=click.IntRange(min=1), default=100, help="for each assignor")
 @click.option(
     "--assignor",
     "assignors",
@@ -184,7 +149,6 @@ _COUNT: Final = click.IntRange(min=1)
     default=Limits().slow,
     help="share of members that poll briefly and work for long",
 )
-@click.option("--at-once", type=_COUNT, default=1, help="so many groups, each on a cluster of its own")
 @click.option("--keep-going", is_flag=True, help="begin other scripts after a failure, too")
 @click.option("--script", is_flag=True, help="print the scripts only")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE.md", help="write a page of results")
@@ -197,7 +161,6 @@ def main(
     assignors: Sequence[str],
     client: Client,
     slow: float,
-    at_once: int,
     keep_going: bool,
     script: bool,
     output: Path | None,
@@ -222,15 +185,10 @@ def main(
             output.write_text(written(outcomes), encoding="utf-8")
 
     bar = progress_bar(console)
-    with contextlib.ExitStack() as stack:
-        clusters = [
-            stack.enter_context(kafka_cluster(limits.nodes, settings=BROKER_SETTINGS))
-            for _ in range(min(at_once, len(todo)))
-        ]
-        stack.enter_context(bar)
-        outcomes, failures = work(todo, clusters, bar, keep_going=keep_going, done=write)
+    with kafka_cluster(limits.nodes, settings=BROKER_SETTINGS) as cluster, bar:
+        outcomes = work(todo, cluster, bar, keep_going=keep_going, done=write)
     sys.stdout.write(written(outcomes))
-    context.exit(1 if failures else 0)
+    context.exit(any(outcome.failure for outcome in outcomes))
 
 
 if __name__ == "__main__":

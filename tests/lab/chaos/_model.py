@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-__tracebackhide__ = True
-
 QUORUM: Final = 3
 """Nodes of a cluster that can spare one."""
 
@@ -48,7 +46,6 @@ class Limits:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics' names in the script."""
         return tuple(f"t{number}" for number in range(1, len(self.partitions) + 1))
 
 
@@ -101,7 +98,6 @@ class MemberModel:
         return not self.frozen and not self.paused
 
     def take(self, step: ScriptStep) -> None:
-        """Follow a step."""
         match step.kind:
             case "freeze" | "thaw":
                 self.frozen = step.kind == "freeze"
@@ -149,7 +145,6 @@ class Model:
         return _BY_MEMBER[step.kind](self, step, self.members[step.target])
 
     def take(self, step: ScriptStep) -> None:
-        """Follow a step that makes sense."""
         match step.kind:
             case "join":
                 self._join(step)

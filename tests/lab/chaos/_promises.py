@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing._groups.specs import Sharing
 
-__tracebackhide__ = True
-
 Balance = Literal["best", "best of equals", "by topic", "none"]
 """How even loads are: the best that subscriptions allow; the same where all subscribe alike; of each topic,
 within one among its subscribers; or anyhow.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tests.lab.chaos._run import Outcome
 
-__tracebackhide__ = True
-
 _HEAD = """\
 # Chaos
 
@@ -51,7 +49,6 @@ what crashes and hangs take.
 def page(
     outcomes: Sequence[Outcome], command: str, machine: Mapping[str, str], *, client: str = "kafka-python"
 ) -> str:
-    """The page."""
     failed = [outcome for outcome in outcomes if outcome.failure]
     settings = {**GROUP_SETTINGS, **SETTINGS}
     head = _HEAD.format(

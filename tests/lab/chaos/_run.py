@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tests.lab.chaos._model import ScriptStep
     from tests.lab.chaos._script import Script
 
-__tracebackhide__ = True
-
 SETTINGS: Final[Mapping[str, Any]] = {
     "session_timeout_ms": 3000,
     "max_poll_interval_ms": 6000,

@@ -19,8 +19,6 @@ from tests.lab.chaos._model import Kind, Limits, Model, ScriptStep
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-__tracebackhide__ = True
-
 WEIGHTS: Final[Mapping[Kind, int]] = {
     "join": 6,
     "leave": 3,
@@ -150,7 +148,6 @@ def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
 
 
 def count_kinds(scripts: Iterable[Script]) -> Counter[Kind]:
-    """How many steps of each kind there are."""
     return Counter(step.kind for script in scripts for step in script.steps)
 
 

@@ -35,8 +35,6 @@ _NODE: Final = 0
 
 @dataclass(slots=True, eq=False)
 class _Connection(Connection):
-    """One of aiokafka's."""
-
     _request_timeout: float = REQUEST_TIMEOUT
 
 
@@ -61,7 +59,6 @@ class SimulatedClient(GroupClient):
         self._clock.after(self._latency_ms, lambda: self._loop.do(action))
 
     def reconnect(self) -> None:
-        """Let everything pass again; as after each broken connection, metadata is asked for."""
         self.cut_off = False
         self.force_metadata_update()
 
@@ -78,7 +75,6 @@ class SimulatedClient(GroupClient):
         return done
 
     def force_metadata_update(self) -> asyncio.Future[bool]:
-        """Ask for metadata."""
         if self._updating is None:
             self._updating = self._loop.create_future()
             self._loop.call_later(2 * self._latency_ms / 1000, self.update_metadata)
@@ -89,7 +85,6 @@ class SimulatedClient(GroupClient):
             await asyncio.shield(self._updating)
 
     def update_metadata(self) -> None:
-        """Get metadata, unless it is cut off."""
         if not self.cut_off:
             there = self._partitions()
             self.cluster.update({topic: ids for topic, ids in there.items() if topic in self._topics})
@@ -100,7 +95,6 @@ class SimulatedClient(GroupClient):
     # Requests
 
     async def coordinator_lookup(self, kind: object, group_id: str) -> int:
-        """The broker that coordinates the group."""
         del kind, group_id
         await asyncio.sleep(2 * self._latency_ms / 1000)
         if self.cut_off:
@@ -108,12 +102,10 @@ class SimulatedClient(GroupClient):
         return _NODE
 
     async def ready(self, node: int, *, group: int = 0) -> bool:
-        """Whether there is a connection."""
         del node, group
         return not self.cut_off
 
     async def send(self, node: int, request: Any, *, group: int = 0) -> Any:
-        """The answer to a request."""
         if self.cut_off:
             raise errors.NodeNotReadyError
         connection = self._conns[node, group]
@@ -130,7 +122,7 @@ class SimulatedClient(GroupClient):
         may_lose = isinstance(request, JoinGroupRequest | SyncGroupRequest)
         self._ask(connection, self._performed(request), hear, fail, may_lose=may_lose)
         try:
-            async with asyncio.timeout(connection._request_timeout):  # noqa: SLF001 - as aiokafka names it
+            async with asyncio.timeout(connection._request_timeout):
                 return await answer
         except TimeoutError:
             self._conns.pop((node, group), None)

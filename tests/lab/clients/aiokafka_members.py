@@ -100,7 +100,7 @@ class AiokafkaMember(RealMember):
             assignors=chosen,
         )
         coordinator.member = self
-        coordinator._next_autocommit_deadline = (self._clock.now + COMMITS_MS) / 1000  # noqa: SLF001
+        coordinator._next_autocommit_deadline = (self._clock.now + COMMITS_MS) / 1000
 
     def _kinds(self, chosen: list[Any]) -> tuple[Callable[..., Any], Callable[[], Any]]:
         """What makes the coordinator, and the state of its subscription."""
@@ -110,21 +110,17 @@ class AiokafkaMember(RealMember):
     # What is done to it
 
     def leave(self) -> None:
-        """Close the consumer: a dynamic member leaves the group, a static one only stops."""
         self._end(Closed(*self._now, reason="left"))
 
     def freeze(self) -> None:
-        """Stand still."""
         super().freeze()
         self._loop.freeze()
 
     def thaw(self) -> None:
-        """Continue."""
         super().thaw()
         self._loop.thaw()
 
     def reconnect(self) -> None:
-        """Let everything pass again."""
         super().reconnect()
         self.do(self._client.reconnect)
 
@@ -150,7 +146,6 @@ class AiokafkaMember(RealMember):
 
     @property
     def idle_seconds(self) -> float:
-        """For how long its application has not polled."""
         return 0.0 if self._paused_at is None else (self._clock.now - self._paused_at) / 1000
 
     def _look(self) -> None:
@@ -166,7 +161,7 @@ class AiokafkaMember(RealMember):
             and not coordinator.need_rejoin(subscription)
             and subscription.assignment.active
         )
-        failed = coordinator._pending_exception is not None or coordinator._coordination_task.done()  # noqa: SLF001
+        failed = coordinator._pending_exception is not None or coordinator._coordination_task.done()
         if failed and self._poll is None and self._paused_at is None:
             self._at_next_poll(self._poll_now)
 
@@ -184,7 +179,7 @@ class AiokafkaMember(RealMember):
             self._coordinator.check_errors()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever the application gets
             self._report(Failed(*self._now, text=repr(error)))
-            ended = self._coordinator._coordination_task.done()  # noqa: SLF001
+            ended = self._coordinator._coordination_task.done()
             if ended or isinstance(error, FencedInstanceIdError):
                 self._clock.after(0, self._fails)
 
@@ -205,7 +200,6 @@ class AiokafkaMember(RealMember):
             await asyncio.sleep((every - since) / 1000)
 
     def given(self, partitions: Collection[TopicPartition]) -> None:
-        """The application gets partitions, and reads them."""
         for one in partitions:
             if self._subscription.is_assigned(one):
                 self._subscription.seek(one, 1)
@@ -226,17 +220,14 @@ class _Listener(ConsumerRebalanceListener):
         self._member = member
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """As aiokafka's."""
         if revoked:
             await self._member.at_work()
         self._member.revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """As aiokafka's."""
         self._member.given(assigned)
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
-        """As `CooperativeConsumer` has it."""
         del lost
         self._member.lost()
 
@@ -248,7 +239,6 @@ class _Idle:
 
     @property
     def fetcher_idle_time(self) -> float:
-        """For how long it has not polled."""
         return self.member.idle_seconds
 
 
@@ -268,8 +258,8 @@ class _Watched(GroupCoordinator):
     """A coordinator that reports to its member, and whose functions ask the loop for the time."""
 
     member: AiokafkaMember
-    _heartbeat_routine = in_loop_time(GroupCoordinator._heartbeat_routine)  # noqa: SLF001
-    _maybe_do_autocommit = in_loop_time(GroupCoordinator._maybe_do_autocommit)  # noqa: SLF001
+    _heartbeat_routine = in_loop_time(GroupCoordinator._heartbeat_routine)
+    _maybe_do_autocommit = in_loop_time(GroupCoordinator._maybe_do_autocommit)
 
     async def ensure_active_group(self, subscription: Any, prev_assignment: Any) -> Any:
         self.member.joining = True
@@ -294,7 +284,7 @@ class _Eager(_Watched, EagerCoordinator):
 
 
 class _Cooperative(_Watched, CooperativeCoordinator):
-    _send_req = in_loop_time(CooperativeCoordinator._send_req)  # noqa: SLF001
+    _send_req = in_loop_time(CooperativeCoordinator._send_req)
 
     def __init__(self, client: Any, subscription: Any, **settings: Any) -> None:
         fetcher = SimpleNamespace(_records={}, _notify=lambda _: None, _wait_consume_future=None)

@@ -64,7 +64,6 @@ class Connection:
             self._waiting.popleft()()
 
     def answered(self) -> None:
-        """It has answered."""
         self._busy = False
         self._handle_next()
 
@@ -77,7 +76,6 @@ class SimulatedCluster:
         self._listeners: list[Callable[[Any], object]] = []
 
     def add_listener(self, listener: Callable[[Any], object]) -> None:
-        """Call it after each update."""
         self._listeners.append(listener)
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
@@ -85,11 +83,9 @@ class SimulatedCluster:
         return set(self._partitions[topic]) if topic in self._partitions else None
 
     def brokers(self) -> list[Any]:
-        """None: replicas are in no racks."""
         return []
 
     def update(self, topics: Mapping[str, Collection[int]]) -> None:
-        """Have new metadata."""
         self._partitions = {topic: dict.fromkeys(ids) for topic, ids in topics.items()}
         for listener in self._listeners:
             listener(self)
@@ -125,19 +121,10 @@ class GroupClient(ABC):
         self._conns: defaultdict[object, Any] = defaultdict(self.connection)
 
     def cut(self) -> None:
-        """Let nothing pass, and break all connections."""
         self.cut_off = True
         broken, self._conns = self._conns, defaultdict(self.connection)
         for connection in broken.values():
             self._do(connection.close)
-
-    @abstractmethod
-    def reconnect(self) -> None:
-        """Let everything pass again; as after each broken connection, metadata is asked for."""
-
-    @abstractmethod
-    def update_metadata(self) -> None:
-        """Get metadata, unless it is cut off."""
 
     @abstractmethod
     def _do(self, action: Callable[[], None]) -> None:

@@ -48,7 +48,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._frozen = True
 
     def thaw(self) -> None:
-        """Continue."""
         self._frozen = False
         self._run_ready()
 
@@ -78,17 +77,17 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._ran()
 
     def _do_all(self) -> None:
-        outer = events._get_running_loop()  # noqa: SLF001 - a schedule may be run by a coroutine
-        events._set_running_loop(self)  # noqa: SLF001
+        outer = events._get_running_loop()
+        events._set_running_loop(self)
         self._runs = True
         try:
             while self._ready:
                 handle = self._ready.popleft()
                 if not handle.cancelled():
-                    handle._run()  # noqa: SLF001 - as every event loop does
+                    handle._run()
         finally:
             self._runs = False
-            events._set_running_loop(outer)  # noqa: SLF001
+            events._set_running_loop(outer)
 
     # What asyncio asks of a loop
 
@@ -102,7 +101,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """As asyncio's."""
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
@@ -125,7 +123,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """As asyncio's."""
         return self.call_later(when - self.time(), callback, *args, context=context)
 
     def _timer_handle_cancelled(self, handle: asyncio.Handle) -> None:
@@ -134,11 +131,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             timer.cancel()
 
     def create_future(self) -> asyncio.Future[Any]:
-        """As asyncio's."""
         return asyncio.Future(loop=self)
 
     def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
-        """As asyncio's."""
         task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, **options)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -157,11 +152,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return done
 
     def get_debug(self) -> bool:
-        """No."""
         return False
 
     def is_running(self) -> bool:
-        """Whether something runs in it at this moment."""
         return self._runs
 
     def is_closed(self) -> bool:
@@ -169,7 +162,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return False
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Note what nobody hears."""
         if not self._ended:
             self.unheard.append(context)
 
@@ -179,7 +171,6 @@ class _LoopTime:
 
     @staticmethod
     def monotonic() -> float:
-        """The loop's time."""
         return asyncio.get_running_loop().time()
 
 

@@ -62,7 +62,7 @@ class FlowingMember(RealMember):
         self._listener = _Listener(self)
         self._coordinator = ConsumerCoordinator.__new__(ConsumerCoordinator)
         self._coordinator.member = self
-        self._coordinator._on_join_complete_async = self._taken  # noqa: SLF001
+        self._coordinator._on_join_complete_async = self._taken
         self._host = _VirtualHost(self._coordinator)
         return VirtualNet(self._after, self._run)
 
@@ -85,7 +85,6 @@ class FlowingMember(RealMember):
     # What is done to it
 
     def leave(self) -> None:
-        """Close the consumer: a dynamic member leaves the group, a static one only stops."""
         if self.generation < 0:
             self._lose_all()
         else:
@@ -96,12 +95,10 @@ class FlowingMember(RealMember):
         self._end(Closed(*self._now, reason="left"))
 
     def thaw(self) -> None:
-        """Continue."""
         super().thaw()
         self._run(self._loop.do_ready)
 
     def reconnect(self) -> None:
-        """Let everything pass again."""
         super().reconnect()
         self._client.reconnect()
 
@@ -121,14 +118,14 @@ class FlowingMember(RealMember):
         """Whether a poll at this moment may give records to its application."""
         if not self.running or self.frozen or not self._is_flowing:
             return False
-        return not self._has_to_do or self._in_its_time(lambda: self._coordinator._delivers)  # noqa: SLF001
+        return not self._has_to_do or self._in_its_time(lambda: self._coordinator._delivers)
 
     @property
     def _has_to_do(self) -> bool:
         """Whether a poll finds the coordinator with something to do."""
         coordinator = self._coordinator
         if self._is_flowing:
-            return self._in_its_time(lambda: coordinator._has_to_step)  # noqa: SLF001
+            return self._in_its_time(lambda: coordinator._has_to_step)
         return bool(coordinator.need_rejoin() or coordinator.coordinator_unknown())
 
     def _in_its_time(self, ask: Callable[[], Any]) -> bool:
@@ -165,7 +162,7 @@ class FlowingMember(RealMember):
             self._at_next_poll(self._poll_now)
 
     def _note(self) -> None:
-        generation = self._coordinator._generation  # noqa: SLF001
+        generation = self._coordinator._generation
         self.member_id, self.generation = generation.member_id, generation.generation_id
 
     def _poll_now(self) -> None:
@@ -197,9 +194,9 @@ class FlowingMember(RealMember):
     async def _wait_for_records(self, timeout_ms: float) -> None:
         """What the client finds in a look now and then, this finds as it happens."""
         coordinator = self._coordinator
-        join = coordinator._join_task  # noqa: SLF001
+        join = coordinator._join_task
         if timeout_ms and join is not None and not join.is_done:
-            certain_ms = 1000 * coordinator._flow.certainty.until - self._clock.now  # noqa: SLF001
+            certain_ms = 1000 * coordinator._flow.certainty.until - self._clock.now
             await wait(coordinator, join, min(timeout_ms, certain_ms))
         else:
             await self._loop.sleep(min(coordinator.time_to_next_poll(), timeout_ms / 1000))
@@ -209,7 +206,7 @@ class FlowingMember(RealMember):
         coordinator, timer = self._coordinator, Timer(timeout_ms)
         try:
             if self._is_flowing:
-                if self._has_to_do and not await coordinator._step(timer.timeout_ms):  # noqa: SLF001
+                if self._has_to_do and not await coordinator._step(timer.timeout_ms):
                     return False
             elif not (
                 await coordinator.ensure_coordinator_ready_async(timer.timeout_ms)
@@ -222,13 +219,10 @@ class FlowingMember(RealMember):
         return True
 
     async def _taken(self, generation: int, member_id: str, protocol: str, encoded: bytes) -> None:
-        """An assignment is taken."""
         given = frozenset(ConsumerProtocolAssignment.decode(encoded).partitions())
         self.received(given)
         coordinator = self._coordinator
-        await type(coordinator)._on_join_complete_async(  # noqa: SLF001
-            coordinator, generation, member_id, protocol, encoded
-        )
+        await type(coordinator)._on_join_complete_async(coordinator, generation, member_id, protocol, encoded)
         if any(one.topic not in self._subscription.subscription for one in given):
             self._report(Rejected(*self._now, generation=generation, partitions=given))
 
@@ -252,7 +246,6 @@ class _VirtualHost(KafkaPythonHost):
     """A simulated consumer, as its assignors see it."""
 
     def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
-        """As `Host`, in virtual time."""
         member: FlowingMember = self.coordinator.member
         return member.call_later(round(seconds * 1000), lambda: member.do(lambda: action(self)))
 

@@ -54,7 +54,6 @@ class _Time:
 
     @staticmethod
     def monotonic() -> float:
-        """As the module's."""
         clock = CLOCK.get()
         return time.monotonic() if clock is None else clock.now / 1000
 
@@ -110,7 +109,6 @@ class VirtualNet(NetworkSelector):
         awaited.add_both(lambda _: self._ready.append(lambda: self._go_on(coroutine)))
 
     def call_soon_threadsafe(self, callback: Callable[[], object]) -> None:
-        """As kafka-python's."""
         self._ready.append(callback)
         self._run_all(self.do_ready)
 
@@ -120,13 +118,11 @@ class VirtualNet(NetworkSelector):
         return self._after(milliseconds, lambda: self.call_soon_threadsafe(task))
 
     def cancel(self, task: Timer) -> None:
-        """As kafka-python's."""
         task.cancel()
 
     do = call_soon_threadsafe
 
     def sleep(self, delay: float) -> Future:
-        """As kafka-python's."""
         future = Future()
         self.call_later(delay, lambda: future.success(None))
         return future
@@ -153,31 +149,26 @@ class TopicMetadata(SimulatedCluster):
         return self.request_update()
 
     def request_update(self) -> Future:
-        """Ask for metadata."""
         if self._updating is None:
             self._updating = Future()
             self._fetch()
         return self._updating
 
     def update(self, topics: Mapping[str, Collection[int]]) -> None:
-        """Have new metadata."""
         super().update({topic: ids for topic, ids in topics.items() if topic in self._topics})
         updating, self._updating = self._updating, None
         if updating is not None:
             updating.success(self)
 
     def topics(self) -> set[str]:
-        """All that are known."""
         return set(self._partitions)
 
     def broker_metadata(self, node_id: str) -> Any:
-        """Where a node is."""
         return self._nodes.get(node_id)
 
     def add_coordinator(
         self, response: Any, key_type: object, key: str, synthesize_node_id: bool = True
     ) -> str:
-        """As kafka-python's."""
         del key_type, key
         node_id = f"coordinator-{response.node_id}" if synthesize_node_id else response.node_id
         self._nodes[node_id] = response
@@ -202,7 +193,6 @@ class SimulatedManager(GroupClient, KafkaConnectionManager):
         self._net.call_later(self._latency_ms / 1000, action)
 
     def reconnect(self) -> None:
-        """Let everything pass again; as after each broken connection, metadata is asked for."""
         self.cut_off = False
         self._fetch_metadata()
 
@@ -210,29 +200,24 @@ class SimulatedManager(GroupClient, KafkaConnectionManager):
         self._net.call_later(2 * self._latency_ms / 1000, self.update_metadata)
 
     def update_metadata(self) -> None:
-        """Get metadata, unless it is cut off."""
         if not self.cut_off:
             self.cluster.update(self._partitions())
 
     def least_loaded_node(self) -> str:
-        """The broker."""
         return "0"
 
     def maybe_connect(self, node_id: str) -> None:
         """As kafka-python's client."""
 
     def is_disconnected(self, node_id: str) -> bool:
-        """Whether there is no connection."""
         del node_id
         return self.cut_off
 
     def connection_delay(self, node_id: str) -> float:
-        """For how long it does not try again."""
         del node_id
         return float(self.cut_off)
 
     def send(self, request: Any, node_id: Any = None, request_timeout_ms: int | None = None) -> Future:
-        """As kafka-python's."""
         future = Future()
         if self.cut_off:
             return future.failure(NodeNotReadyError(node_id))

@@ -25,7 +25,6 @@ class NetworkedConsumer(ClassicConsumer):
         self._report(CutOff(*self._now))
 
     def reconnect(self) -> None:
-        """Let everything pass again."""
         self.cut_off = False
         self._report(Reconnected(*self._now))
 
@@ -49,7 +48,6 @@ class NetworkedMember(NetworkedConsumer, SimulatedMember):
     _misses_coordinator = False  # it knows that it is cut off, and looks for the coordinator before it joins
 
     def lose_answers(self, count: int) -> None:
-        """Let so many of the coordinator's next answers to joins and syncs get lost."""
         self._losing = count
 
     def cut(self) -> None:
@@ -59,7 +57,6 @@ class NetworkedMember(NetworkedConsumer, SimulatedMember):
             self._fail(self._join)
 
     def reconnect(self) -> None:
-        """Let everything pass again."""
         self._misses_coordinator = False
         super().reconnect()
 

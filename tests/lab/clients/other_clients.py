@@ -171,7 +171,6 @@ class LibrdkafkaMember(NetworkedMember):
         SimulatedConsumer.pause_polling(self)
 
     def resume_polling(self) -> None:
-        """Let the application poll again."""
         self._gave_up = False
         super().resume_polling()
 
@@ -258,13 +257,11 @@ class JavaCooperativeSticky(AbstractPartitionAssignor):
         self._taken = NO_GENERATION
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
-        """Both, as ours."""
         return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
     def metadata(self, topics: Collection[str]) -> Any:
-        """Topics, owned partitions, generation."""
         host = calling()
-        assert host is not None  # noqa: S101 - it is for simulated consumers only
+        assert host is not None
         return messages.make_subscription(
             topics,
             owned=by_topic(host.partitions) if host.cooperative else {},
@@ -277,7 +274,6 @@ class JavaCooperativeSticky(AbstractPartitionAssignor):
         return joined
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
-        """Remember the generation."""
         del assignment
         self._taken = generation
 

@@ -55,11 +55,9 @@ class RealMember(NetworkedConsumer):
         """Make the coordinator, and subscribe."""
 
     def do(self, action: Callable[[], object]) -> None:
-        """Do something in its process."""
         self._loop.do(action)
 
     def cut(self) -> None:
-        """Let nothing pass."""
         super().cut()
         self._client.cut()
 
@@ -67,7 +65,6 @@ class RealMember(NetworkedConsumer):
         """Its heartbeats notice it."""
 
     def subscribe(self, topics: Collection[str]) -> None:
-        """Change the subscription, and join again with it."""
         super().subscribe(topics)
         self.do(lambda: self._subscribe(topics))
 
@@ -76,15 +73,12 @@ class RealMember(NetworkedConsumer):
         """Change the subscription of its library."""
 
     def look_at_topics(self) -> None:
-        """Get fresh metadata."""
         self.do(self._client.update_metadata)
 
     def lose_answers(self, count: int) -> None:
-        """Let so many of the coordinator's next answers to joins and syncs get lost."""
         self._client.losing = count
 
     def close(self) -> None:
-        """End its tasks."""
         self.running = False
         self._loop.end()
 
@@ -97,7 +91,6 @@ class RealMember(NetworkedConsumer):
         self._report(Joining(*self._now, member_id=member_id, topics=topics, claimed_generation=claimed))
 
     def received(self, given: frozenset[TopicPartition]) -> None:
-        """An assignment came."""
         self._note()
         self._report(
             AssignmentReceived(
@@ -106,16 +99,13 @@ class RealMember(NetworkedConsumer):
         )
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """The application has revoked partitions."""
         self._note()
         self._revoke(self.held & frozenset(partitions))
 
     def lost(self) -> None:
-        """The application loses all."""
         self._lose_all()
 
     def given(self, partitions: Collection[TopicPartition]) -> None:
-        """The application gets partitions."""
         added = frozenset(partitions)
         self._note()
         self.held |= added

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tests.lab.schedules._schedule import Schedule
 
-__tracebackhide__ = True
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Search; 1 if a schedule breaks a group."""
@@ -47,7 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def summary(tally: Tally, seconds: float) -> dict[str, object]:
-    """The tally, for machines."""
     return {
         "schedules": tally.schedules,
         "steps": dict(tally.steps),

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from kafka_assignors._assignors import Assignor
     from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 
-__tracebackhide__ = True
-
 _KINDS: Final[Mapping[str, Callable[..., ClassicConsumer]]] = {
     "ours": kafka_python_member,
     "waits": kafka_python_member,

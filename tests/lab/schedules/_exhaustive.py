@@ -13,8 +13,6 @@ from tests.lab.schedules._schedule import Kind, Schedule, Step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__tracebackhide__ = True
-
 TOPICS: Final[Mapping[str, int]] = {"t": 2, "u": 1}
 MEMBERS: Final = ("m1", "m2", "m3")
 GAPS_MS: Final = (2, 1101)

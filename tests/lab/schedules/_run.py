@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from tests.lab.clients.network import NetworkedConsumer
     from tests.lab.schedules._schedule import Kind, Schedule, Step
 
-__tracebackhide__ = True
-
 SESSION_MS: Final = 6000
 HEARTBEAT_MS: Final = 1000
 MAX_POLL_MS: Final = 10_000
@@ -153,7 +151,6 @@ class _ScheduleRun:
         self._broken = ""
 
     def all(self) -> Told:
-        """Do all of it."""
         for step in self._schedule.steps:
             if step.after_ms:
                 self._group.run(step.after_ms / 1000)
@@ -162,7 +159,6 @@ class _ScheduleRun:
         return self._settle()
 
     def close(self) -> None:
-        """End what members still have under way."""
         close(self._group)
 
     # Steps
@@ -381,7 +377,6 @@ class _ScheduleRun:
             raise BrokenError(self._broken + "\n" + self.events())
 
     def events(self) -> str:
-        """What happened, an event a line."""
         return "\n".join(f"{event.time:9.3f}  {event}" for event in self._group.timeline.events)
 
     def _all_stable(self, but_for: Collection[str]) -> bool:

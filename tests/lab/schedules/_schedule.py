@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-__tracebackhide__ = True
-
 Kind = Literal[
     "join",
     "leave",

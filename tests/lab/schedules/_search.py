@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tests.lab.schedules._schedule import Schedule
 
-__tracebackhide__ = True
-
 CHUNK: Final = 250
 """How many schedules a process runs at a time."""
 
@@ -39,7 +37,6 @@ class Tally:
     broken: list[tuple[Schedule, str]] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Count another one's schedules as well."""
         self.schedules += other.schedules
         self.steps += other.steps
         self.generations += other.generations
@@ -130,7 +127,6 @@ def _quiet() -> Iterator[None]:
 
 
 def broken(schedule: Schedule) -> str:
-    """What a schedule breaks; empty if nothing."""
     with _quiet():
         try:
             run(schedule)
