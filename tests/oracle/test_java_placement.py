@@ -15,7 +15,7 @@ import pytest
 
 from kafka_assignors._wire.java.orders import hash_order, spread_hash, string_hash
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement import parse_explicit
+from kafka_assignors.placement._explicit import parse_explicit
 from kafka_assignors.placement._generators import alternate, place_rack_aware, place_rack_unaware
 from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._striped import place_striped

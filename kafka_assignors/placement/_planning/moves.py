@@ -117,7 +117,8 @@ def plan_moves(
     keep their order, and new ones come behind by id.
 
     Args:
-        topics: Where the replicas are now. Brokers that are not in `racks` may occur: they are gone or going.
+        topics: Where the replicas are now, none of new partitions. Brokers that are not in `racks` may occur:
+            they are gone or going.
         racks: Each broker of the cluster and its rack; all None if racks do not matter.
         replication_factor: That of all topics; None keeps each partition's own.
         sizes: (topic, partition) -> bytes of the partition's log. None counts replicas.
@@ -193,37 +194,6 @@ def moves_between(
         leader_loads={broker: leaders[broker] for broker in brokers},
         leaders_changed=changed,
     )
-
-
-def place_balanced(
-    partitions: Collection[int],
-    replication_factor: int,
-    racks: Racks,
-    *,
-    existing: Mapping[str, Placement] | None = None,
-) -> dict[int, list[int]]:
-    """Place new partitions so that all together are best balanced, beside existing ones that stay.
-
-    The goals are those of this module, without moves: replicas first, then leaders.
-
-    Args:
-        partitions: The ids of the new partitions.
-        replication_factor: How many replicas each of them gets.
-        racks: Each broker of the cluster and its rack; all None if racks do not matter.
-        existing: Topics that count as load, by name.
-
-    Raises:
-        PlacementError: An argument cannot be, or no placement is allowed; the message names the entry.
-        ImportError: OR-tools is not installed.
-    """
-    cluster = BrokerSet.of(racks, None)
-    planned = [
-        Wanted(topic="", partition=partition, present=(), factor=replication_factor, size=None)
-        for partition in sorted(set(partitions))
-    ]
-    cluster.check(planned)
-    placed = _place(planned, cluster, *cluster.load((existing or {}).values()))
-    return {wanted.partition: replicas for wanted, replicas in zip(planned, placed, strict=True)}
 
 
 def _placed(
