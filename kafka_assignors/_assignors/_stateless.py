@@ -5,7 +5,9 @@ import numpy as np
 from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
-from kafka_assignors.planners import plan_broadcast, plan_random, plan_range, plan_round_robin
+from kafka_assignors.planners import plan_range, plan_round_robin
+from kafka_assignors.planners._broadcast import plan_broadcast
+from kafka_assignors.planners._random import plan_random
 
 
 class RangeAssignor(Assignor):

@@ -15,7 +15,8 @@ from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import Subscriptions
 from kafka_assignors._wire.user_data import encode_sticky
-from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
+from kafka_assignors.planners import plan_exact, plan_kip54
+from kafka_assignors.planners._quick import plan_quickly
 
 log = get_logger(__name__)
 

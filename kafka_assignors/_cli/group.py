@@ -236,10 +236,11 @@ def what_if(
     from kafka_assignors._cli.group_tables import restarts_lines
 
     how = {**restart, "down_seconds": down, "assignors": assignor or RESTARTED}
-    if cluster is not None and group is not None:
-        found = groups.what_if(cluster, group, **how)
-    else:
-        found = groups.what_if_described(dict(map(_topic, topic)), members or 0, **how)
+    found = (
+        groups.what_if(dict(map(_topic, topic)), members or 0, **how)
+        if cluster is None
+        else groups.what_if(cluster, group or "", **how)
+    )
     show_result(found, restarts_lines(found), as_json=as_json)
 
 

@@ -30,6 +30,7 @@ class Strategy(NamedTuple):
 
 
 _STOCK: Final = "kafka.coordinator.assignors"
+_PLANNERS: Final = "kafka_assignors.planners"
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     one.name: one
@@ -37,33 +38,37 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
         Strategy(
             "range",
             "kafka_assignors:RangeAssignor",
-            "kafka_assignors.planners:plan_range",
+            f"{_PLANNERS}:plan_range",
             f"{_STOCK}.range:RangePartitionAssignor",
         ),
         Strategy(
             "roundrobin",
             "kafka_assignors:RoundRobinAssignor",
-            "kafka_assignors.planners:plan_round_robin",
+            f"{_PLANNERS}:plan_round_robin",
             f"{_STOCK}.roundrobin:RoundRobinPartitionAssignor",
         ),
         Strategy(
             "sticky",
             "kafka_assignors:StickyAssignor",
-            "kafka_assignors.planners:plan_exact",
+            f"{_PLANNERS}:plan_exact",
             f"{_STOCK}.sticky.sticky_assignor:StickyPartitionAssignor",
         ),
         Strategy(
             "cooperative-sticky",
             "kafka_assignors:CooperativeStickyAssignor",
-            "kafka_assignors.planners:plan_exact",
+            f"{_PLANNERS}:plan_exact",
             f"{_STOCK}.cooperative_sticky:CooperativeStickyAssignor",
         ),
         Strategy("random", "kafka_assignors:RandomAssignor"),
         Strategy("broadcast", "kafka_assignors:BroadcastAssignor", shared=True),
-        Strategy("exact", planner="kafka_assignors.planners:plan_exact"),
-        Strategy("kip54", planner="kafka_assignors.planners:plan_kip54"),
-        Strategy("kip848:uniform", planner="kafka_assignors.planners:plan_kip848_uniform", kip848="uniform"),
-        Strategy("kip848:range", planner="kafka_assignors.planners:plan_kip848_range", kip848="range"),
+        Strategy("exact", planner=f"{_PLANNERS}:plan_exact"),
+        Strategy("kip54", planner=f"{_PLANNERS}:plan_kip54"),
+        Strategy(
+            "kip848:uniform",
+            planner=f"{_PLANNERS}._kip848_uniform:plan_kip848_uniform",
+            kip848="uniform",
+        ),
+        Strategy("kip848:range", planner=f"{_PLANNERS}._kip848_range:plan_kip848_range", kip848="range"),
     )
 }
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_assignors import placement
+from kafka_assignors import groups, placement
 from kafka_assignors._cli import history_text, history_watch, placement_text
 from kafka_assignors._cli.group_tables import listed_lines, restarts_lines
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.output import joined
 from kafka_assignors._groups.lag import GroupLag
-from kafka_assignors.groups import what_if_described
 from kafka_assignors.history._info import ArchiveInfo
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS
 from kafka_assignors.placement._quality import measure
@@ -69,7 +68,7 @@ TEXTS: dict[str, Callable[[], Iterable[str]]] = {
     "explain": explained,
     "explain, KIP-848": lambda: explained_lines(examples.explained_consumer()),
     "list": listed,
-    "restarts": lambda: restarts_lines(what_if_described({"orders": 6}, 3, down_seconds=2)),
+    "restarts": lambda: restarts_lines(groups.what_if({"orders": 6}, 3, down_seconds=2)),
     "replays": lambda: history_text.what_if_lines(
         [what_if(assignor, how, group=NAME) for assignor in ("actual", *ASSIGNORS) for how in SCENARIOS]
     ),
@@ -79,7 +78,7 @@ TEXTS: dict[str, Callable[[], Iterable[str]]] = {
     "watch": lambda: history_watch.watched_lines(rebalance(1, a_member(NAME), group=NAME)),
     "describe": described,
     "infer": lambda: placement_text.inference_lines(
-        NAME, placement.infer(PLACED[NAME], racks=dict.fromkeys(range(4)))
+        NAME, placement.infer(placement.Placements(PLACED, dict.fromkeys(range(4))))[NAME]
     ),
     "verify": lambda: placement_text.under_way_lines(examples.under_way()),
 }
