@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._cluster.groups import EpochGroup, find_hidden, hidden_error
@@ -130,6 +131,7 @@ def what_if(
         )
     if unknown := [name for name in assignors if name not in RESTARTED]:
         raise WhatIfError(f"there is no assignor {unknown[0]!r}; choose of {', '.join(RESTARTED)}")
+    restart = partial(rolling_restart, subscriptions=subscriptions, down_seconds=down_seconds, crash=crash)
     return RollingRestarts(
         members=len(subscriptions),
         partitions=sum(topics.values()),
@@ -138,15 +140,7 @@ def what_if(
         session_timeout_ms=session,
         costs=tuple(
             RestartCost(
-                assignor=name,
-                static=static,
-                cost=rolling_restart(
-                    _simulated(topics, name, member),
-                    subscriptions,
-                    static=static,
-                    down_seconds=down_seconds,
-                    crash=crash,
-                ),
+                assignor=name, static=static, cost=restart(_simulated(topics, name, member), static=static)
             )
             for name in assignors
             for static in (False, True)
