@@ -19,7 +19,7 @@ from kafka_assignors.placement._cluster.throttle import (
     remove_all,
     remove_left,
 )
-from kafka_assignors.placement._explicit import check_placement
+from kafka_assignors.placement._explicit import check_placements
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
 from kafka_assignors.placement._planning.volume import Volume
@@ -364,11 +364,7 @@ def _given(
         present = cluster.topics[topic]
         if missing := sorted(placement.keys() - present.keys()):
             raise PlacementError(f"{topic}-{missing[0]} does not exist: the topic has no such partition")
-        try:
-            known = [*cluster.racks, *cluster.down, *holders(present)]
-            check_placement(placement, known, mixed=True)
-        except PlacementError as error:
-            raise PlacementError(f"topic {topic}: {error}") from error
+        check_placements({topic: placement}, [*cluster.racks, *cluster.down, *holders(present)])
     brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
     return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes), named
 

@@ -287,12 +287,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"brokers": [1, 2, 8, 7]}, "brokers has 7, 8, and racks does not: add them there"),
     ({"racks": {0: "a", 2: None, 1: None}}, "brokers 1, 2 are without a rack, and others have one: name"),
     ({"replication_factor": 0}, "t-0 is to have 0 replicas: give a replication factor of 1 or more"),
-    ({"fixed": ["x"]}, "fixed names topic 'x', which is not among the 1 topics given: add its placement"),
-    ({"topics": {"t": {5: [1, 2, 1]}}}, "t-5 has replicas on [1, 2, 1], 2 of them on broker 1: name each"),
     ({"topics": {"t": {5: []}}}, "t-5 is to have 0 replicas"),
-    ({"sizes": {("t", 1): 5}}, "sizes say nothing of t-0: add ('t', 0), or give no sizes"),
-    ({"sizes": {("t", 0): -5}}, "sizes give t-0 -5 bytes: give 0 to 2**62"),
-    ({"sizes": {("t", 0): 2**63}}, f"sizes give t-0 {2**63} bytes: give 0 to 2**62"),
     (
         {"sizes": {("t", 0): 2**62}, "racks": {**NO_RACKS, 3: None}},
         f"t-0 has {2**62} bytes, and among 1 partitions at most ",

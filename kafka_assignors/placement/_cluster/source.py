@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors.placement._cluster import topics as live
+from kafka_assignors.placement._explicit import check_placements
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def opened(
     for topic in wanted:
         if topic not in source.topics:
             raise PlacementError(f"{source.name} has no topic {topic!r}: it has {', '.join(source.topics)}")
+    check_placements(source.topics)
     racks = source.racks or dict.fromkeys(sorted({b for one in source.topics.values() for b in holders(one)}))
     racks = racks if rack_aware else dict.fromkeys(racks)
     chosen = {

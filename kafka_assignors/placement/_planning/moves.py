@@ -116,22 +116,10 @@ def plan_moves(
     The goals are those of this module. The preferred leader stands first in each partition's list; the others
     keep their order, and new ones come behind by id.
 
-    Args:
-        topics: Where the replicas are now, none of new partitions. Brokers that are not in `racks` may occur:
-            they are gone or going.
-        racks: Each broker of the cluster and its rack; all None if racks do not matter.
-        replication_factor: That of all topics; None keeps each partition's own.
-        sizes: (topic, partition) -> bytes of the partition's log. None counts replicas.
-        brokers: Those that may hold replicas after; None for all of `racks`.
-        fixed: Topics that stay as they are, and count as load; with `per_topic` they do not count.
-        per_topic: Balance each topic by itself instead of all together.
-        under_way: Of partitions that are being reassigned, the brokers that they are to be on after it. If
-            that is a valid placement, the plan has them there, and they count as load.
-
-    Raises:
-        PlacementError: An argument cannot be, or no placement is allowed; the message names the entry. Sizes
-            are too high to be counted exactly: from some 2**46 bytes on in 10,000 partitions of 3 replicas.
-        ImportError: OR-tools is not installed.
+    New partitions have no replicas yet. Brokers that are not in `racks` may occur: they are gone or going.
+    All racks are None if they do not matter. Sizes are bytes; without them replicas are counted.
+    Topics that are `fixed` stay, and count as load; with `per_topic` they do not count. Partitions that are
+    under way are planned to be where they go to, and count as load, if that is a valid placement.
     """
     cluster = BrokerSet.of(racks, brokers)
     planned = wanted_partitions(topics, fixed=fixed, replication_factor=replication_factor, sizes=sizes)
