@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from kafka_assignors.placement._cluster import topics as live
 from kafka_assignors.placement._cluster.source import opened
@@ -38,14 +38,6 @@ class ExpandedTopic:
     how: How
     why: str
     added: dict[int, list[int]]
-
-
-class _Placed(NamedTuple):
-    """New partitions, what placed them, and why."""
-
-    partitions: dict[int, list[int]]
-    how: How
-    why: str
 
 
 def expand(
@@ -91,13 +83,13 @@ def expand(
             )
         count = partitions - len(present)
         placed = _place(cluster.topics, topic, count, cluster.racks, keep_pattern=not balanced)
-        admin = cluster.admin if execute else None
-        if admin is not None:
-            live.add_partitions(admin, topic, present, placed.partitions)
-    return ExpandedTopic(admin is not None, placed.how, placed.why, placed.partitions)
+        if cluster.admin is None or not execute:
+            return placed
+        live.add_partitions(cluster.admin, topic, present, placed.added)
+        return replace(placed, executed=True)
 
 
-def _place(topics: Topics, topic: str, count: int, racks: Racks, *, keep_pattern: bool) -> _Placed:
+def _place(topics: Topics, topic: str, count: int, racks: Racks, *, keep_pattern: bool) -> ExpandedTopic:
     present = topics[topic]
     found = infer(present, racks=racks)
     first = max(present) + 1
@@ -114,10 +106,10 @@ def _place(topics: Topics, topic: str, count: int, racks: Racks, *, keep_pattern
     # What there is stays and counts as load; the new partitions are a topic beside it.
     new: dict[int, list[int]] = {partition: [] for partition in range(first, first + count)}
     plan = plan_moves({**topics, "": new}, racks, replication_factor=factor, fixed=topics)
-    return _Placed(plan.after[""], "balanced", why)
+    return ExpandedTopic(executed=False, how="balanced", why=why, added=plan.after[""])
 
 
-def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> _Placed:
+def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> ExpandedTopic:
     """Go on with the last step of a pattern."""
     step = fit.steps[-1]
     shift = step.shift
@@ -130,8 +122,11 @@ def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> _P
     why = f"start index {step.start_index}, shift {shift} continues"
     if left_out := sorted(racks.keys() - {*fit.brokers}):
         why += f"; broker {', '.join(map(str, left_out))} is no part of the pattern and gets nothing"
-    return _Placed(
-        {
+    return ExpandedTopic(
+        executed=False,
+        how="rack-aware" if aware else "rack-unaware",
+        why=why,
+        added={
             first + more: ring.replicas(
                 number + more,
                 step.start_index,
@@ -139,6 +134,4 @@ def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> _P
             )
             for more in range(count)
         },
-        "rack-aware" if aware else "rack-unaware",
-        why,
     )
