@@ -13,7 +13,6 @@ from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.strategies import RESTARTED, STRATEGIES, load
 from kafka_assignors.coordinator import (
     BrokerSettings,
-    ConsumerBrokerSettings,
     ConsumerGroupSimulation,
     MemberSettings,
     Simulation,
@@ -152,18 +151,16 @@ def _simulated(
     topics: Mapping[str, int], assignor: str, member: MemberSettings
 ) -> Simulation | ConsumerGroupSimulation:
     """A group whose brokers take the members' session timeout."""
-    strategy, session = STRATEGIES[assignor], member.session_timeout_ms
-    if strategy.kip848:
-        epochs = ConsumerBrokerSettings(
-            session_timeout_ms=session, heartbeat_interval_ms=member.heartbeat_interval_ms
-        )
-        return ConsumerGroupSimulation(topics, strategy.kip848, broker=epochs, member=member)
-    default = BrokerSettings()
-    classic = BrokerSettings(
+    strategy, session, default = STRATEGIES[assignor], member.session_timeout_ms, BrokerSettings()
+    broker = BrokerSettings(
         min_session_timeout_ms=min(default.min_session_timeout_ms, session),
         max_session_timeout_ms=max(default.max_session_timeout_ms, session),
+        session_timeout_ms=session,
+        heartbeat_interval_ms=member.heartbeat_interval_ms,
     )
-    return Simulation(topics, [load(strategy.assignor or "")], broker=classic, member=member)
+    if strategy.kip848:
+        return ConsumerGroupSimulation(topics, strategy.kip848, broker=broker, member=member)
+    return Simulation(topics, [load(strategy.assignor or "")], broker=broker, member=member)
 
 
 def _running(cluster: Cluster, group_id: str) -> tuple[MemberSettings, dict[str, int], list[Collection[str]]]:

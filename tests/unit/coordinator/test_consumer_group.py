@@ -20,7 +20,7 @@ from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerG
 from kafka_assignors.coordinator._simulator.life import NotStableError
 from kafka_assignors.coordinator._simulator.messages import JOIN, LEAVE, ConsumerHeartbeat, TopicIdPartition
 from kafka_assignors.coordinator._simulator.settings import (
-    ConsumerBrokerSettings,
+    BrokerSettings,
 )
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic
@@ -162,7 +162,7 @@ def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is
 
 
 def restarted(
-    assignor: Assignor, members: int = 4, broker: ConsumerBrokerSettings = QUICK_BROKER, **how: Any
+    assignor: Assignor, members: int = 4, broker: BrokerSettings = QUICK_BROKER, **how: Any
 ) -> Cost:
     """What it costs to restart members one by one, each two seconds away."""
     group = ConsumerGroupSimulation({"orders": 12}, assignor, broker=broker)
@@ -199,4 +199,4 @@ def test_static_members_that_are_killed_cost_a_session_that_the_classic_protocol
 
 def test_a_group_that_does_not_let_all_members_in_is_said() -> None:
     with pytest.raises(NotStableError, match=r"does not let \['m00001'\] in"):
-        restarted("uniform", 2, ConsumerBrokerSettings(max_size=1))
+        restarted("uniform", 2, BrokerSettings(max_size=1))
