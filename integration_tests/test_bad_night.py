@@ -30,7 +30,7 @@ from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer
-from kafka_assignors.placement import format_reassignment
+from kafka_assignors.placement import Placements
 from kafka_assignors.placement._cluster.throttle import read_throttles
 from kafka_assignors.placement._cluster.topics import create_topic, read_brokers
 from kafka_assignors.testing import ConsumerGroup
@@ -271,7 +271,7 @@ def a_quiet_evening(night: Night) -> None:
 def a_reassignment_begins(night: Night) -> subprocess.Popen[str]:
     """The one replica of `invoices` is to go to the broker that will die."""
     wanted = night.folder / "plan.json"
-    wanted.write_text(format_reassignment({"invoices": {0: [night.lead, night.dead]}}), encoding="utf-8")
+    wanted.write_text(Placements({"invoices": {0: [night.lead, night.dead]}}).text, encoding="utf-8")
     moving = night.begin(
         *("placement", "reassign", "--file", str(wanted), "--throttle", "1KiB", "--execute"),
         *("--stalled-after", "5"),

@@ -13,9 +13,11 @@ from kafka import TopicPartition
 
 from integration_tests.support.commands import begin_command, next_error_line, run_command
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors.placement import PlacementError, format_reassignment, infer, place_rack_aware
+from kafka_assignors.placement import PlacementError, Placements
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.logs import read_logs
+from kafka_assignors.placement._generators import place_rack_aware
+from kafka_assignors.placement._inference.infer import infer
 from kafka_assignors.placement._striped import place_striped
 from kafka_assignors.testing import Cluster, Load
 from kafka_assignors.testing._brokers.waiting import wait_until
@@ -191,7 +193,7 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
 ) -> None:
     live.create_topic(admin, topic, {0: [1, 2], 1: [2, 1], 2: [1, 2]})
     wanted = {0: [1, 3], 1: [2, 3], 2: [1, 2]}
-    (tmp_path / "wanted.json").write_text(format_reassignment({topic: wanted}))
+    (tmp_path / "wanted.json").write_text(Placements({topic: wanted}).text)
     wanted_file = ("--file", str(tmp_path / "wanted.json"), "--execute")
     moves = {TopicPartition(topic, 0): wanted[0], TopicPartition(topic, 1): wanted[1]}
     with stopped(three_brokers, 3):
@@ -226,7 +228,7 @@ def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
         before = admin.ask(lambda client: client.list_partition_reassignments())
         assert command(three_brokers, "cancel", topic)["cancelled"] == [[topic, 0]]
         for replicas, pace in (([2], "--no-throttle"), ([1], "--throttle=10MiB")):
-            (tmp_path / "wanted.json").write_text(format_reassignment({moved: {0: replicas}}))
+            (tmp_path / "wanted.json").write_text(Placements({moved: {0: replicas}}).text)
             arguments = ("--file", str(tmp_path / "wanted.json"), "--execute", pace)
             assert command(three_brokers, "reassign", *arguments)["reassigned"] == 1
             assert live.read_topics(admin, [topic, moved]) == {topic: {0: [1, 2]}, moved: {0: replicas}}

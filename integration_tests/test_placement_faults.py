@@ -11,7 +11,7 @@ import pytest
 
 from integration_tests.support.commands import run_command
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors.placement import format_reassignment
+from kafka_assignors.placement import Placements
 from kafka_assignors.placement._cluster import topics
 from kafka_assignors.placement._cluster.topics import read_brokers
 from kafka_assignors.testing import delete_topic
@@ -79,7 +79,7 @@ def test_a_dead_broker_gets_no_replicas_without_consent(
     assert {broker for brokers in replicas for broker in brokers} == {1, 2}
 
     wanted = tmp_path / "wanted.json"
-    wanted.write_text(format_reassignment({topic: {0: [1, 3]}}), encoding="utf-8")
+    wanted.write_text(Placements({topic: {0: [1, 3]}}).text, encoding="utf-8")
     shown = placement(without_3, "reassign", "--file", str(wanted))
     assert shown.returncode == 0, shown.stderr
     assert "broker 3 is fenced and would get 1 replica:\n  start it, or --execute with" in shown.stdout
@@ -132,7 +132,7 @@ def test_a_broker_that_clients_do_not_reach_hides_none_of_the_others(
     with Admin(cluster.bootstrap_servers) as admin:
         topics.create_topic(admin, topic, {0: [3]})
     wanted = tmp_path / "wanted.json"
-    wanted.write_text(format_reassignment({topic: {0: [1]}}), encoding="utf-8")
+    wanted.write_text(Placements({topic: {0: [1]}}).text, encoding="utf-8")
     servers = cluster.network.access.servers
     with cluster.network.drop(broker=3):
         found = health(cluster, whole, status=1, servers=servers)

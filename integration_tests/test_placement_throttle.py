@@ -28,7 +28,7 @@ from integration_tests.support.clusters import own_cluster
 from integration_tests.support.commands import begin_command, next_error_line, run_command
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors.placement import _moving, format_reassignment
+from kafka_assignors.placement import Placements, _moving
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
@@ -104,7 +104,7 @@ def topic(three_brokers: Cluster, admin: Admin) -> Iterator[str]:
 def wanted(topic: str, tmp_path: Path) -> str:
     """A file that has it on 1 and 3."""
     path = tmp_path / "wanted.json"
-    path.write_text(format_reassignment({topic: {0: [1, 3]}}), encoding="utf-8")
+    path.write_text(Placements({topic: {0: [1, 3]}}).text, encoding="utf-8")
     return str(path)
 
 
@@ -336,7 +336,7 @@ def test_amid_a_move_a_throttle_that_is_too_low_is_named_and_a_rollback_is_what_
     moved.send_signal(signal.SIGINT)
     moved.communicate(timeout=PATIENCE)
     assert shown.returncode == 0, shown.stderr
-    assert rollback.read_text(encoding="utf-8") == f"{format_reassignment({topic: {0: [1, 2]}})}\n"
+    assert rollback.read_text(encoding="utf-8") == f"{Placements({topic: {0: [1, 2]}}).text}\n"
     assert said[0] == "no progress for 2 s; 0 of 1 partitions done, 1 under way:\n"
     assert said[1].startswith("  broker 3 is ")
     assert said[1].endswith(f" behind in {topic}-0, throttled to 1.0 KiB/s\n")
@@ -361,5 +361,5 @@ def test_much_is_not_copied_before_a_word_on_its_rate(
     assert main([*moves, "--execute", "--no-throttle", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["reassigned"] == 1
     monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", ROUNDS * (BATCH + 1000))
-    Path(wanted).write_text(format_reassignment({topic: {0: [1, 2]}}), encoding="utf-8")
+    Path(wanted).write_text(Placements({topic: {0: [1, 2]}}).text, encoding="utf-8")
     assert main([*moves, "--execute"]) == 0

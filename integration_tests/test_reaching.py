@@ -179,11 +179,11 @@ COMMANDS: dict[str, Callable[[ClusterHandle, str, str], object]] = {
     "group export": lambda cluster, _, group_id: groups.export_metrics(cluster, [group_id]),
     "group find": lambda cluster, _, group_id: groups.find_coordinator(cluster, group_id),
     "placement describe": lambda cluster, topic, _: placement.describe(cluster, [topic]),
-    "placement infer": lambda cluster, topic, _: placement.infer_topics(cluster, [topic]),
+    "placement infer": lambda cluster, topic, _: placement.infer(cluster, [topic]),
     "placement create": lambda cluster, topic, _: placement.create(
         cluster, f"{topic}-new", 1, 1, dry_run=True
     ),
-    "placement expand": lambda cluster, topic, _: placement.expand_topic(cluster, topic, 7),
+    "placement expand": lambda cluster, topic, _: placement.expand(cluster, topic, 7),
     "placement reassign": lambda cluster, topic, _: placement.plan_reassignment(cluster, [topic]),
     "placement verify": lambda cluster, topic, _: placement.verify(cluster, [topic]),
     "placement cancel": lambda cluster, topic, _: placement.cancel(cluster, [topic]),

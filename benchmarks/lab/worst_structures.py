@@ -25,7 +25,8 @@ from kafka_assignors._assignors import StickyAssignor, _messages as messages
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import check
 from kafka_assignors._wire.codec import read_subscriptions
-from kafka_assignors.planners import plan_exact, plan_quickly
+from kafka_assignors.planners import plan_exact
+from kafka_assignors.planners._quick import plan_quickly
 
 RESULT: Final = Path(__file__).parents[1] / "results" / "worst_structures.md"
 SHOWN: Final = 15

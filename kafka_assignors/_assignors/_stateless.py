@@ -5,7 +5,7 @@ import numpy as np
 from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
-from kafka_assignors.planners import plan_broadcast, plan_random, plan_range, plan_round_robin
+from kafka_assignors.planners import _broadcast, _random, plan_range, plan_round_robin
 
 
 class RangeAssignor(Assignor):
@@ -52,7 +52,7 @@ class BroadcastAssignor(Assignor):
 
     def plan(self, group: Group) -> Plan:
         """Plan by `plan_broadcast`."""
-        return plan_broadcast(group)
+        return _broadcast.plan_broadcast(group)
 
 
 class RandomAssignor(Assignor):
@@ -74,4 +74,4 @@ class RandomAssignor(Assignor):
 
     def plan(self, group: Group) -> Plan:
         """Plan by `plan_random`."""
-        return plan_random(group, self._generator)
+        return _random.plan_random(group, self._generator)

@@ -15,7 +15,7 @@ from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import Subscriptions
 from kafka_assignors._wire.user_data import encode_sticky
-from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
+from kafka_assignors.planners import _quick, plan_exact, plan_kip54
 
 log = get_logger(__name__)
 
@@ -115,7 +115,7 @@ class StickyAssignor(Assignor):
                 len(group.members),
                 limit,
             )
-            return plan_quickly(group)
+            return _quick.plan_quickly(group)
 
     def budget(self, group: Group) -> int | None:
         """How many partitions may move in this plan; None if that is not limited."""

@@ -236,10 +236,8 @@ def what_if(
     from kafka_assignors._cli.group_tables import restarts_lines
 
     how = {**restart, "down_seconds": down, "assignors": assignor or RESTARTED}
-    if cluster is not None and group is not None:
-        found = groups.what_if(cluster, group, **how)
-    else:
-        found = groups.what_if_described(dict(map(_topic, topic)), members or 0, **how)
+    asked: tuple[Any, Any] = (dict(map(_topic, topic)), members) if described else (cluster, group)
+    found = groups.what_if(*asked, **how)
     show_result(found, restarts_lines(found), as_json=as_json)
 
 

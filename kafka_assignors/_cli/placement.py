@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from kafka_assignors.placement import Cluster, PlacementFile, Reassigned
+    from kafka_assignors.placement import Cluster, Placements
     from kafka_assignors.placement._cluster.reassign import Progress
     from kafka_assignors.placement._moving import ReassignmentPlan
 
@@ -105,7 +106,7 @@ def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None
             refuse("say --bootstrap-server or --placements, one of them")
         if others.get("execute"):
             refuse("--execute needs --bootstrap-server")
-        return function(source=library.PlacementFile(placements, brokers), **others)
+        return function(source=library.Placements.read(placements, brokers), **others)
 
     files = option(
         "--placements",
@@ -198,7 +199,7 @@ def create(
     found = library.create(
         cluster,
         topic,
-        placement=None if replica_assignment is None else library.parse_explicit(replica_assignment),
+        placement=replica_assignment,
         configs=dict(config),
         **options,
     )
@@ -220,7 +221,7 @@ def create(
 @flag("--check", "exit with 1 if a broker is not up, or a partition is offline or lacks an in-sync replica")
 def describe(
     *,
-    source: Cluster | PlacementFile,
+    source: Cluster | Placements,
     as_json: bool,
     topics: Sequence[str],
     min_insync: int,
@@ -244,11 +245,11 @@ def describe(
 @_on_cluster
 @as_json()
 @_TOPICS
-def infer_generators(*, source: Cluster | PlacementFile, topics: Sequence[str], as_json: bool) -> int:
+def infer_generators(*, source: Cluster | Placements, topics: Sequence[str], as_json: bool) -> int:
     """Find the generator, start index and shift that made a placement."""
     from kafka_assignors._cli.placement_text import inference_lines
 
-    found = library.infer_topics(source, topics)
+    found = library.infer(source, topics)
     lines = [line for topic, one in found.items() for line in inference_lines(topic, one)]
     show_result(found, lines, as_json=as_json)
     return int(not all(one.fits for one in found.values()))
@@ -264,7 +265,7 @@ def infer_generators(*, source: Cluster | PlacementFile, topics: Sequence[str], 
 @flag("--execute", "do it; else it is only shown")
 def expand(
     *,
-    source: Cluster | PlacementFile,
+    source: Cluster | Placements,
     topic: str,
     partitions: int,
     balanced: bool,
@@ -275,7 +276,7 @@ def expand(
     """Add partitions to a topic, placed as the ones that it has."""
     from kafka_assignors._cli.placement_text import placement_lines
 
-    found = library.expand_topic(
+    found = library.expand(
         source, topic, partitions, balanced=balanced, rack_aware=not disable_rack_aware, execute=execute
     )
     lines = [
@@ -331,7 +332,7 @@ def expand(
     default=30,
     section=_PACE,
 )
-def reassign(*, source: Cluster | PlacementFile, as_json: bool, **given: Any) -> None:
+def reassign(*, source: Cluster | Placements, as_json: bool, **given: Any) -> None:
     """Move as few replicas as possible to where they should be."""
     options = SimpleNamespace(**given)
     planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
@@ -372,11 +373,11 @@ def cancel(*, cluster: Cluster, topics: Sequence[str], as_json: bool, **how: boo
     show_result(found, cancelled_lines(found), as_json=as_json)
 
 
-def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *, as_json: bool) -> None:
+def _plan_and_move(source: Cluster | Placements, options: SimpleNamespace, *, as_json: bool) -> None:
     """Say which replicas are to move, and move them if asked to."""
     from kafka_assignors._cli.placement_text import internal_left, plan_lines
 
-    target = None if options.file is None else library.read_reassignment(options.file)
+    target = None if options.file is None else library.Placements.read(options.file).topics
     with source if isinstance(source, library.Cluster) else nullcontext():
         plan = library.plan_reassignment(
             source,
@@ -399,17 +400,17 @@ def _plan_and_move(source: Cluster | PlacementFile, options: SimpleNamespace, *,
                 )
             library.write_rollback(options.rollback, plan.moves.before)
         if options.output is not None:
-            write_whole(options.output, f"{library.format_reassignment(plan.after)}\n")
+            write_whole(options.output, f"{library.Placements(plan.after).text}\n")
         if not as_json:
             asks = not (options.execute or options.throttle or options.no_throttle)
             show(joined(plan_lines(plan, options.throttle, asks=asks)))
         if options.execute and isinstance(source, library.Cluster):
             done = _move(source, plan, options)
         else:
-            done = library.Reassigned(executed=False, reassigned=0, plan=plan, throttle=options.throttle)
+            done = replace(plan, throttle=options.throttle)
     if plan.internal_left:
         _warn(internal_left(plan.internal_left, options.to_brokers or ()))
-    last = f"partitions reassigned: {done.reassigned}" if done.executed else _ONLY_SHOWN
+    last = _ONLY_SHOWN if done.reassigned is None else f"partitions reassigned: {done.reassigned}"
     show_result(done, [last], as_json=as_json)
 
 
@@ -417,7 +418,7 @@ def _warn(said: str) -> None:
     print(block(said), file=sys.stderr, flush=True)
 
 
-def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Reassigned:
+def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> ReassignmentPlan:
     """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
     from kafka_assignors._cli.placement_text import reason_lines
     from kafka_assignors._common.progress import progress_bar

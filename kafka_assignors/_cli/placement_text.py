@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, filled, screen_width, table
 from kafka_assignors._common.words import first_of, named, size
-from kafka_assignors.placement import MovePlan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from kafka_assignors.placement import Placement
     from kafka_assignors.placement._cluster.health import Health
     from kafka_assignors.placement._cluster.stall import Reason
     from kafka_assignors.placement._cluster.throttle import Throttles
     from kafka_assignors.placement._inference.infer import Fit, Inference, InferenceStep
     from kafka_assignors.placement._moving import Cancelled, ReassignmentPlan, UnderWay
+    from kafka_assignors.placement._placement import Placement
     from kafka_assignors.placement._quality import Quality
     from kafka_assignors.placement._topics import Description
 
@@ -173,8 +172,7 @@ def _sureness(fit: Fit) -> str:
 
 def _move_lines(planned: ReassignmentPlan) -> Iterator[str]:
     """What is to move, and what is reached by it; with what is proved about it, if it was planned here."""
-    plan = planned.moves
-    proved = plan if isinstance(plan, MovePlan) else None
+    plan, proved = planned.moves, planned.proved
     listed = plan.moves[:SHOWN]
     for move in listed:
         source = "" if move.source is None else f" in place of {move.source}"

@@ -29,7 +29,7 @@ class Strategy(NamedTuple):
     shared: bool = False
 
 
-_STOCK: Final = "kafka.coordinator.assignors"
+_OURS, _STOCK = "kafka_assignors.planners", "kafka.coordinator.assignors"
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     one.name: one
@@ -37,33 +37,33 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
         Strategy(
             "range",
             "kafka_assignors:RangeAssignor",
-            "kafka_assignors.planners:plan_range",
+            f"{_OURS}:plan_range",
             f"{_STOCK}.range:RangePartitionAssignor",
         ),
         Strategy(
             "roundrobin",
             "kafka_assignors:RoundRobinAssignor",
-            "kafka_assignors.planners:plan_round_robin",
+            f"{_OURS}:plan_round_robin",
             f"{_STOCK}.roundrobin:RoundRobinPartitionAssignor",
         ),
         Strategy(
             "sticky",
             "kafka_assignors:StickyAssignor",
-            "kafka_assignors.planners:plan_exact",
+            f"{_OURS}:plan_exact",
             f"{_STOCK}.sticky.sticky_assignor:StickyPartitionAssignor",
         ),
         Strategy(
             "cooperative-sticky",
             "kafka_assignors:CooperativeStickyAssignor",
-            "kafka_assignors.planners:plan_exact",
+            f"{_OURS}:plan_exact",
             f"{_STOCK}.cooperative_sticky:CooperativeStickyAssignor",
         ),
         Strategy("random", "kafka_assignors:RandomAssignor"),
         Strategy("broadcast", "kafka_assignors:BroadcastAssignor", shared=True),
-        Strategy("exact", planner="kafka_assignors.planners:plan_exact"),
-        Strategy("kip54", planner="kafka_assignors.planners:plan_kip54"),
-        Strategy("kip848:uniform", planner="kafka_assignors.planners:plan_kip848_uniform", kip848="uniform"),
-        Strategy("kip848:range", planner="kafka_assignors.planners:plan_kip848_range", kip848="range"),
+        Strategy("exact", planner=f"{_OURS}:plan_exact"),
+        Strategy("kip54", planner=f"{_OURS}:plan_kip54"),
+        Strategy("kip848:uniform", planner=f"{_OURS}._kip848_uniform:plan_kip848_uniform", kip848="uniform"),
+        Strategy("kip848:range", planner=f"{_OURS}._kip848_range:plan_kip848_range", kip848="range"),
     )
 }
 

@@ -3,8 +3,6 @@ from kafka_assignors.coordinator._simulator.consumer_simulation import (
 )
 from kafka_assignors.coordinator._simulator.settings import (
     BrokerSettings as BrokerSettings,
-    ConsumerBrokerSettings as ConsumerBrokerSettings,
     MemberSettings as MemberSettings,
 )
 from kafka_assignors.coordinator._simulator.simulation import Simulation as Simulation
-from kafka_assignors.coordinator._simulator.what_if import rolling_restart as rolling_restart

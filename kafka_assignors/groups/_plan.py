@@ -19,6 +19,7 @@ from kafka_assignors._model.plan import Plan, check
 from kafka_assignors.groups._file import GroupFile
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._exact.exact import plan_exact
+from kafka_assignors.proofs._findings import Certificate
 
 EXACT: Final = PLANNED[0]
 """The planner that takes options."""
@@ -75,7 +76,7 @@ class PlannedGroup:
     strategy: str
     plan: Plan
     plan_ms: float
-    certificate: proofs.Certificate | None
+    certificate: Certificate | None
     certificate_ms: float | None
     least_moves: int | None
     cooperative: bool = False
@@ -182,7 +183,8 @@ def plan(
 
     Args:
         group: The group, also as `read_group` reads it from a file.
-        assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range` or `roundrobin`.
+        assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range`, `roundrobin`; also
+            `kip848:uniform` and `kip848:range`, what Kafka's coordinator does with the new protocol.
         max_skew: How many partitions loads may be off the best balance, if fewer move that way; `exact` only.
         max_moves: How many partitions may move; `exact` only.
         cooperative: Whether a cooperative group carries it out.
@@ -191,8 +193,9 @@ def plan(
     Raises:
         NoPlannerError: There is no such planner, or it does not take `max_skew` and `max_moves`.
     """
-    if assignor not in PLANNED:
-        raise NoPlannerError(f"there is no planner {assignor!r}; choose of {', '.join(PLANNED)}")
+    planners = {one.name: one.planner for one in STRATEGIES.values() if one.planner is not None}
+    if assignor not in planners:
+        raise NoPlannerError(f"there is no planner {assignor!r}; choose of {', '.join(planners)}")
     limits = {"max_skew": max_skew, "max_moves": max_moves} if assignor == EXACT else {}
     if not limits and (max_skew is not None or max_moves is not None):
         raise NoPlannerError(f"max_skew and max_moves are options of {EXACT}, not of {assignor}")
@@ -200,7 +203,7 @@ def plan(
     if isinstance(group, GroupFile):
         notes, group = group.notes, group.group
     began = time.perf_counter()
-    made: Plan = load(STRATEGIES[assignor].planner or "")(group, **limits)
+    made: Plan = load(planners[assignor])(group, **limits)
     check(made, group)
     planned = time.perf_counter()
     certificate = proofs.certify(made) if certify else None
@@ -217,7 +220,7 @@ def plan(
     )
 
 
-def _least_moves(plan: Plan, certificate: proofs.Certificate | None) -> int | None:
+def _least_moves(plan: Plan, certificate: Certificate | None) -> int | None:
     """From the certificate if it proves the plan's moves to be the fewest, else those of the exact plan."""
     if certificate is None:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.words import are
@@ -29,13 +28,6 @@ def check_request(
             raise PlacementError(f"{name} is {value}: give 0 or more, or leave it out")
     if not brokers:
         raise PlacementError("no brokers are given: name at least one")
-    for broker, times in Counter([*brokers]).items():
-        if broker < 0:
-            raise PlacementError(
-                f"broker {broker} cannot be: ids are 0 or more; take them from the cluster's metadata"
-            )
-        if times > 1:
-            raise PlacementError(f"broker {broker} is given twice: name each broker once")
     if replication_factor > len(brokers):
         raise PlacementError(
             f"replication_factor is {replication_factor}, but there are {len(brokers)} brokers, and each "

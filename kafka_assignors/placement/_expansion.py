@@ -2,48 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from kafka_assignors.placement._cluster import topics as live
+from kafka_assignors.placement._cluster.source import opened
 from kafka_assignors.placement._generators import BrokerRing, shift_at
 from kafka_assignors.placement._inference.infer import infer
 from kafka_assignors.placement._placement import PlacementError
-from kafka_assignors.placement._planning.moves import place_balanced
+from kafka_assignors.placement._planning.moves import plan_moves
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from kafka_assignors._cluster.handle import Cluster
+    from kafka_assignors.placement._cluster.source import Topics
     from kafka_assignors.placement._inference.infer import Fit
-    from kafka_assignors.placement._placement import Placement, Racks
+    from kafka_assignors.placement._placement import Racks
+    from kafka_assignors.placement._reassignment_file import Placements
 
 How = Literal["rack-unaware", "rack-aware", "balanced"]
-"""What new partitions were placed by."""
+"""What placed new partitions: the generator whose pattern continues, or "balanced"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expansion:
+@dataclass(frozen=True, slots=True)
+class ExpandedTopic:
     """New partitions of a topic.
 
     Attributes:
-        partitions: Their placement.
-        how: The generator whose pattern continues, or "balanced".
-        why: In words.
+        executed: Whether they were added, and not only placed.
+        how: What placed them.
+        why: Why.
+        added: Partition -> brokers.
     """
 
-    partitions: dict[int, list[int]]
+    executed: bool
     how: How
     why: str
+    added: dict[int, list[int]]
 
 
 def expand(
-    placement: Placement,
-    count: int,
-    racks: Racks,
+    source: Cluster | Placements,
+    topic: str,
+    partitions: int,
     *,
-    others: Mapping[str, Placement] | None = None,
-    keep_pattern: bool = True,
-) -> Expansion:
-    """Place more partitions of a topic; those that there are stay.
+    balanced: bool = False,
+    rack_aware: bool = True,
+    execute: bool = False,
+) -> ExpandedTopic:
+    """Place further partitions of a topic as its own are, or balanced; on a cluster also add them.
 
     If a pattern of the topic is found, it continues: the generator of `AdminUtils` that made it, from the
     same start index. Its shift grows as if the topic had been created with all its partitions. Else, as for
@@ -51,21 +57,42 @@ def expand(
     best balanced.
 
     Args:
-        placement: The topic as it is.
-        count: How many partitions to add.
-        racks: The brokers that are up, and their racks.
-        others: Other topics; what they have counts where brokers are balanced.
-        keep_pattern: Look for a pattern; else balance.
+        source: The cluster, or placements.
+        topic: The topic's name.
+        partitions: How many there are to be in all.
+        balanced: Balance the brokers, and do not continue the topic's pattern.
+        rack_aware: Whether each partition spreads over the racks; all brokers need one then, or none.
+        execute: Add them to the running cluster.
 
     Raises:
-        PlacementError: It has no partitions, its replication factor is more than there are brokers, or
-            `count` is below 1.
+        PlacementError: There is no such topic, it has as many partitions, or its replication factor is more
+            than there are brokers.
+        ClusterError: The cluster does not add them.
         ImportError: Balancing needs OR-tools, which is not installed.
     """
-    if count < 1:
-        raise PlacementError(f"{count} partitions cannot be added: say how many more there are to be")
-    found = infer(placement, racks=racks)
-    first = max(placement) + 1
+    with opened(source, rack_aware=rack_aware) as cluster:
+        if topic not in cluster.topics:
+            if cluster.admin is not None:
+                live.read_topics(cluster.admin, [topic])  # raises if it is only hidden
+            raise PlacementError(f"there is no topic {topic!r}")
+        present = cluster.topics[topic]
+        if partitions <= len(present):
+            raise PlacementError(
+                f"{topic} has {len(present)} partitions already, and cannot have fewer than it has:"
+                f" --partitions is {partitions}"
+            )
+        count = partitions - len(present)
+        placed = _place(cluster.topics, topic, count, cluster.racks, keep_pattern=not balanced)
+        if cluster.admin is None or not execute:
+            return placed
+        live.add_partitions(cluster.admin, topic, present, placed.added)
+        return replace(placed, executed=True)
+
+
+def _place(topics: Topics, topic: str, count: int, racks: Racks, *, keep_pattern: bool) -> ExpandedTopic:
+    present = topics[topic]
+    found = infer(present, racks=racks)
+    first = max(present) + 1
     why = "its pattern is not to be kept"
     if keep_pattern:
         fit = next((fit for fit in found.fits if fit.generator != "striped"), None)
@@ -74,15 +101,15 @@ def expand(
         elif gone := sorted({*fit.brokers} - racks.keys()):
             why = f"its pattern goes over broker {', '.join(map(str, gone))}, which is not up"
         else:
-            return _continue(fit, len(placement[min(placement)]), first, count, racks)
-    factor = len(placement[max(placement)])
-    # As one topic, so that its own partitions count with the others.
-    existing = {**(others or {}), "": placement}
-    placed = place_balanced(range(first, first + count), factor, racks, existing=existing)
-    return Expansion(partitions=placed, how="balanced", why=why)
+            return _continue(fit, len(present[min(present)]), first, count, racks)
+    factor = len(present[max(present)])
+    # What there is stays and counts as load; the new partitions are a topic beside it.
+    new: dict[int, list[int]] = {partition: [] for partition in range(first, first + count)}
+    plan = plan_moves({**topics, "": new}, racks, replication_factor=factor, fixed=topics)
+    return ExpandedTopic(executed=False, how="balanced", why=why, added=plan.after[""])
 
 
-def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> Expansion:
+def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> ExpandedTopic:
     """Go on with the last step of a pattern."""
     step = fit.steps[-1]
     shift = step.shift
@@ -95,8 +122,11 @@ def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> Ex
     why = f"start index {step.start_index}, shift {shift} continues"
     if left_out := sorted(racks.keys() - {*fit.brokers}):
         why += f"; broker {', '.join(map(str, left_out))} is no part of the pattern and gets nothing"
-    return Expansion(
-        partitions={
+    return ExpandedTopic(
+        executed=False,
+        how="rack-aware" if aware else "rack-unaware",
+        why=why,
+        added={
             first + more: ring.replicas(
                 number + more,
                 step.start_index,
@@ -104,6 +134,4 @@ def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> Ex
             )
             for more in range(count)
         },
-        how="rack-aware" if aware else "rack-unaware",
-        why=why,
     )

@@ -14,7 +14,7 @@ from kafka_assignors._common.words import first_of
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from kafka_assignors.placement._placement import Placement
 
@@ -26,17 +26,8 @@ _BLANKS = "".join(map(chr, range(0x21)))  # what Java's String.trim takes away
 def parse_explicit(text: str) -> dict[int, list[int]]:
     """Read a placement as Kafka's own tool does (`TopicCommand.parseReplicaAssignment`), and check it.
 
-    Args:
-        text: Partitions separated by commas, the brokers of each by colons. Blanks around a number are
-            ignored, and so are separators at the end.
-
-    Returns:
-        Partition id -> broker ids, the preferred leader first.
-
-    Raises:
-        PlacementError: An entry is not made of broker ids, a broker is there twice in a partition, or
-            partitions differ in their number of replicas. Also for a negative id or a partition without
-            brokers (":"), which the tool reads, but no broker takes.
+    Blanks around a number are ignored, and so are separators at the end. A negative id or a partition without
+    brokers (":") is refused: the tool reads it, but no broker takes it.
     """
     placement = {
         partition: [_broker(partition, entry, number) for number in _split(entry, ":")]
@@ -46,20 +37,21 @@ def parse_explicit(text: str) -> dict[int, list[int]]:
     return placement
 
 
+def check_placements(topics: Mapping[str, Placement], known: Collection[int] | None = None) -> None:
+    """Check that topics can be placed so in a reassignment, on the brokers that are known."""
+    for topic, placement in topics.items():
+        try:
+            check_placement(placement, known, mixed=True)
+        except PlacementError as error:
+            raise PlacementError(f"topic {topic}: {error}") from error
+
+
 def check_placement(
     placement: Placement, brokers: Collection[int] | None = None, *, mixed: bool = False
 ) -> None:
-    """Check that Kafka would take a placement.
+    """Check that Kafka would take a placement; with `brokers` also that these are all that there are.
 
-    Args:
-        placement: Partition id -> broker ids.
-        brokers: The brokers that exist; None leaves unchecked whether those of the placement do.
-        mixed: Whether partitions may differ in how many replicas they have: in a reassignment they may, in
-            a new topic not.
-
-    Raises:
-        PlacementError: There is no partition. Or one has a negative id, no replicas, a broker twice, or a
-            negative or unknown broker. Or, unless `mixed`, it has not as many replicas as the first.
+    In a reassignment partitions may differ in how many replicas they have (`mixed`), in a new topic not.
     """
     if not placement:
         raise PlacementError("the placement has no partitions: give at least one")

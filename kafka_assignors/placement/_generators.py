@@ -16,47 +16,9 @@ from kafka_assignors._wire.java.random import JavaRandom
 from kafka_assignors.placement._checks import check_racks, check_request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from kafka_assignors.placement._placement import Racks
-
-
-def place_rack_unaware(
-    partitions: int,
-    replication_factor: int,
-    brokers: Sequence[int],
-    *,
-    start_index: int | None = None,
-    shift: int | None = None,
-    first_partition: int = 0,
-    seed: int | None = None,
-) -> dict[int, list[int]]:
-    """Place partitions on brokers without regard to racks.
-
-    Args:
-        partitions: How many partitions to place.
-        replication_factor: The replicas of each.
-        brokers: Their ids, in the order in which leaders go round; Kafka's own callers sort them.
-        start_index: Where in the list the leader of partition 0 is; taken modulo the number of brokers. None
-            draws it.
-        shift: How far the first follower of the first partition is from its leader, less one; taken modulo
-            the number of brokers less one. None is the start index if that is given, as in Kafka, else it is
-            drawn. It is one more already where the first partition is a multiple of the number of brokers,
-            but 0.
-        first_partition: The id of the first partition that is placed, as when a topic is expanded.
-        seed: What is drawn is drawn as by `java.util.Random(seed)`, the start index first; None: by chance.
-
-    Returns:
-        Partition id -> broker ids, the preferred leader first; ascending partitions.
-
-    Raises:
-        PlacementError: The topic or the brokers cannot be, or there are fewer brokers than replicas.
-    """
-    numbers = range(first_partition, first_partition + partitions)
-    given = {"start_index": start_index, "shift": shift, "first_partition": first_partition}
-    check_request(partitions, replication_factor, brokers, **given)
-    ring = BrokerRing(brokers, replication_factor)
-    return _place(ring, numbers, start_index, shift, seed)
 
 
 def place_rack_aware(
@@ -71,21 +33,12 @@ def place_rack_aware(
 ) -> dict[int, list[int]]:
     """Place partitions on brokers, the replicas of each on as many racks as there are replicas, or racks.
 
-    Args:
-        partitions: How many partitions to place.
-        replication_factor: The replicas of each.
-        racks: Each broker's rack; its order does not matter. If no broker has a rack, this is
-            `place_rack_unaware` on the sorted brokers, as in Kafka.
-        start_index: Where in the alternated list (see `alternate`) the leader of partition 0 is.
-        shift: As in `place_rack_unaware`; here it is multiplied by the number of racks.
-        first_partition: The id of the first partition that is placed, as when a topic is expanded.
-        seed: What is drawn is drawn as by `java.util.Random(seed)`, the start index first; None: by chance.
-
-    Returns:
-        Partition id -> broker ids, the preferred leader first; ascending partitions.
-
-    Raises:
-        PlacementError: As in `place_rack_unaware`, or only some brokers have a rack.
+    If no broker has a rack, leaders go round the brokers by id. `start_index` is where in the list the leader
+    of partition 0 is, modulo the number of brokers. `shift` is how far the first follower of the first
+    partition is from its leader, less one, times the number of racks. It is one more already where the first
+    partition is a multiple of the number of brokers, but 0. What is None is drawn as by
+    `java.util.Random(seed)`, the start index first; but without a shift, as in Kafka, a start index that is
+    given is the shift, too.
     """
     numbers = range(first_partition, first_partition + partitions)
     given = {"start_index": start_index, "shift": shift, "first_partition": first_partition}
@@ -95,24 +48,28 @@ def place_rack_aware(
         if all(rack is None for rack in racks.values())
         else BrokerRing(alternate(racks), replication_factor, racks)
     )
-    return _place(ring, numbers, start_index, shift, seed)
+    size = len(racks)
+    if start_index is None:
+        random = JavaRandom(seed)
+        start_index = random.next_int(size)
+        shift = random.next_int(size) if shift is None else shift
+    elif shift is None:
+        shift = start_index
+    return {
+        partition: ring.replicas(partition, start_index, shift_at(partition, first_partition, shift, size))
+        for partition in numbers
+    }
 
 
 def alternate(racks: Racks) -> list[int]:
     """The brokers in turn from each rack: racks in Java's order of strings, brokers of a rack by id.
 
-    Args:
-        racks: Each broker's rack.
-
-    Returns:
-        All brokers. A rack that has run out of brokers is left out of the turns that follow.
-
-    Raises:
-        PlacementError: Some brokers have no rack.
+    A rack that has run out of brokers is left out of the turns that follow.
     """
+    check_racks(racks)
     brokers_of: dict[str, list[int]] = {}
-    for broker, rack in sorted(_complete(racks).items()):
-        brokers_of.setdefault(rack, []).append(broker)
+    for broker, rack in sorted(racks.items()):
+        brokers_of.setdefault(rack or "", []).append(broker)
     places = [
         (turn, number, broker)
         for number, rack in enumerate(sorted(brokers_of, key=string_order))
@@ -161,25 +118,3 @@ def shift_at(partition: int, first_partition: int, shift: int, brokers: int) -> 
     `shift` is that of the first partition of the same call.
     """
     return shift + partition // brokers - (max(first_partition, 1) - 1) // brokers
-
-
-def _place(
-    ring: BrokerRing, numbers: range, start_index: int | None, shift: int | None, seed: int | None
-) -> dict[int, list[int]]:
-    size = len(ring.brokers)
-    if start_index is None:
-        random = JavaRandom(seed)
-        start_index = random.next_int(size)
-        shift = random.next_int(size) if shift is None else shift
-    elif shift is None:
-        shift = start_index
-    return {
-        partition: ring.replicas(partition, start_index, shift_at(partition, numbers.start, shift, size))
-        for partition in numbers
-    }
-
-
-def _complete(racks: Racks) -> Mapping[int, str]:
-    """The racks, when every broker has one."""
-    check_racks(racks)
-    return {broker: rack for broker, rack in racks.items() if rack is not None}

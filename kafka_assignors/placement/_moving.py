@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
@@ -11,7 +11,7 @@ from kafka_assignors._common.words import are, named, size
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._cluster.reassign import Pacing
-from kafka_assignors.placement._cluster.source import Opened, PlacementFile, Topics, holders, opened
+from kafka_assignors.placement._cluster.source import Opened, Topics, holders, opened
 from kafka_assignors.placement._cluster.stall import Reason, reasons
 from kafka_assignors.placement._cluster.throttle import (
     Throttles,
@@ -19,7 +19,7 @@ from kafka_assignors.placement._cluster.throttle import (
     remove_all,
     remove_left,
 )
-from kafka_assignors.placement._explicit import check_placement
+from kafka_assignors.placement._explicit import check_placements
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
 from kafka_assignors.placement._planning.volume import Volume
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors.placement._placement import Placement, Racks
     from kafka_assignors.placement._quality import TopicPartitions
+    from kafka_assignors.placement._reassignment_file import Placements
 
 UNTHROTTLED_BYTES: Final = 1 << 30
 """Up to so much is copied without a throttle if nobody says anything."""
@@ -39,7 +40,7 @@ UNTHROTTLED_BYTES: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReassignmentPlan:
-    """Which replicas are to move, and what that takes.
+    """Which replicas are to move, what that takes, and what became of it.
 
     Attributes:
         moves: The replicas, with the placements before and after; a `MovePlan` if they were planned here.
@@ -54,6 +55,8 @@ class ReassignmentPlan:
         internal_left: Internal topics that were not named -> their brokers that are to have no replicas.
         racks: Broker -> rack, as the plan goes by them.
         allow_fenced: Whether fenced brokers count as up.
+        throttle: Bytes per second of each broker, each way.
+        reassigned: How many partitions were reassigned; None if nothing was begun.
     """
 
     moves: Moves
@@ -68,11 +71,18 @@ class ReassignmentPlan:
     internal_left: dict[str, tuple[int, ...]]
     racks: Racks
     allow_fenced: bool
+    throttle: int | None = None
+    reassigned: int | None = None
+
+    @property
+    def proved(self) -> MovePlan | None:
+        """The moves with what is proved about them; None if placements were given."""
+        return self.moves if isinstance(self.moves, MovePlan) else None
 
     @property
     def crowded_racks(self) -> tuple[str, ...]:
         """Racks with so few brokers that each of them has to hold more than an even share of the replicas."""
-        loads = self.moves.replica_loads if isinstance(self.moves, MovePlan) else {}
+        loads = {} if self.proved is None else self.proved.replica_loads
         by_rack: dict[str, list[int]] = {}
         for broker, load in loads.items():
             by_rack.setdefault(self.racks[broker] or "", []).append(load)
@@ -91,41 +101,23 @@ class ReassignmentPlan:
             return f"{named(self.unknown)}, of unknown size,"
         return size(self.volume.total) if self.volume.total > UNTHROTTLED_BYTES else ""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reassigned:
-    """A plan, and what became of it.
-
-    Attributes:
-        executed: Whether it was done, and not only planned.
-        reassigned: How many partitions were reassigned.
-        plan: The plan.
-        throttle: Bytes per second of each broker, each way.
-    """
-
-    executed: bool
-    reassigned: int
-    plan: ReassignmentPlan
-    throttle: int | None
-
     def to_json(self) -> dict[str, Any]:
         """In types that JSON has."""
-        volume, rate = self.plan.volume, self.throttle
         return {
-            "executed": self.executed,
-            "reassigned": self.reassigned,
-            "plan": asdict(self.plan.moves),
-            "after": self.plan.after,
-            "bytes": {"sent": volume.sent, "got": volume.got},
-            "throttle": rate,
-            "estimated_seconds": None if rate is None else volume.seconds(rate),
-            "under_way": self.plan.under_way,
-            "crowded_racks": self.plan.crowded_racks,
+            "executed": self.reassigned is not None,
+            "reassigned": self.reassigned or 0,
+            "plan": asdict(self.moves),
+            "after": self.after,
+            "bytes": {"sent": self.volume.sent, "got": self.volume.got},
+            "throttle": self.throttle,
+            "estimated_seconds": None if self.throttle is None else self.volume.seconds(self.throttle),
+            "under_way": self.under_way,
+            "crowded_racks": self.crowded_racks,
         }
 
 
 def plan_reassignment(
-    source: Cluster | PlacementFile,
+    source: Cluster | Placements,
     topics: Sequence[str] = (),
     *,
     target: Mapping[str, Placement] | None = None,
@@ -136,10 +128,10 @@ def plan_reassignment(
     allow_fenced: bool = False,
     rack_aware: bool = True,
 ) -> ReassignmentPlan:
-    """Plan where replicas should be, as `plan_moves` does; nothing is changed.
+    """Plan where replicas should be, with the fewest moves; nothing is changed.
 
     Args:
-        source: The cluster, or a file.
+        source: The cluster, or placements.
         topics: The topics' names; empty for all but internal ones.
         target: The placements to reach, in place of all that follows; what it does not name stays.
         to_brokers: The brokers that may have replicas; None for all.
@@ -193,7 +185,7 @@ def reassign(
     *,
     watch: Callable[[moving.Progress], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
-) -> Reassigned:
+) -> ReassignmentPlan:
     """Move replicas until topics are placed as planned, and let preferred leaders lead.
 
     The same call continues a run that ended in any way. On Ctrl-C or an error a throttle is removed, and what
@@ -224,7 +216,7 @@ def reassign(
         )
         if not done:  # what a killed run began has ended by itself
             remove_left(admin, plan.after, warn)
-    return Reassigned(executed=True, reassigned=done, plan=plan, throttle=pacing.throttle)
+    return replace(plan, reassigned=done, throttle=pacing.throttle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,11 +364,7 @@ def _given(
         present = cluster.topics[topic]
         if missing := sorted(placement.keys() - present.keys()):
             raise PlacementError(f"{topic}-{missing[0]} does not exist: the topic has no such partition")
-        try:
-            known = [*cluster.racks, *cluster.down, *holders(present)]
-            check_placement(placement, known, mixed=True)
-        except PlacementError as error:
-            raise PlacementError(f"topic {topic}: {error}") from error
+        check_placements({topic: placement}, [*cluster.racks, *cluster.down, *holders(present)])
     brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
     return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes), named
 

@@ -98,15 +98,7 @@ def measure(
     min_insync: int = 1,
     down: Collection[int] = (),
 ) -> Quality:
-    """Measure how good the placements of some topics are.
-
-    Args:
-        topics: The topics' placements.
-        racks: Every broker of the cluster and its rack.
-        sizes: Bytes of a partition's log, by topic and id.
-        min_insync: What `min.insync.replicas` is.
-        down: Those of the brokers that are not up.
-    """
+    """Measure placements; `racks` are those of all brokers, of which some may be `down`, `sizes` bytes."""
     placed = [
         ((topic, partition), brokers)
         for topic, placement in sorted(topics.items())

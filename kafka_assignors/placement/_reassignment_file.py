@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.files import write_whole
@@ -16,45 +17,56 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from kafka_assignors.placement._placement import Placement
+    from kafka_assignors.placement._placement import Placement, Racks
 
 _MARK = "Current partition replica assignment", "Proposed partition reassignment configuration"
 
 
-def format_reassignment(topics: Mapping[str, Placement]) -> str:
-    """Placements of topics as one line of JSON, by topic and partition."""
-    partitions = [
-        {"topic": topic, "partition": partition, "replicas": [*replicas]}
-        for topic, placement in sorted(topics.items())
-        for partition, replicas in sorted(placement.items())
-    ]
-    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
+@dataclass(frozen=True, slots=True)
+class Placements:
+    """Placements of topics, in place of a running cluster.
+
+    Attributes:
+        topics: Topic -> partition -> brokers, the preferred leader first.
+        racks: The brokers and their racks; None for those that the placements name, without racks.
+        name: What errors call them.
+    """
+
+    topics: Mapping[str, Placement]
+    racks: Racks | None = None
+    name: str = "the placements"
+
+    @classmethod
+    def read(cls, path: Path | str, racks: Racks | None = None) -> Placements:
+        """Read a file of Kafka's reassignment JSON. What `kafka-reassign-partitions` refuses is refused.
+
+        Raises:
+            PlacementError: The file cannot be read, or has something else in it: the message names the entry.
+        """
+        try:
+            text = read_text(str(path))
+        except FileError as error:
+            raise PlacementError(str(error)) from error
+        return cls(parse_reassignment(text, str(path)), racks, str(path))
+
+    @property
+    def text(self) -> str:
+        """Kafka's reassignment JSON in one line, by topic and partition."""
+        partitions = [
+            {"topic": topic, "partition": partition, "replicas": [*replicas]}
+            for topic, placement in sorted(self.topics.items())
+            for partition, replicas in sorted(placement.items())
+        ]
+        return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
 
 
 def parse_reassignment(text: str, file: str = "the reassignment") -> dict[str, dict[int, list[int]]]:
-    """Read placements of topics. What `kafka-reassign-partitions` refuses is refused.
-
-    Raises:
-        PlacementError: It is not such a file; the message names the entry and what is wrong with it.
-    """
+    """Read placements of topics; a PlacementError names the entry that is wrong."""
     try:
         return _topics(parse_json(file, text))
     except FileError as error:
         hint = "; keep only the line of JSON" if any(mark in text for mark in _MARK) else ""
         raise PlacementError(f"{error}{hint}") from error
-
-
-def read_reassignment(path: Path) -> dict[str, dict[int, list[int]]]:
-    """Read placements of topics from a file, as `parse_reassignment` does.
-
-    Raises:
-        PlacementError: The file cannot be read, or has something else in it.
-    """
-    try:
-        text = read_text(str(path))
-    except FileError as error:
-        raise PlacementError(str(error)) from error
-    return parse_reassignment(text, str(path))
 
 
 def _topics(root: Node) -> dict[str, dict[int, list[int]]]:
@@ -102,7 +114,7 @@ def write_rollback(path: Path, topics: Mapping[str, Placement]) -> None:
         PlacementError: The file exists, and has other placements.
         OSError: It cannot be written.
     """
-    text = f"{format_reassignment(topics)}\n"
+    text = f"{Placements(topics).text}\n"
     if not path.exists():
         write_whole(path, text)
     elif not path.is_file() or path.read_bytes() != text.encode():

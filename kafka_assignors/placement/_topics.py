@@ -1,4 +1,4 @@
-"""Topics of a cluster described, created and expanded."""
+"""Topics of a cluster described and created, and what placed them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from kafka_assignors._common.words import are
 from kafka_assignors.placement._cluster import topics as live
 from kafka_assignors.placement._cluster.health import Health, read_health
 from kafka_assignors.placement._cluster.logs import read_logs
-from kafka_assignors.placement._cluster.source import PlacementFile, Topics, opened
-from kafka_assignors.placement._expansion import expand
-from kafka_assignors.placement._explicit import check_placement
+from kafka_assignors.placement._cluster.source import Topics, opened
+from kafka_assignors.placement._explicit import check_placement, parse_explicit
 from kafka_assignors.placement._generators import place_rack_aware
-from kafka_assignors.placement._inference.infer import GeneratorName, Inference, infer
+from kafka_assignors.placement._inference.infer import GeneratorName, Inference, infer as infer_placement
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._quality import Quality, measure
 from kafka_assignors.placement._striped import place_striped
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors.placement._placement import Placement
+    from kafka_assignors.placement._reassignment_file import Placements
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Description:
     Attributes:
         placements: Topic -> partition -> brokers, the preferred leader first.
         quality: How good that is.
-        health: How brokers and partitions are, internal topics' as well unless topics were named. None of a
-            file.
+        health: How brokers and partitions are, internal topics' as well unless topics were named. None
+            without a cluster.
     """
 
     placements: Topics
@@ -42,23 +42,21 @@ class Description:
     health: Health | None
 
     def to_json(self) -> dict[str, Any]:
-        """In types that JSON has; a file's without `health`."""
+        """In types that JSON has; without a cluster there is no `health`."""
         judged = {} if self.health is None else {"health": self.health}
         return {"placements": self.placements, "quality": self.quality, **judged}
 
 
-def describe(
-    source: Cluster | PlacementFile, topics: Sequence[str] = (), *, min_insync: int = 1
-) -> Description:
+def describe(source: Cluster | Placements, topics: Sequence[str] = (), *, min_insync: int = 1) -> Description:
     """Where replicas are, how good that is and, on a running cluster, how brokers and partitions are.
 
     Args:
-        source: The cluster, or a file.
+        source: The cluster, or placements.
         topics: The topics' names; empty for all but internal ones.
         min_insync: With fewer replicas left, a partition counts as read-only when a rack is lost.
 
     Raises:
-        PlacementError: There is no such topic, or a file cannot be read.
+        PlacementError: There is no such topic.
         ClusterError: No broker answers.
     """
     health = sizes = None
@@ -93,7 +91,7 @@ def create(
     partitions: int | None = None,
     replication_factor: int | None = None,
     *,
-    placement: Placement | None = None,
+    placement: Placement | str | None = None,
     generator: GeneratorName | None = None,
     start_index: int | None = None,
     shift: int | None = None,
@@ -109,7 +107,8 @@ def create(
         topic: The topic's name.
         partitions: How many partitions a generator is to place.
         replication_factor: How many replicas each of them gets.
-        placement: The brokers of each partition, in place of a generator.
+        placement: The brokers of each partition, in place of a generator; or as text, such as `kafka-topics
+            --replica-assignment` takes: "2:0:1,0:1:2".
         generator: None for `rack-aware` if brokers have racks, else for `rack-unaware`.
         start_index: Where leaders begin; drawn if None. Not of `striped`, as `shift`.
         shift: How far followers are; the start index if that is given, else drawn.
@@ -125,7 +124,8 @@ def create(
     with connect(cluster) as admin:
         brokers = live.read_brokers(admin)
         if placement is not None:
-            placed = {partition: [*replicas] for partition, replicas in placement.items()}
+            given = parse_explicit(placement) if isinstance(placement, str) else placement
+            placed = {partition: [*replicas] for partition, replicas in given.items()}
             check_placement(placed, [*brokers.up, *brokers.down])
             live.check_up(live.by_partition({topic: placed}), brokers, allow_fenced=allow_fenced)
         elif partitions is None or replication_factor is None:
@@ -175,67 +175,15 @@ def _usable(
     return brokers
 
 
-@dataclass(frozen=True, slots=True)
-class ExpandedTopic:
-    """New partitions of a topic.
+def infer(source: Cluster | Placements, topics: Sequence[str] = ()) -> dict[str, Inference]:
+    """What made the placement of each topic: the generators that fit, and what they drew.
 
-    Attributes:
-        executed: Whether they were added, and not only placed.
-        how: What placed them; see `Expansion`.
-        why: Why.
-        added: Partition -> brokers.
+    If the brokers that are up do not fit, those that the placement names are tried: there may be more now. No
+    generator that goes by racks is tried where a broker has none. Arguments and errors are those of
+    `describe`; a PlacementError also says that a partition has no replica or one broker twice.
     """
-
-    executed: bool
-    how: str
-    why: str
-    added: dict[int, list[int]]
-
-
-def expand_topic(
-    source: Cluster | PlacementFile,
-    topic: str,
-    partitions: int,
-    *,
-    balanced: bool = False,
-    rack_aware: bool = True,
-    execute: bool = False,
-) -> ExpandedTopic:
-    """Place further partitions of a topic as its own are, or balanced; on a cluster also add them.
-
-    Args:
-        source: The cluster, or a file.
-        topic: The topic's name.
-        partitions: How many there are to be in all.
-        balanced: Balance the brokers, and do not continue the topic's pattern.
-        rack_aware: Whether each partition spreads over the racks; all brokers need one then, or none.
-        execute: Add them to the running cluster.
-
-    Raises:
-        PlacementError: There is no such topic, or it has as many partitions.
-        ClusterError: The cluster does not add them.
-    """
-    with opened(source, rack_aware=rack_aware) as cluster:
-        if topic not in cluster.topics:
-            if cluster.admin is not None:
-                live.read_topics(cluster.admin, [topic])  # raises if it is only hidden
-            raise PlacementError(f"there is no topic {topic!r}")
-        present = cluster.topics[topic]
-        if partitions <= len(present):
-            raise PlacementError(
-                f"{topic} has {len(present)} partitions already, and cannot have fewer than it has:"
-                f" --partitions is {partitions}"
-            )
-        others = {name: placed for name, placed in cluster.topics.items() if name != topic}
-        missing = partitions - len(present)
-        more = expand(present, missing, cluster.racks, others=others, keep_pattern=not balanced)
-        admin = cluster.admin if execute else None
-        if admin is not None:
-            live.add_partitions(admin, topic, present, more.partitions)
-    return ExpandedTopic(admin is not None, more.how, more.why, more.partitions)
-
-
-def infer_topics(source: Cluster | PlacementFile, topics: Sequence[str] = ()) -> dict[str, Inference]:
-    """What made the placement of each topic, as `infer` finds it; arguments and errors as of `describe`."""
     with opened(source, topics) as cluster:
-        return {topic: infer(placed, racks=cluster.all_racks) for topic, placed in cluster.topics.items()}
+        return {
+            topic: infer_placement(placed, racks=cluster.all_racks)
+            for topic, placed in cluster.topics.items()
+        }

@@ -1,10 +1,5 @@
-from kafka_assignors.planners._broadcast import plan_broadcast as plan_broadcast
 from kafka_assignors.planners._cooperative import hand_over as hand_over
 from kafka_assignors.planners._exact.exact import plan_exact as plan_exact
 from kafka_assignors.planners._kip54 import plan_kip54 as plan_kip54
-from kafka_assignors.planners._kip848_range import plan_kip848_range as plan_kip848_range
-from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform as plan_kip848_uniform
-from kafka_assignors.planners._quick import plan_quickly as plan_quickly
-from kafka_assignors.planners._random import plan_random as plan_random
 from kafka_assignors.planners._range import plan_range as plan_range
 from kafka_assignors.planners._round_robin import plan_round_robin as plan_round_robin

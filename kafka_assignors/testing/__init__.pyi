@@ -1,7 +1,5 @@
 from kafka_assignors._timelines.timeline import Timeline as Timeline
 from kafka_assignors.testing._brokers.cluster import Cluster as Cluster, kafka_cluster as kafka_cluster
-from kafka_assignors.testing._brokers.jars import kafka_jars as kafka_jars
-from kafka_assignors.testing._brokers.network import Network as Network
 from kafka_assignors.testing._groups.group import ConsumerGroup as ConsumerGroup
 from kafka_assignors.testing._groups.member import Member as Member
 from kafka_assignors.testing._groups.seat import Seat as Seat

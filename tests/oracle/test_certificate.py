@@ -11,9 +11,10 @@ from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors._model.plan import Goal, Plan, check
-from kafka_assignors.planners import hand_over, plan_broadcast, plan_kip54, plan_range, plan_round_robin
-from kafka_assignors.proofs import Certificate, certify
-from kafka_assignors.proofs._findings import Finding
+from kafka_assignors.planners import hand_over, plan_kip54, plan_range, plan_round_robin
+from kafka_assignors.planners._broadcast import plan_broadcast
+from kafka_assignors.proofs import certify
+from kafka_assignors.proofs._findings import Certificate, Finding
 from tests.support.oracle import Oracle
 from tests.support.random_groups import random_case
 from tests.support.scale import block, few, scaled

@@ -17,7 +17,7 @@ from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import EpochTrigger, HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, TopicIdPartition
 from kafka_assignors.coordinator._simulator.reconciliation import EpochState, GroupMember, reconcile
-from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
 from tests.support.scale import few, scaled
 
@@ -201,7 +201,7 @@ class Life:
             name: TargetTopic(UUID(int=rng.getrandbits(128)), rng.choice([1, 2, 5, 20, 40]))
             for name in rng.sample(self.names[:-1], rng.randint(1, len(self.names) - 1))
         }
-        self.settings = ConsumerBrokerSettings(
+        self.settings = BrokerSettings(
             assignment_interval_ms=rng.choice([0, 1000]), max_size=rng.choice([6, 1000, 1000])
         )
         self.clock = Clock()

@@ -14,8 +14,8 @@ from uuid import UUID
 
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.java.orders import spread_hash, string_hash, string_order
-from kafka_assignors.planners import plan_kip848_range, plan_kip848_uniform
-from kafka_assignors.planners._kip848_uniform import slot_hash
+from kafka_assignors.planners._kip848_range import plan_kip848_range
+from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform, slot_hash
 from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:

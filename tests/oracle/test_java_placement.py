@@ -16,8 +16,8 @@ import pytest
 
 from kafka_assignors._wire.java.orders import hash_order, spread_hash, string_hash
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement import parse_explicit
-from kafka_assignors.placement._generators import place_rack_aware, place_rack_unaware
+from kafka_assignors.placement._explicit import parse_explicit
+from kafka_assignors.placement._generators import place_rack_aware
 from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._striped import place_striped
 from tests.support.scale import few, scaled
@@ -190,19 +190,9 @@ def assert_both_kinds(answers: list[dict[str, Any]], exceptions: set[str]) -> No
     assert few() or kinds["placement"] > CASES // 2, kinds
 
 
-def test_rack_unaware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
-    cases = [admin_case(seed, ["none"]) for seed in range(CASES)]
-
-    def place(case: dict[str, Any]) -> Any:
-        return by_admin(place_rack_unaware, case, [broker for broker, _ in case["brokers"]])
-
-    answers = compared(kafka_3_9, "assign_replicas", cases, place)
-    assert_both_kinds(answers, {"InvalidPartitionsException", "InvalidReplicationFactorException"})
-
-
-def test_rack_aware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
-    schemes = ["none", "equal", "equal", "lopsided", "lopsided", "some"]
-    cases = [admin_case(seed, schemes) for seed in range(CASES)]
+def test_placements_with_racks_and_without_are_javas(kafka_3_9: JavaOracle) -> None:
+    schemes = ["none", "none", "none", "none", "equal", "equal", "lopsided", "lopsided", "some"]
+    cases = [admin_case(seed, schemes) for seed in range(2 * CASES)]
     for case in cases:
         case["brokers"].sort()
     cases += kafkas_own()

@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import check
-from kafka_assignors.planners import plan_kip848_range, plan_kip848_uniform
+from kafka_assignors.planners._kip848_range import plan_kip848_range
+from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform
 from tests.support.random_groups import Case, random_case
 from tests.support.scale import examples
 

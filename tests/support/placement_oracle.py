@@ -15,8 +15,7 @@ from typing import Any
 
 from ortools.sat.python import cp_model
 
-from kafka_assignors.placement import MovePlan
-from kafka_assignors.placement._planning.moves import plan_moves
+from kafka_assignors.placement._planning.moves import MovePlan, plan_moves
 
 _BITS = 8
 """Loads are counted in the bytes of one integer."""

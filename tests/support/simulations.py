@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
-from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings, MemberSettings
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator import target_assignment
 
 QUICK: Final = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000)
-QUICK_BROKER: Final = ConsumerBrokerSettings(session_timeout_ms=6000, heartbeat_interval_ms=300)
+QUICK_BROKER: Final = BrokerSettings(session_timeout_ms=6000, heartbeat_interval_ms=300)
 TOPICS: Final = {"orders": 12}
 
 

@@ -17,6 +17,7 @@ import pytest
 from kafka import TopicPartition
 
 import kafka_assignors.testing as kit
+from kafka_assignors.testing._brokers.network import Network
 
 NOBODY = ["127.0.0.1:1"]
 
@@ -39,7 +40,7 @@ def member(group):
 
 @pytest.fixture
 def network():
-    with kit.Network([1]) as network:
+    with Network([1]) as network:
         yield network
 
 

@@ -30,7 +30,7 @@ from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._groups.joining import Look
 from kafka_assignors.coordinator import Simulation
-from kafka_assignors.groups import what_if_described
+from kafka_assignors.groups import what_if
 from kafka_assignors.groups._explain import ExplainedGroup
 from kafka_assignors.groups._metrics import _Groups
 from kafka_assignors.history._info import ArchiveInfo
@@ -148,7 +148,7 @@ TEXTS: dict[str, Callable[[str], Iterable[str]]] = {
     "explain": lambda name: explained_lines(classic(name)),
     "explain, KIP-848": lambda name: explained_lines(consumers(name)),
     "list": lambda name: listed_lines(listed(name)),
-    "restarts": lambda name: restarts_lines(what_if_described({name: 6}, 3, down_seconds=2)),
+    "restarts": lambda name: restarts_lines(what_if({name: 6}, 3, down_seconds=2)),
     "replays": lambda name: history_text.what_if_lines(
         [what_if(assignor, how, group=name) for assignor in ("actual", *ASSIGNORS) for how in SCENARIOS]
     ),

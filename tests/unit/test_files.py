@@ -12,7 +12,7 @@ import pytest
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.files import OutputError, write_whole
 from kafka_assignors.groups import ClusterError, _metrics
-from kafka_assignors.placement import draw, format_reassignment
+from kafka_assignors.placement import Placements, draw
 from kafka_assignors.placement._quality import measure
 from kafka_assignors.placement._reassignment_file import write_rollback
 
@@ -24,7 +24,7 @@ PLACED = {"orders": {0: [1, 2], 1: [2, 1]}}
 
 def reassign(path: Path) -> None:
     placements = path.with_name("placements.json")
-    placements.write_text(format_reassignment(PLACED), encoding="utf-8")
+    placements.write_text(Placements(PLACED).text, encoding="utf-8")
     status = main(["placement", "reassign", "--placements", str(placements), "--output", str(path)])
     placements.unlink()
     if status:

@@ -23,7 +23,7 @@ from kafka_assignors.coordinator._simulator.messages import (
     Error,
 )
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, reconcile
-from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import (
     ASSIGNORS,
     MemberIds,
@@ -79,7 +79,7 @@ class HostedConsumerGroup:
     """
 
     def __init__(
-        self, clock: Clock, topics: Mapping[str, TargetTopic], settings: ConsumerBrokerSettings | None = None
+        self, clock: Clock, topics: Mapping[str, TargetTopic], settings: BrokerSettings | None = None
     ) -> None:
         self.epoch = 1
         self.target_epoch = 1
@@ -88,7 +88,7 @@ class HostedConsumerGroup:
         self.causes: list[EpochCause] = []
         self._clock = clock
         self._topics = dict(topics)
-        self.settings = settings or ConsumerBrokerSettings()
+        self.settings = settings or BrokerSettings()
         self._exists = False
         self._order = MemberIds()
         self._static: dict[str, str] = {}

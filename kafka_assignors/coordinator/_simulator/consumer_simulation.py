@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
 from kafka_assignors.coordinator._simulator.life import SimulatedLife
-from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings, MemberSettings
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):
         assignor: Assignor | None = None,
         *,
         seed: int = 0,
-        broker: ConsumerBrokerSettings | None = None,
+        broker: BrokerSettings | None = None,
         member: MemberSettings | None = None,
         topic_ids: Mapping[str, UUID] | None = None,
     ) -> None:

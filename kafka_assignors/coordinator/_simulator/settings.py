@@ -30,31 +30,21 @@ class BrokerSettings:
 
     Attributes:
         initial_rebalance_delay_ms: `group.initial.rebalance.delay.ms`: how long an empty group waits for
-            more members than its first.
+            more members than its first. This and the next two are of the classic protocol.
         min_session_timeout_ms: `group.min.session.timeout.ms`.
         max_session_timeout_ms: `group.max.session.timeout.ms`.
-        max_size: `group.max.size`.
+        max_size: `group.max.size`, or `group.consumer.max.size` of a KIP-848 group.
+        session_timeout_ms: `group.consumer.session.timeout.ms`: how long a member of a KIP-848 group may send
+            no heartbeat. The next two are of such groups, too.
+        heartbeat_interval_ms: `group.consumer.heartbeat.interval.ms`: how often members send one.
+        assignment_interval_ms: `group.consumer.assignment.interval.ms`: how long after a target assignment
+            the next may be made.
     """
 
     initial_rebalance_delay_ms: int = 3000
     min_session_timeout_ms: int = 6000
     max_session_timeout_ms: int = 1_800_000
     max_size: int = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerBrokerSettings:
-    """Settings of the broker for KIP-848 groups, in Kafka's own defaults.
-
-    Attributes:
-        session_timeout_ms: `group.consumer.session.timeout.ms`: how long a member may send no heartbeat.
-        heartbeat_interval_ms: `group.consumer.heartbeat.interval.ms`: how often members send one.
-        assignment_interval_ms: `group.consumer.assignment.interval.ms`: how long after a target assignment
-            the next may be made.
-        max_size: `group.consumer.max.size`.
-    """
-
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5000
     assignment_interval_ms: int = 1000
-    max_size: int = 2**31 - 1

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_assignors._timelines.ownership import by_partition
-from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.life import NotStableError
-from kafka_assignors.coordinator._simulator.settings import BrokerSettings, ConsumerBrokerSettings
-from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
-    from kafka_assignors._assignors import Assignor
     from kafka_assignors._timelines.timeline import Timeline
-    from kafka_assignors.coordinator._simulator import target_assignment
     from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
+    from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
+    from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 _STEP_SECONDS = 0.05
 _PATIENCE_SECONDS = 3600.0
@@ -46,40 +42,28 @@ class Cost:
 
 
 def rolling_restart(
-    topics: Mapping[str, int],
-    members: int | Sequence[Collection[str]],
-    assignor: Callable[[], Assignor] | target_assignment.Assignor,
+    group: Simulation | ConsumerGroupSimulation,
+    subscriptions: Sequence[Collection[str]],
     *,
     static: bool = False,
     down_seconds: float = 5.0,
     crash: bool = False,
-    member: MemberSettings | None = None,
-    broker: BrokerSettings | ConsumerBrokerSettings | None = None,
-    seed: int = 0,
 ) -> Cost:
-    """Restart all members of a group, one after the other, each once the group is stable again.
+    """Let members join, and restart one after the other, each once the group is stable again.
 
     A member that is refused is started again after the same time. That happens until the session of a killed
     predecessor is over. In a KIP-848 group static members are refused, in a full classic group all are.
 
     Args:
-        topics: Topic -> how many partitions.
-        members: How many members; or what each of them subscribes to, which is all topics by default.
-        assignor: Makes their assignors; or "uniform" or "range" for a group of KIP-848, whose coordinator
-            assigns.
+        group: The group, without members.
+        subscriptions: What each member subscribes to.
         static: Whether they are static members (KIP-345).
         down_seconds: How long each is away.
         crash: Whether they are killed; else their consumers are closed.
-        member: Their consumers' settings.
-        broker: The broker's settings, of the class for the group's protocol.
-        seed: See `Simulation`.
 
     Raises:
         NotStableError: The broker's settings do not let all members in, or not in again.
-        TypeError: The broker's settings are for the other protocol.
     """
-    group = _new_group(topics, assignor, member=member, broker=broker, seed=seed)
-    subscriptions = [topics.keys()] * members if isinstance(members, int) else members
     for number, subscription in enumerate(subscriptions):
         group.join(f"m{number:05}", topics=subscription, instance_id=f"instance-{number}" if static else None)
     group.run_until_stable()
@@ -98,27 +82,6 @@ def rolling_restart(
         longest=max((gap.seconds for gap in gaps), default=0.0),
         seconds=group.now - began,
     )
-
-
-def _new_group(
-    topics: Mapping[str, int],
-    assignor: Callable[[], Assignor] | target_assignment.Assignor,
-    *,
-    member: MemberSettings | None,
-    broker: BrokerSettings | ConsumerBrokerSettings | None,
-    seed: int,
-) -> Simulation | ConsumerGroupSimulation:
-    if isinstance(assignor, str):
-        if isinstance(broker, BrokerSettings):
-            raise TypeError(
-                f"broker is BrokerSettings: with {assignor!r} give ConsumerBrokerSettings, or none"
-            )
-        return ConsumerGroupSimulation(topics, assignor, seed=seed, broker=broker, member=member)
-    if isinstance(broker, ConsumerBrokerSettings):
-        raise TypeError(
-            "broker is ConsumerBrokerSettings: with a classic assignor give BrokerSettings, or none"
-        )
-    return Simulation(topics, [assignor], seed=seed, broker=broker, member=member)
 
 
 def _restart(

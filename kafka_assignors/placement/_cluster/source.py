@@ -1,43 +1,29 @@
-"""Where placements are read: a running cluster, or a file."""
+"""Where placements are: on a running cluster, or given."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors.placement._cluster import topics as live
+from kafka_assignors.placement._explicit import check_placements
 from kafka_assignors.placement._placement import PlacementError
-from kafka_assignors.placement._reassignment_file import read_reassignment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from kafka import TopicPartition
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.placement._placement import Racks
+    from kafka_assignors.placement._reassignment_file import Placements
 
 Topics = dict[str, dict[int, list[int]]]
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementFile:
-    """Placements in a file of Kafka's reassignment JSON, in place of a running cluster.
-
-    Attributes:
-        path: The file.
-        racks: The brokers and their racks; None for those that the file names, without racks.
-    """
-
-    path: Path
-    racks: Racks | None = None
-
-
 class Opened(NamedTuple):
-    """A running cluster, or what a file says."""
+    """A running cluster, or given placements."""
 
     racks: Racks  # of brokers that are up
     topics: Topics
@@ -54,7 +40,7 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened(
-    source: Cluster | PlacementFile,
+    source: Cluster | Placements,
     wanted: Sequence[str] = (),
     *,
     moving: bool = False,
@@ -82,13 +68,16 @@ def opened(
                     topics[tp.topic][tp.partition] = [*move.before]
             yield Opened(up, topics, admin, down, states, moves)
         return
-    topics = read_reassignment(source.path)
     for topic in wanted:
-        if topic not in topics:
-            raise PlacementError(f"{source.path} has no topic {topic!r}: it has {', '.join(topics)}")
-    racks = source.racks or dict.fromkeys(sorted({b for one in topics.values() for b in holders(one)}))
+        if topic not in source.topics:
+            raise PlacementError(f"{source.name} has no topic {topic!r}: it has {', '.join(source.topics)}")
+    check_placements(source.topics)
+    racks = source.racks or dict.fromkeys(sorted({b for one in source.topics.values() for b in holders(one)}))
     racks = racks if rack_aware else dict.fromkeys(racks)
-    chosen = {topic: topics[topic] for topic in wanted or sorted(topics)}
+    chosen = {
+        topic: {partition: [*replicas] for partition, replicas in source.topics[topic].items()}
+        for topic in wanted or sorted(source.topics)
+    }
     yield Opened(racks, chosen, None, {}, {}, {})
 
 

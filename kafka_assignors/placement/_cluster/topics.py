@@ -182,12 +182,11 @@ def create_topic(
     """Create a topic with this placement; on return the cluster describes it so."""
     assignments = {partition: list(replicas) for partition, replicas in placement.items()}
     asked = {topic: {"assignments": assignments, "configs": dict(configs or {})}}
-    _check_answer(
-        topic,
-        "created",
-        lambda: admin.once(lambda client: client.create_topics(asked, raise_errors=False))["topics"],
-    )
-    _wait_placed(admin, topic, placement)
+
+    def create(client: KafkaAdminClient) -> Any:
+        return client.create_topics(asked, raise_errors=False)["topics"]
+
+    _place(admin, topic, placement, "created", create)
 
 
 def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement) -> None:
@@ -195,25 +194,25 @@ def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement
     whole = {**present, **more}
     assignments = [list(more[partition]) for partition in sorted(more)]
     asked = {topic: {"count": len(whole), "assignments": assignments}}
-    _check_answer(
-        topic,
-        "expanded",
-        lambda: admin.once(lambda client: client.create_partitions(asked, raise_errors=False)).to_dict()[
-            "results"
-        ],
-    )
-    _wait_placed(admin, topic, whole)
+
+    def add(client: KafkaAdminClient) -> Any:
+        return client.create_partitions(asked, raise_errors=False).to_dict()["results"]
+
+    _place(admin, topic, whole, "expanded", add)
 
 
-def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
-    """Send a request, and raise what the cluster says against it."""
+def _place(
+    admin: Admin, topic: str, placement: Placement, done: str, request: Callable[[KafkaAdminClient], Any]
+) -> None:
+    """Send a request, raise what the cluster says against it, and wait until it was done."""
     try:
-        (answer,) = ask()
+        (answer,) = admin.once(request)
     except KafkaError as error:
         raise ClusterError(f"topic {topic!r} was not {done}: {reason(error)}") from error
     if answer["error_code"]:
         why = _named(answer["error_code"], f": {answer['error_message']}")
         raise ClusterError(f"topic {topic!r} was not {done}: {why}")
+    _wait_placed(admin, topic, placement)
 
 
 def wait_described(wrong: Callable[[], Sequence[str]]) -> None:

@@ -18,13 +18,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
-from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._generators import BrokerRing, alternate
 from kafka_assignors.placement._inference.shifts import fewest, read_run
 from kafka_assignors.placement._inference.stripes import read_stripes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors.placement._inference.shifts import Row
     from kafka_assignors.placement._placement import Placement, Racks
@@ -126,27 +125,16 @@ class Inference:
         return self.fits[0] if self.fits else None
 
 
-def infer(
-    placement: Placement, *, brokers: Collection[int] | None = None, racks: Racks | None = None
-) -> Inference:
+def infer(placement: Placement, *, racks: Racks | None = None) -> Inference:
     """Find the generators, and what they drew, that make a topic's placement.
 
-    Args:
-        placement: The topic's placement as it is described: preferred leaders first.
-        brokers: The brokers that there were; those of `racks` by default. If they do not fit, or none are
-            known, those that the placement names are tried: there may be more now.
-        racks: The brokers' racks. Without, no generator that goes by racks is tried, and the striped one as
-            on brokers without racks.
-
-    Raises:
-        PlacementError: The placement is empty, or a partition has no replica or one broker twice.
+    If the brokers of `racks` do not fit, or none are known, those that the placement names are tried: there
+    may be more now. Without racks, no generator that goes by them is tried, and the striped one as on brokers
+    without racks.
     """
-    check_placement(placement, mixed=True)
     known = dict(racks or {})
     named = {broker for replicas in placement.values() for broker in replicas}
-    among = dict.fromkeys(
-        [frozenset(known if brokers is None else brokers) or frozenset(named), frozenset(named)]
-    )
+    among = dict.fromkeys([frozenset(known) or frozenset(named), frozenset(named)])
     fits: list[Fit] = []
     misfits: list[Misfit] = []
     for generator in ("rack-unaware", "rack-aware", "striped"):

@@ -116,21 +116,10 @@ def plan_moves(
     The goals are those of this module. The preferred leader stands first in each partition's list; the others
     keep their order, and new ones come behind by id.
 
-    Args:
-        topics: Where the replicas are now. Brokers that are not in `racks` may occur: they are gone or going.
-        racks: Each broker of the cluster and its rack; all None if racks do not matter.
-        replication_factor: That of all topics; None keeps each partition's own.
-        sizes: (topic, partition) -> bytes of the partition's log. None counts replicas.
-        brokers: Those that may hold replicas after; None for all of `racks`.
-        fixed: Topics that stay as they are, and count as load; with `per_topic` they do not count.
-        per_topic: Balance each topic by itself instead of all together.
-        under_way: Of partitions that are being reassigned, the brokers that they are to be on after it. If
-            that is a valid placement, the plan has them there, and they count as load.
-
-    Raises:
-        PlacementError: An argument cannot be, or no placement is allowed; the message names the entry. Sizes
-            are too high to be counted exactly: from some 2**46 bytes on in 10,000 partitions of 3 replicas.
-        ImportError: OR-tools is not installed.
+    New partitions have no replicas yet. Brokers that are not in `racks` may occur: they are gone or going.
+    All racks are None if they do not matter. Sizes are bytes; without them replicas are counted.
+    Topics that are `fixed` stay, and count as load; with `per_topic` they do not count. Partitions that are
+    under way are planned to be where they go to, and count as load, if that is a valid placement.
     """
     cluster = BrokerSet.of(racks, brokers)
     planned = wanted_partitions(topics, fixed=fixed, replication_factor=replication_factor, sizes=sizes)
@@ -193,37 +182,6 @@ def moves_between(
         leader_loads={broker: leaders[broker] for broker in brokers},
         leaders_changed=changed,
     )
-
-
-def place_balanced(
-    partitions: Collection[int],
-    replication_factor: int,
-    racks: Racks,
-    *,
-    existing: Mapping[str, Placement] | None = None,
-) -> dict[int, list[int]]:
-    """Place new partitions so that all together are best balanced, beside existing ones that stay.
-
-    The goals are those of this module, without moves: replicas first, then leaders.
-
-    Args:
-        partitions: The ids of the new partitions.
-        replication_factor: How many replicas each of them gets.
-        racks: Each broker of the cluster and its rack; all None if racks do not matter.
-        existing: Topics that count as load, by name.
-
-    Raises:
-        PlacementError: An argument cannot be, or no placement is allowed; the message names the entry.
-        ImportError: OR-tools is not installed.
-    """
-    cluster = BrokerSet.of(racks, None)
-    planned = [
-        Wanted(topic="", partition=partition, present=(), factor=replication_factor, size=None)
-        for partition in sorted(set(partitions))
-    ]
-    cluster.check(planned)
-    placed = _place(planned, cluster, *cluster.load((existing or {}).values()))
-    return {wanted.partition: replicas for wanted, replicas in zip(planned, placed, strict=True)}
 
 
 def _placed(

@@ -12,9 +12,6 @@ from kafka_assignors.placement._checks import check_racks
 from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 from kafka_assignors.placement._planning.spread import rack_bounds
 
-_LARGEST = 2**62
-"""More bytes than that do not fit into a 64-bit integer."""
-
 _SHOWN = 10
 """How many brokers an error names."""
 
@@ -48,16 +45,10 @@ def wanted_partitions(
     sizes: Mapping[tuple[str, int], int] | None,
 ) -> list[Wanted]:
     """All partitions to be placed, by topic and id; arguments as of `plan_moves`."""
-    if unknown := sorted(set(fixed) - set(topics)):
-        raise PlacementError(
-            f"fixed names topic {unknown[0]!r}, which is not among the {len(topics)} topics given: add its"
-            " placement, or leave it out"
-        )
     planned = []
     for topic in sorted(topics):
         for partition in sorted(topics[topic]):
             present = tuple(topics[topic][partition])
-            _check_once(topic, partition, present)
             if topic in fixed:
                 continue
             planned.append(
@@ -66,31 +57,10 @@ def wanted_partitions(
                     partition=partition,
                     present=present,
                     factor=len(present) if replication_factor is None else replication_factor,
-                    size=None if sizes is None else _size(sizes, topic, partition),
+                    size=None if sizes is None else sizes[topic, partition],
                 )
             )
     return planned
-
-
-def _check_once(topic: str, partition: int, present: Sequence[int]) -> None:
-    for broker, times in Counter(present).items():
-        if times > 1:
-            raise PlacementError(
-                f"{topic}-{partition} has replicas on {list(present)}, {times} of them on broker {broker}: "
-                "name each broker once"
-            )
-
-
-def _size(sizes: Mapping[tuple[str, int], int], topic: str, partition: int) -> int:
-    size = sizes.get((topic, partition))
-    if size is None:
-        raise PlacementError(
-            f"sizes say nothing of {topic}-{partition}: add ({topic!r}, {partition}), or give no sizes, to "
-            "count replicas"
-        )
-    if not 0 <= size <= _LARGEST:
-        raise PlacementError(f"sizes give {topic}-{partition} {size} bytes: give 0 to 2**62")
-    return size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

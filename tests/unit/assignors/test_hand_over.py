@@ -14,8 +14,8 @@ from kafka_assignors._assignors._membership.host import calls
 from kafka_assignors._assignors._messages import make_subscription
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.user_data import UNFINISHED
-from kafka_assignors.planners import plan_quickly
 from kafka_assignors.planners._cooperative import awaited_holders
+from kafka_assignors.planners._quick import plan_quickly
 from tests.support.by_hand import HandHost
 from tests.support.effort import with_memory
 

@@ -22,8 +22,9 @@ from kafka_assignors.groups import (
     plan,
     read_group,
     what_if,
-    what_if_described,
 )
+from kafka_assignors.planners._kip848_range import plan_kip848_range
+from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform
 from tests.support.group_files import GROUP_AS_YAML
 from website import examples
 
@@ -70,7 +71,7 @@ CASES: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
     ),
     "what-if, described": (
         ("what-if", "--members", "2", "--topic", "orders=4", *RESTART),
-        lambda: what_if_described({"orders": 4}, 2, ["range"], down_seconds=2),
+        lambda: what_if({"orders": 4}, 2, ["range"], down_seconds=2),
     ),
 }
 
@@ -94,3 +95,13 @@ def test_plan_prints_the_json_of_its_function(cooperative: bool, tmp_path: Path,
     )
     assert {**printed, **dict.fromkeys(TIMES)} == {**made, **dict.fromkeys(TIMES)}
     assert (printed["first_round"] is not None) == cooperative
+
+
+def test_a_group_is_planned_as_by_the_coordinator_of_the_new_protocol(tmp_path: Path) -> None:
+    file = tmp_path / "group.yaml"
+    file.write_text(GROUP_AS_YAML, encoding="utf-8")
+    group = read_group(file).group
+    for name, planner in (("uniform", plan_kip848_uniform), ("range", plan_kip848_range)):
+        assert plan(group, f"kip848:{name}").plan.assignments() == planner(group).assignments()
+    with pytest.raises(ValueError, match=r"no planner 'best'; choose of .*exact, kip54, kip848:uniform"):
+        plan(group, "best")

@@ -236,9 +236,8 @@ def test_what_if_takes_the_settings_of_the_running_group(monkeypatch: pytest.Mon
     row, _ = cli.json("what-if", "g", "--bootstrap-server", "x:1", "--assignor", "range", "--crash")
 
     def cost(member: MemberSettings) -> dict[str, Any]:
-        return asdict(
-            rolling_restart({"orders": 3}, 3, RangeAssignor, member=member, down_seconds=10, crash=True)
-        )
+        group = Simulation({"orders": 3}, [RangeAssignor], member=member)
+        return asdict(rolling_restart(group, [{"orders"}] * 3, down_seconds=10, crash=True))
 
     assert row == {"assignor": "range", "static": False, **cost(settings)}
     assert cost(settings) != cost(replace(settings, max_poll_interval_ms=300_000))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from kafka_assignors import placement
 from kafka_assignors._cli.arguments import data_size
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
-from kafka_assignors.placement import PlacementError, _moving, format_reassignment
+from kafka_assignors.placement import PlacementError, Placements, _moving
 from kafka_assignors.placement._reassignment_file import parse_reassignment
 from tests.support.fake_cluster import Cluster, open_as
 from tests.unit.cli.conftest import Cli
@@ -33,7 +34,7 @@ UNEVEN = {0: [1, 2], 1: [1, 2], 2: [1, 2], 3: [1, 3]}
 @pytest.fixture
 def placements(tmp_path: Path) -> str:
     path = tmp_path / "placements.json"
-    path.write_text(format_reassignment({"topic-test2": TOPIC_TEST2, "uneven": UNEVEN}))
+    path.write_text(Placements({"topic-test2": TOPIC_TEST2, "uneven": UNEVEN}).text)
     return str(path)
 
 
@@ -103,7 +104,7 @@ def test_brokers_are_left_and_replication_is_changed(placements: str, cli: Cli) 
 
 def test_a_file_says_where_to_go(placements: str, tmp_path: Path, cli: Cli) -> None:
     wanted = tmp_path / "wanted.json"
-    wanted.write_text(format_reassignment({"uneven": {3: [2, 3]}}))
+    wanted.write_text(Placements({"uneven": {3: [2, 3]}}).text)
     document = cli.json("reassign", "--placements", placements, "--file", str(wanted))
     assert document["after"] == {"uneven": {"3": [2, 3]}}
     move = {"topic": "uneven", "partition": 3, "target": 2, "source": 1, "size": None}
@@ -117,10 +118,10 @@ def test_a_file_says_where_to_go(placements: str, tmp_path: Path, cli: Cli) -> N
         "preferred leaders of a broker: 0 to 3\n"
         "nothing is changed: --execute does it\n"
     )
-    wanted.write_text(format_reassignment({"uneven": {3: [2, 7]}}))
+    wanted.write_text(Placements({"uneven": {3: [2, 7]}}).text)
     said = cli.refused("reassign", "--placements", placements, "--file", str(wanted))
     assert "topic uneven: partition 3: '2:7' has broker 7, which does not exist" in said
-    wanted.write_text(format_reassignment({"uneven": {4: [2, 3]}}))
+    wanted.write_text(Placements({"uneven": {4: [2, 3]}}).text)
     said = cli.refused("reassign", "--placements", placements, "--file", str(wanted))
     assert "uneven-4 does not exist: the topic has no such partition" in said
 
@@ -131,12 +132,12 @@ def test_a_rollback_of_partitions_with_different_numbers_of_replicas_is_taken(
     """Replicas are added to a topic some partitions at a time; Kafka's own tool takes such files."""
     mixed = {"orders": {0: [1, 2], 1: [2], 2: [3, 1, 2]}}
     now, rollback = tmp_path / "now.json", tmp_path / "rollback.json"
-    now.write_text(format_reassignment(mixed))
+    now.write_text(Placements(mixed).text)
     arguments = ("reassign", "--placements", str(now))
     cli.shown(*arguments, "--replication-factor", "2", "--rollback", str(rollback))
     assert parse_reassignment(rollback.read_text()) == mixed
     assert "0 replicas to copy (0 B); " in cli.shown(*arguments, "--file", str(rollback))
-    now.write_text(format_reassignment({"orders": {0: [1, 2], 1: [2, 3], 2: [3, 1]}}))
+    now.write_text(Placements({"orders": {0: [1, 2], 1: [2, 3], 2: [3, 1]}})).text
     plan = cli.json(*arguments, "--file", str(rollback))["plan"]
     assert [(move["partition"], move["target"], move["source"]) for move in plan["moves"]] == [(2, 2, None)]
 
@@ -144,12 +145,12 @@ def test_a_rollback_of_partitions_with_different_numbers_of_replicas_is_taken(
 def test_the_way_back_of_an_interrupted_run_is_never_written_over(tmp_path: Path, cli: Cli) -> None:
     now, wanted, rollback = (tmp_path / name for name in ("now.json", "wanted.json", "rollback.json"))
     before, between = ({"t": {0: [1, 2], 1: second}} for second in ([1, 2], [1, 3]))
-    now.write_text(format_reassignment(before))
-    wanted.write_text(format_reassignment({"t": {0: [1, 3], 1: [1, 3]}}))
+    now.write_text(Placements(before).text)
+    wanted.write_text(Placements({"t": {0: [1, 3], 1: [1, 3]}}).text)
     arguments = ("reassign", "--placements", str(now), "--brokers", "1,2,3", "--file", str(wanted))
     for _ in range(2):  # shown first, and then done
         cli.shown(*arguments, "--rollback", str(rollback))
-    now.write_text(format_reassignment(between))
+    now.write_text(Placements(between).text)
     said = cli.refused(*arguments, "--rollback", str(rollback))
     assert "rollback.json exists, and has other placements than those of now" in said
     assert parse_reassignment(rollback.read_text()) == before
@@ -180,7 +181,7 @@ def test_what_cannot_be_is_refused(arguments: tuple[str, ...], said: str, placem
 
 def test_a_rack_with_too_few_brokers_is_named_and_racks_can_be_left_out(tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "t.json"
-    file.write_text(format_reassignment({"t": {p: [p % 2, 2 + p % 2, 4] for p in range(10)}}))
+    file.write_text(Placements({"t": {p: [p % 2, 2 + p % 2, 4] for p in range(10)}}).text)
     arguments = ("reassign", "--placements", str(file), "--brokers", "0=a,1=a,2=b,3=b,4=c")
     assert "rack c has few brokers" in cli.shown(*arguments)
     assert cli.json(*arguments)["crowded_racks"] == ["c"]
@@ -254,23 +255,18 @@ def test_the_examples_of_the_page_run(monkeypatch: pytest.MonkeyPatch, tmp_path:
 ORDERS = placement.Cluster("kafka:9092")
 SHOWN: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
     "describe": (("describe", "orders"), lambda: placement.describe(ORDERS, ["orders"])),
-    "infer": (("infer",), lambda: placement.infer_topics(ORDERS)),
+    "infer": (("infer",), lambda: placement.infer(ORDERS)),
     "create": (
         ("create", "new", "--replica-assignment", "1:2,2:3", "--dry-run"),
         lambda: placement.create(ORDERS, "new", placement={0: [1, 2], 1: [2, 3]}, dry_run=True),
     ),
     "expand": (
         ("expand", "orders", "--partitions", "8", "--balanced"),
-        lambda: placement.expand_topic(ORDERS, "orders", 8, balanced=True),
+        lambda: placement.expand(ORDERS, "orders", 8, balanced=True),
     ),
     "reassign": (
         ("reassign", "orders", "--throttle", "1KiB"),
-        lambda: placement.Reassigned(
-            executed=False,
-            reassigned=0,
-            plan=placement.plan_reassignment(ORDERS, ["orders"]),
-            throttle=1024,
-        ),
+        lambda: replace(placement.plan_reassignment(ORDERS, ["orders"]), throttle=1024),
     ),
     "executed": (
         ("reassign", "orders", "--no-throttle", "--execute"),

@@ -21,8 +21,8 @@ from kafka_assignors.coordinator._simulator.life import NotStableError
 from kafka_assignors.coordinator._simulator.messages import JOIN, LEAVE, ConsumerHeartbeat, TopicIdPartition
 from kafka_assignors.coordinator._simulator.settings import (
     BrokerSettings,
-    ConsumerBrokerSettings,
 )
+from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples
@@ -30,6 +30,7 @@ from tests.support.simulations import QUICK_BROKER, by_epochs, gathered, loads, 
 
 if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor
+    from kafka_assignors.coordinator._simulator.what_if import Cost
 
 
 # The coordinator --------------------------------------------------------------------------------------------
@@ -160,42 +161,42 @@ def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is
 # What if ----------------------------------------------------------------------------------------------------
 
 
+def restarted(
+    assignor: Assignor, members: int = 4, broker: BrokerSettings = QUICK_BROKER, **how: Any
+) -> Cost:
+    """What it costs to restart members one by one, each two seconds away."""
+    group = ConsumerGroupSimulation({"orders": 12}, assignor, broker=broker)
+    return rolling_restart(group, [{"orders"}] * members, down_seconds=2, **how)
+
+
 def test_static_members_are_restarted_without_an_epoch() -> None:
     for assignor in ASSIGNORS:
-        cost = rolling_restart({"orders": 12}, 4, assignor, static=True, broker=QUICK_BROKER, down_seconds=2)
+        cost = restarted(assignor, static=True)
         assert (cost.generations, cost.moved) == (0, 0)
         assert 12 * 2 <= cost.unowned < 12 * 2.3
 
 
 def test_a_restart_of_dynamic_members_makes_two_epochs_each_and_range_moves_more_than_uniform() -> None:
-    uniform, by_range = (
-        rolling_restart({"orders": 12}, 4, assignor, broker=QUICK_BROKER, down_seconds=2)
-        for assignor in ASSIGNORS
-    )
+    uniform, by_range = map(restarted, ASSIGNORS)
     assert uniform.generations == by_range.generations == 4 * 2
     assert uniform.moved == 2 * 12
     assert by_range.moved > uniform.moved
 
 
 def test_static_members_that_are_killed_cost_a_session_that_the_classic_protocol_does_not_ask_for() -> None:
-    killed = rolling_restart(
-        {"orders": 12}, 4, "uniform", static=True, crash=True, broker=QUICK_BROKER, down_seconds=2
-    )
+    killed = restarted("uniform", static=True, crash=True)
     classic = rolling_restart(
-        {"orders": 12}, 4, CooperativeStickyAssignor, static=True, crash=True, down_seconds=2
+        Simulation({"orders": 12}, [CooperativeStickyAssignor]),
+        [{"orders"}] * 4,
+        static=True,
+        crash=True,
+        down_seconds=2,
     )
     assert (classic.generations, killed.generations) == (0, 4 * 2)
     assert classic.longest < 2.2
     assert killed.longest > 6 - 0.3
 
 
-def test_settings_of_the_other_protocols_broker_are_refused() -> None:
-    with pytest.raises(TypeError, match="with 'range' give ConsumerBrokerSettings"):
-        rolling_restart({"orders": 1}, 1, "range", broker=BrokerSettings())
-    with pytest.raises(TypeError, match="with a classic assignor give BrokerSettings"):
-        rolling_restart({"orders": 1}, 1, CooperativeStickyAssignor, broker=QUICK_BROKER)
-
-
 def test_a_group_that_does_not_let_all_members_in_is_said() -> None:
     with pytest.raises(NotStableError, match=r"does not let \['m00001'\] in"):
-        rolling_restart({"orders": 1}, 2, "uniform", broker=ConsumerBrokerSettings(max_size=1))
+        restarted("uniform", 2, BrokerSettings(max_size=1))

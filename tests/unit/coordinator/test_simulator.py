@@ -24,7 +24,7 @@ from kafka_assignors._timelines.events import Failed, Led, Lost
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
-from kafka_assignors.coordinator._simulator.simulation import NotStableError
+from kafka_assignors.coordinator._simulator.simulation import NotStableError, Simulation
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, partitions_of
 from kafka_assignors.coordinator._simulator.what_if import Cost, rolling_restart
 from tests.support.scale import examples
@@ -346,9 +346,17 @@ def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
         assert member.assigned.keys() == partitions_of(group.group.targets[member_id])
 
 
-def restarted(assignor: type[Assignor], members: int = 4, **how: Any) -> Cost:
+def restarted(
+    assignor: type[Assignor],
+    members: int = 4,
+    *,
+    member: MemberSettings = QUICK,
+    broker: BrokerSettings | None = None,
+    **how: Any,
+) -> Cost:
     """What it costs to restart members one by one, each two seconds away."""
-    return rolling_restart({"orders": 12}, members, assignor, **{"member": QUICK, "down_seconds": 2, **how})
+    group = Simulation({"orders": 12}, [assignor], member=member, broker=broker)
+    return rolling_restart(group, [{"orders"}] * members, **{"down_seconds": 2, **how})
 
 
 def test_static_members_are_restarted_without_a_rebalance() -> None:
@@ -379,12 +387,10 @@ def test_a_killed_member_of_a_full_group_is_started_again_until_its_old_session_
 
 
 def test_a_killed_member_that_a_full_group_never_lets_in_again_is_said() -> None:
-    endless = {
-        "member": replace(QUICK, session_timeout_ms=10_000_000),
-        "broker": BrokerSettings(max_size=3, max_session_timeout_ms=10_000_000),
-    }
+    member = replace(QUICK, session_timeout_ms=10_000_000)
+    broker = BrokerSettings(max_size=3, max_session_timeout_ms=10_000_000)
     with pytest.raises(NotStableError) as raised:
-        restarted(RangeAssignor, 3, crash=True, down_seconds=60, **endless)
+        restarted(RangeAssignor, 3, crash=True, down_seconds=60, member=member, broker=broker)
     assert str(raised.value) == (
         "the group does not let m00000 in again within 3600 s: look at the session timeout and the broker's"
         " settings"

@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from kafka_assignors._model.arrays import sums
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member, racks_matter
-from kafka_assignors.planners import plan_exact, plan_quickly
+from kafka_assignors.planners import plan_exact
+from kafka_assignors.planners._quick import plan_quickly
 from tests.support.random_groups import random_case
 
 TOPICS = ("a", "b", "c")

@@ -9,7 +9,7 @@ from kafka import TopicPartition
 
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors.placement import PlacementError, format_reassignment
+from kafka_assignors.placement import PlacementError, Placements
 from kafka_assignors.placement._cluster import reassign as moving
 from kafka_assignors.placement._cluster.reassign import Pacing, reassign
 from kafka_assignors.placement._cluster.throttle import (
@@ -47,7 +47,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 def wanted(tmp_path: Path) -> str:
     """A file that wants the partition on brokers 1 and 3."""
     path = tmp_path / "wanted.json"
-    path.write_text(format_reassignment(TARGET), encoding="utf-8")
+    path.write_text(Placements(TARGET).text, encoding="utf-8")
     return str(path)
 
 

@@ -5,8 +5,23 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors.placement import PlacementError, expand, infer, place_rack_aware, place_rack_unaware
-from kafka_assignors.placement._placement import Racks
+from kafka_assignors.placement import PlacementError, Placements, expand
+from kafka_assignors.placement._expansion import ExpandedTopic
+from kafka_assignors.placement._generators import place_rack_aware
+from kafka_assignors.placement._inference.infer import infer
+from kafka_assignors.placement._placement import Placement, Racks
+
+
+def expanded_by(
+    more: int,
+    present: Placement,
+    racks: Racks,
+    *,
+    others: dict[str, Placement] | None = None,
+    balanced: bool = False,
+) -> ExpandedTopic:
+    source = Placements({"t": present, **(others or {})}, racks)
+    return expand(source, "t", len(present) + more, balanced=balanced)
 
 
 @st.composite
@@ -27,17 +42,17 @@ def test_a_topic_grows_as_if_it_had_been_created_so(
     present = (
         place_rack_aware(count, factor, racks, seed=seed)
         if aware
-        else place_rack_unaware(count, factor, sorted(racks), seed=seed)
+        else place_rack_aware(count, factor, dict.fromkeys(racks), seed=seed)
     )
-    expanded = expand(present, more, racks)
+    expanded = expanded_by(more, present, racks)
     (known,) = [fit for fit in infer(present, racks=racks).fits if fit.generator == expanded.how]
     (step,) = known.steps
     # Few partitions leave several shifts open: it is one of them.
-    assert {**present, **expanded.partitions} in [
+    assert {**present, **expanded.added} in [
         place_rack_aware(count + more, factor, racks, start_index=step.start_index, shift=shift)
         if expanded.how == "rack-aware"
-        else place_rack_unaware(
-            count + more, factor, sorted(racks), start_index=step.start_index, shift=shift
+        else place_rack_aware(
+            count + more, factor, dict.fromkeys(racks), start_index=step.start_index, shift=shift
         )
         for shift in step.shifts
     ]
@@ -45,43 +60,49 @@ def test_a_topic_grows_as_if_it_had_been_created_so(
 
 def test_a_topic_without_a_pattern_is_balanced_with_the_others() -> None:
     present = {0: [1, 2], 1: [1, 2], 2: [1, 3], 3: [1, 2]}
-    expanded = expand(present, 3, dict.fromkeys([1, 2, 3, 4]), others={"other": {0: [4, 3]}})
+    expanded = expanded_by(3, present, dict.fromkeys([1, 2, 3, 4]), others={"other": {0: [4, 3]}})
     assert (expanded.how, expanded.why) == ("balanced", "no generator with a start index and a shift fits it")
     loads = Counter(
-        broker for replicas in (*present.values(), *expanded.partitions.values()) for broker in replicas
+        broker for replicas in (*present.values(), *expanded.added.values()) for broker in replicas
     )
     assert loads + Counter([4, 3]) == {1: 4, 2: 4, 3: 4, 4: 4}
 
 
 def test_a_pattern_over_a_broker_that_is_not_up_is_not_kept() -> None:
-    present = place_rack_unaware(8, 2, range(4), start_index=1)
-    expanded = expand(present, 4, dict.fromkeys([0, 1, 3]))
+    present = place_rack_aware(8, 2, dict.fromkeys(range(4)), start_index=1)
+    expanded = expanded_by(4, present, dict.fromkeys([0, 1, 3]))
     assert (expanded.how, expanded.why) == ("balanced", "its pattern goes over broker 2, which is not up")
-    assert all({*replicas} < {0, 1, 3} for replicas in expanded.partitions.values())
+    assert all({*replicas} < {0, 1, 3} for replicas in expanded.added.values())
 
 
 def test_new_brokers_are_no_part_of_the_pattern() -> None:
-    present = place_rack_unaware(8, 2, range(4), start_index=1)
-    expanded = expand(present, 4, dict.fromkeys(range(6)))
+    present = place_rack_aware(8, 2, dict.fromkeys(range(4)), start_index=1)
+    expanded = expanded_by(4, present, dict.fromkeys(range(6)))
     assert expanded.how == "rack-unaware"
     assert expanded.why.endswith("; broker 4, 5 is no part of the pattern and gets nothing")
-    assert {**present, **expanded.partitions} == place_rack_unaware(12, 2, range(4), start_index=1)
+    assert {**present, **expanded.added} == place_rack_aware(12, 2, dict.fromkeys(range(4)), start_index=1)
 
 
 def test_a_pattern_is_given_up_where_balance_is_wanted() -> None:
-    present = place_rack_unaware(8, 2, range(4), start_index=1)
-    expanded = expand(present, 4, dict.fromkeys(range(6)), keep_pattern=False)
+    present = place_rack_aware(8, 2, dict.fromkeys(range(4)), start_index=1)
+    expanded = expanded_by(4, present, dict.fromkeys(range(6)), balanced=True)
     assert expanded.how == "balanced"
-    assert Counter(b for replicas in expanded.partitions.values() for b in replicas) == {4: 4, 5: 4}
+    assert Counter(b for replicas in expanded.added.values() for b in replicas) == {4: 4, 5: 4}
 
 
 def test_topics_whose_ids_have_gaps_go_on_by_position() -> None:
-    made = place_rack_unaware(9, 3, range(5), start_index=3, shift=1)
+    made = place_rack_aware(9, 3, dict.fromkeys(range(5)), start_index=3, shift=1)
     ids = (10, 21, 33, 40, 41, 57, 60, 99)
-    expanded = expand({ids[place]: made[place] for place in range(8)}, 1, dict.fromkeys(range(5)))
-    assert expanded.partitions == {100: made[8]}
+    expanded = expanded_by(1, {ids[place]: made[place] for place in range(8)}, dict.fromkeys(range(5)))
+    assert expanded.added == {100: made[8]}
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_a_replication_factor_above_the_brokers_that_are_up_is_refused(balanced: bool) -> None:
+    with pytest.raises(PlacementError, match="partition 1 is to have 2 replicas, but at most 1 brokers may"):
+        expanded_by(1, {0: [1, 2]}, {1: None}, balanced=balanced)
 
 
 def test_no_partitions_are_refused() -> None:
-    with pytest.raises(PlacementError, match="0 partitions cannot be added"):
-        expand({0: [1]}, 0, {1: None})
+    with pytest.raises(PlacementError, match="t has 1 partitions already, and cannot have fewer"):
+        expanded_by(0, {0: [1]}, {1: None})

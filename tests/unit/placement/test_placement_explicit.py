@@ -5,8 +5,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors.placement import parse_explicit
-from kafka_assignors.placement._explicit import check_placement
+from kafka_assignors.placement._explicit import check_placement, parse_explicit
 from kafka_assignors.placement._placement import Placement, PlacementError
 
 IDS = st.integers(0, 2**31 - 1)

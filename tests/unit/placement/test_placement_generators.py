@@ -14,7 +14,6 @@ from kafka_assignors.placement._generators import (
     BrokerRing,
     alternate,
     place_rack_aware,
-    place_rack_unaware,
     shift_at,
 )
 from kafka_assignors.placement._placement import PlacementError
@@ -39,7 +38,7 @@ def distinct(placement: Mapping[int, list[int]], replication_factor: int) -> boo
 
 def test_a_topic_of_six_partitions_on_three_brokers() -> None:
     """A listing of `kafka-topics --describe`, with the start index that follows from its first replica."""
-    assert place_rack_unaware(6, 3, [0, 1, 2], start_index=2) == {
+    assert place_rack_aware(6, 3, dict.fromkeys([0, 1, 2]), start_index=2) == {
         0: [2, 0, 1],
         1: [0, 1, 2],
         2: [1, 2, 0],
@@ -49,8 +48,8 @@ def test_a_topic_of_six_partitions_on_three_brokers() -> None:
     }
 
 
-def test_broker_ids_may_leave_gaps() -> None:
-    assert place_rack_unaware(2, 3, [2, 5, 8], start_index=2) == {0: [8, 2, 5], 1: [2, 5, 8]}
+def test_broker_ids_may_leave_gaps_and_are_taken_in_their_order() -> None:
+    assert place_rack_aware(2, 3, dict.fromkeys([8, 2, 5]), start_index=2) == {0: [8, 2, 5], 1: [2, 5, 8]}
 
 
 def test_brokers_alternate_over_the_racks() -> None:
@@ -61,14 +60,8 @@ def test_racks_are_in_javas_order_of_strings() -> None:
     assert alternate({1: "\uff5e", 2: "\U0001f600", 3: "a", 4: "Z"}) == [4, 3, 2, 1]
 
 
-def test_without_racks_rack_aware_is_rack_unaware_on_the_sorted_brokers() -> None:
-    assert place_rack_aware(9, 2, {8: None, 2: None, 5: None}, seed=3) == place_rack_unaware(
-        9, 2, [2, 5, 8], seed=3
-    )
-
-
 def test_the_shift_may_be_chosen_apart_from_the_start_index() -> None:
-    assert place_rack_unaware(1, 3, range(5), start_index=1, shift=2) == {0: [1, 4, 0]}
+    assert place_rack_aware(1, 3, dict.fromkeys(range(5)), start_index=1, shift=2) == {0: [1, 4, 0]}
     assert place_rack_aware(1, 3, NINE, start_index=0, shift=1) == {0: [0, 4, 7]}
 
 
@@ -76,15 +69,15 @@ def test_start_index_and_shift_are_drawn_in_this_order() -> None:
     random = JavaRandom(7)
     start, shift = random.next_int(9), random.next_int(9)
     brokers = range(9)
-    drawn = place_rack_unaware(20, 3, brokers, seed=7)
-    assert drawn == place_rack_unaware(20, 3, brokers, start_index=start, shift=shift)
-    assert place_rack_unaware(20, 3, brokers, shift=shift, seed=7) == drawn
+    drawn = place_rack_aware(20, 3, dict.fromkeys(brokers), seed=7)
+    assert drawn == place_rack_aware(20, 3, dict.fromkeys(brokers), start_index=start, shift=shift)
+    assert place_rack_aware(20, 3, dict.fromkeys(brokers), shift=shift, seed=7) == drawn
     assert place_rack_aware(20, 3, NINE, shift=shift, seed=7) == place_rack_aware(20, 3, NINE, seed=7)
 
 
 def test_without_a_seed_placements_differ() -> None:
     generators: list[Callable[[], dict[int, list[int]]]] = [
-        lambda: place_rack_unaware(1, 3, range(1000)),
+        lambda: place_rack_aware(1, 3, dict.fromkeys(range(1000))),
         lambda: place_rack_aware(1, 3, {broker: f"rack{broker % 7}" for broker in range(1000)}),
         lambda: place_striped(1, 3, {broker: f"rack{broker % 7}" for broker in range(1000)}),
     ]
@@ -110,14 +103,17 @@ def test_rack_unaware_placements_go_round(brokers: list[int], data: st.DataObjec
     first = data.draw(st.integers(0, 50))
     partitions = data.draw(st.integers(1, 60))
     seed = data.draw(SEEDS)
-    placement = place_rack_unaware(partitions, replication_factor, brokers, first_partition=first, seed=seed)
+    placement = place_rack_aware(
+        partitions, replication_factor, dict.fromkeys(brokers), first_partition=first, seed=seed
+    )
     assert list(placement) == list(range(first, first + partitions))
     assert distinct(placement, replication_factor)
-    follows = dict(zip(brokers, [*brokers[1:], brokers[0]], strict=True))
+    ordered = sorted(brokers)
+    follows = dict(zip(ordered, [*ordered[1:], ordered[0]], strict=True))
     leaders = [replicas[0] for replicas in placement.values()]
     assert all(follows[leader] == then for leader, then in pairwise(leaders))
-    assert placement == place_rack_unaware(
-        partitions, replication_factor, brokers, first_partition=first, seed=seed
+    assert placement == place_rack_aware(
+        partitions, replication_factor, dict.fromkeys(brokers), first_partition=first, seed=seed
     )
 
 
@@ -177,7 +173,7 @@ def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, 
     racks: Racks = {broker: f"rack{broker * broker % 5}" for broker in brokers}
     replication_factor = (size + 1) // 2
     options: dict[str, Any] = {"start_index": start, "shift": shift, "first_partition": first}
-    rack_unaware = place_rack_unaware(40, replication_factor, brokers, **options)
+    rack_unaware = place_rack_aware(40, replication_factor, dict.fromkeys(brokers), **options)
     rack_aware = place_rack_aware(40, replication_factor, racks, **options)
     ordered = BrokerRing(brokers, replication_factor)
     alternated = BrokerRing(alternate(racks), replication_factor, racks)
@@ -196,31 +192,23 @@ def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, 
     ("place", "message"),
     [
         (
-            lambda: place_rack_unaware(0, 1, [1]),
+            lambda: place_rack_aware(0, 1, {1: None}),
             "partitions is 0: there is nothing to place; ask for 1 or more",
         ),
         (
             lambda: place_rack_aware(1, -1, {1: "a"}),
             "replication_factor is -1: each partition has a leader; ask for 1 or more",
         ),
-        (lambda: place_rack_unaware(1, 1, []), "no brokers are given: name at least one"),
+        (lambda: place_rack_aware(1, 1, {}), "no brokers are given: name at least one"),
         (
-            lambda: place_rack_unaware(1, 3, [1, 2]),
+            lambda: place_rack_aware(1, 3, dict.fromkeys([1, 2])),
             (
                 "replication_factor is 3, but there are 2 brokers, and each takes one replica of a "
                 "partition: ask for at most 2, or give more brokers"
             ),
         ),
         (
-            lambda: place_rack_unaware(1, 1, [1, 2, 1]),
-            "broker 1 is given twice: name each broker once",
-        ),
-        (
-            lambda: place_striped(1, 1, {-1: "a"}),
-            "broker -1 cannot be: ids are 0 or more; take them from the cluster's metadata",
-        ),
-        (
-            lambda: place_rack_unaware(1, 1, [1], start_index=-1),
+            lambda: place_rack_aware(1, 1, {1: None}, start_index=-1),
             "start_index is -1: give 0 or more, or leave it out",
         ),
         (lambda: place_rack_aware(1, 1, {1: "a"}, shift=-2), "shift is -2: give 0 or more, or leave it out"),
@@ -239,13 +227,6 @@ def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, 
         (
             lambda: place_striped(1, 1, {1: "a", 2: "b"}, fenced=[1, 2, 2]),
             "all 2 brokers are fenced, and a leader must not be: leave at least one out of fenced",
-        ),
-        (
-            lambda: place_striped(1, 1, {1: "a"}, fenced=[7, 1]),
-            (
-                "broker 7 is fenced, but not among the brokers with racks: add it there "
-                "(with None if it has no rack)"
-            ),
         ),
     ],
 )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors.placement._generators import alternate, place_rack_aware, place_rack_unaware
+from kafka_assignors import placement as placements
+from kafka_assignors.placement._generators import alternate, place_rack_aware
 from kafka_assignors.placement._inference.infer import Misfit, infer
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._striped import place_striped
@@ -56,17 +57,17 @@ def test_broker_ids_need_not_be_contiguous() -> None:
 
 
 def test_brokers_that_have_joined_since_are_left_out() -> None:
-    fit = fit_of("rack-unaware", infer(TOPIC_TEST2, brokers=range(7)))
+    fit = fit_of("rack-unaware", infer(TOPIC_TEST2, racks=dict.fromkeys(range(7))))
     assert fit.brokers == (0, 1, 2)
 
 
 def test_brokers_that_no_replica_is_on_are_known_from_what_is_given() -> None:
-    placement = place_rack_unaware(3, 1, range(5), start_index=1)
-    assert fit_of("rack-unaware", infer(placement, brokers=range(5))).brokers == (0, 1, 2, 3, 4)
+    placement = place_rack_aware(3, 1, dict.fromkeys(range(5)), start_index=1)
+    assert fit_of("rack-unaware", infer(placement, racks=dict.fromkeys(range(5)))).brokers == (0, 1, 2, 3, 4)
 
 
 def test_partitions_with_gaps_count_by_position() -> None:
-    made = place_rack_unaware(8, 3, range(5), start_index=3, shift=1)
+    made = place_rack_aware(8, 3, dict.fromkeys(range(5)), start_index=3, shift=1)
     ids = (10, 21, 33, 40, 41, 57, 60, 99)
     fit = fit_of("rack-unaware", infer({ids[place]: replicas for place, replicas in made.items()}))
     assert fit.by_position
@@ -74,7 +75,7 @@ def test_partitions_with_gaps_count_by_position() -> None:
 
 
 def test_partitions_left_of_a_larger_topic_count_by_id() -> None:
-    made = place_rack_unaware(12, 3, range(5), start_index=3, shift=1)
+    made = place_rack_aware(12, 3, dict.fromkeys(range(5)), start_index=3, shift=1)
     del made[4], made[7]
     fit = fit_of("rack-unaware", infer(made))
     assert not fit.by_position
@@ -82,7 +83,9 @@ def test_partitions_left_of_a_larger_topic_count_by_id() -> None:
 
 
 def test_one_replica_shows_no_shift() -> None:
-    (step,) = fit_of("rack-unaware", infer(place_rack_unaware(6, 1, range(4), start_index=3))).steps
+    (step,) = fit_of(
+        "rack-unaware", infer(place_rack_aware(6, 1, dict.fromkeys(range(4)), start_index=3))
+    ).steps
     assert (step.start_index, step.shifts, step.modulus) == (3, (0, 1, 2), 3)
 
 
@@ -91,7 +94,7 @@ def test_rack_awareness_is_told() -> None:
     assert aware.best is not None
     assert (aware.best.generator, aware.best.start_index) == ("rack-aware", 4)
     assert aware.best.brokers == tuple(alternate(NINE)) == (0, 3, 6, 1, 4, 7, 2, 5, 8)
-    unaware = infer(place_rack_unaware(9, 3, range(9), start_index=4, shift=7), racks=NINE)
+    unaware = infer(place_rack_aware(9, 3, dict.fromkeys(range(9)), start_index=4, shift=7), racks=NINE)
     assert unaware.best is not None
     assert (unaware.best.generator, unaware.best.steps[0].shifts) == ("rack-unaware", (7,))
     assert misfit_of("rack-aware", unaware) == Misfit(
@@ -135,20 +138,20 @@ def test_a_replication_factor_that_changes_disagrees() -> None:
 
 
 def test_a_small_topic_proves_little() -> None:
-    assert all(fit.chance == 1 for fit in infer({0: [1]}, brokers=range(3)).fits)
+    assert all(fit.chance == 1 for fit in infer({0: [1]}, racks=dict.fromkeys(range(3))).fits)
 
 
 @pytest.mark.parametrize(
     ("placement", "said"),
     [
-        ({}, "no partitions"),
+        ({}, "the placement has no partitions"),
         ({3: []}, "partition 3: '' has no replica"),
         ({0: [1, 2], 7: [1, 1]}, "partition 7: '1:1' has broker 1 twice"),
     ],
 )
 def test_what_is_no_placement_is_refused(placement: dict[int, list[int]], said: str) -> None:
-    with pytest.raises(PlacementError, match=said):
-        infer(placement)
+    with pytest.raises(PlacementError, match=f"topic t: {said}"):
+        placements.infer(placements.Placements({"t": placement}))
 
 
 @given(clusters(), st.data(), st.booleans())
@@ -164,8 +167,8 @@ def test_what_was_drawn_is_among_what_is_read_back(
             return place_rack_aware(
                 count, factor, racks, start_index=start, shift=shift, first_partition=first
             )
-        return place_rack_unaware(
-            count, factor, sorted(racks), start_index=start, shift=shift, first_partition=first
+        return place_rack_aware(
+            count, factor, dict.fromkeys(racks), start_index=start, shift=shift, first_partition=first
         )
 
     placement = place(shift)
@@ -198,7 +201,7 @@ def added(placement: dict[int, list[int]], count: int, racks: dict[int, str], *,
     placement |= (
         place_rack_aware(count, factor, racks, start_index=start, first_partition=first)
         if aware
-        else place_rack_unaware(count, factor, brokers, start_index=start, first_partition=first)
+        else place_rack_aware(count, factor, dict.fromkeys(brokers), start_index=start, first_partition=first)
     )
 
 
@@ -211,7 +214,7 @@ def test_additions_are_found_step_by_step(
     placement = (
         place_rack_aware(count, factor, racks, seed=seed)
         if aware
-        else place_rack_unaware(count, factor, sorted(racks), seed=seed)
+        else place_rack_aware(count, factor, dict.fromkeys(racks), seed=seed)
     )
     more = data.draw(st.lists(st.integers(1, 20), max_size=3))
     for number in more:
@@ -224,7 +227,7 @@ def test_additions_are_found_step_by_step(
 
 def test_an_addition_begins_where_it_was_made() -> None:
     racks = dict.fromkeys(range(7), "")
-    placement = place_rack_unaware(10, 3, range(7), start_index=2, shift=5)
+    placement = place_rack_aware(10, 3, dict.fromkeys(range(7)), start_index=2, shift=5)
     added(placement, 8, racks, aware=False)
     fit = fit_of("rack-unaware", infer(placement))
     assert [(step.first_partition, step.partitions, step.start_index, step.shift) for step in fit.steps] == [

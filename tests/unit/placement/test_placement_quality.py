@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.placement import Placement, PlacementError, draw, measure
+from kafka_assignors.placement import PlacementError, draw
+from kafka_assignors.placement._placement import Placement
+from kafka_assignors.placement._quality import measure
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "c"}
 ORDERS: Placement = {0: [1, 2, 3], 1: [3, 4, 1], 2: [1, 2]}

@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors.placement import PlacementError, format_reassignment
+from kafka_assignors.placement import PlacementError, Placements
 from kafka_assignors.placement._reassignment_file import parse_reassignment
 
 TOPICS = st.dictionaries(
@@ -19,11 +19,11 @@ TOPICS = st.dictionaries(
 
 @given(TOPICS)
 def test_what_is_written_is_read_back(topics: dict[str, dict[int, list[int]]]) -> None:
-    assert parse_reassignment(format_reassignment(topics)) == topics
+    assert parse_reassignment(Placements(topics).text) == topics
 
 
 def test_it_is_the_format_of_kafkas_own_tool() -> None:
-    assert format_reassignment({"t": {1: [2, 3], 0: [1, 2]}, "a": {0: [1]}}) == (
+    assert Placements({"t": {1: [2, 3], 0: [1, 2]}, "a": {0: [1]}}).text == (
         '{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1]},'
         '{"topic":"t","partition":0,"replicas":[1,2]},{"topic":"t","partition":1,"replicas":[2,3]}]}'
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kafka import TopicPartition
 
 from kafka_assignors._cli.placement_text import plan_lines
-from kafka_assignors.placement import PlacementFile, format_reassignment, plan_reassignment
+from kafka_assignors.placement import Placements, plan_reassignment
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -20,9 +19,6 @@ from kafka_assignors.placement._cluster.throttle import (
 from kafka_assignors.placement._cluster.topics import Reassignment
 from kafka_assignors.placement._planning.moves import ReplicaMove
 from kafka_assignors.placement._planning.volume import Volume
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_those_that_have_a_replica_send_and_those_that_lack_it_get() -> None:
@@ -95,10 +91,8 @@ def test_under_a_low_throttle_a_fetch_passes_each_window() -> None:
     assert (small.seconds(1024), small.passes(1024)) == (0.0, 2 << 20)
 
 
-def test_a_throttle_that_does_not_hold_is_named_with_what_passes(tmp_path: Path) -> None:
-    placements = tmp_path / "placements.json"
-    placements.write_text(format_reassignment({"orders": {0: [1, 2]}}), encoding="utf-8")
-    plan = plan_reassignment(PlacementFile(placements))
+def test_a_throttle_that_does_not_hold_is_named_with_what_passes() -> None:
+    plan = plan_reassignment(Placements({"orders": {0: [1, 2]}}))
     low = replace(plan, volume=volume_of((1, 3, 1), mebibytes=4))
     # What comes before are the moves, of which there are none, and the loads.
     assert [*plan_lines(low, 1024, asks=False)][3:] == [

@@ -12,15 +12,10 @@ from hypothesis import given, settings, strategies as st
 
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan, check
-from kafka_assignors.planners import (
-    hand_over,
-    plan_broadcast,
-    plan_kip54,
-    plan_random,
-    plan_range,
-    plan_round_robin,
-)
+from kafka_assignors.planners import hand_over, plan_kip54, plan_range, plan_round_robin
+from kafka_assignors.planners._broadcast import plan_broadcast
 from kafka_assignors.planners._cooperative import awaited_holders
+from kafka_assignors.planners._random import plan_random
 
 Planner = Callable[[Group], Plan]
 Partition = tuple[str, int]
