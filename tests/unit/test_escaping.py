@@ -15,7 +15,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import kafka_assignors
-from kafka_assignors import placement
+from kafka_assignors import groups, placement
 from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._cli import history_text
@@ -30,12 +30,11 @@ from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._groups.joining import Look
 from kafka_assignors.coordinator import Simulation
-from kafka_assignors.groups import what_if
 from kafka_assignors.groups._explain import ExplainedGroup
 from kafka_assignors.groups._metrics import _Groups
 from kafka_assignors.history._info import ArchiveInfo
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS
-from kafka_assignors.placement import draw
+from kafka_assignors.placement import Placements, draw
 from kafka_assignors.placement._quality import measure
 from kafka_assignors.placement._topics import Description
 from tests.support.history_reports import (
@@ -148,7 +147,7 @@ TEXTS: dict[str, Callable[[str], Iterable[str]]] = {
     "explain": lambda name: explained_lines(classic(name)),
     "explain, KIP-848": lambda name: explained_lines(consumers(name)),
     "list": lambda name: listed_lines(listed(name)),
-    "restarts": lambda name: restarts_lines(what_if({name: 6}, 3, down_seconds=2)),
+    "restarts": lambda name: restarts_lines(groups.what_if({name: 6}, 3, down_seconds=2)),
     "replays": lambda name: history_text.what_if_lines(
         [what_if(assignor, how, group=name) for assignor in ("actual", *ASSIGNORS) for how in SCENARIOS]
     ),
@@ -158,7 +157,7 @@ TEXTS: dict[str, Callable[[str], Iterable[str]]] = {
     "watch": lambda name: watched_lines(rebalance(1, a_member(name), group=name)),
     "describe": lambda name: described_lines(placements(name), in_full=True),
     "infer": lambda name: inference_lines(
-        name, placement.infer(placements(name).placements[name], racks=dict.fromkeys(range(4)))
+        name, placement.infer(Placements(placements(name).placements, dict.fromkeys(range(4))))[name]
     ),
     "verify": lambda _: under_way_lines(examples.under_way()),
 }

@@ -137,7 +137,7 @@ def test_a_rollback_of_partitions_with_different_numbers_of_replicas_is_taken(
     cli.shown(*arguments, "--replication-factor", "2", "--rollback", str(rollback))
     assert parse_reassignment(rollback.read_text()) == mixed
     assert "0 replicas to copy (0 B); " in cli.shown(*arguments, "--file", str(rollback))
-    now.write_text(Placements({"orders": {0: [1, 2], 1: [2, 3], 2: [3, 1]}})).text
+    now.write_text(Placements({"orders": {0: [1, 2], 1: [2, 3], 2: [3, 1]}}).text)
     plan = cli.json(*arguments, "--file", str(rollback))["plan"]
     assert [(move["partition"], move["target"], move["source"]) for move in plan["moves"]] == [(2, 2, None)]
 

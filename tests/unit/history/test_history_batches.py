@@ -90,11 +90,6 @@ def days_of(archive: Archive) -> list[tuple[str, str]]:
     return sorted((file.values["source"], file.values["day"]) for file in archive.files())
 
 
-_SELECTED = pa.schema(
-    {"group": pa.string(), "offset": pa.int64(), "value": pa.string(), "hours": pa.float64()}
-)
-
-
 def _each(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[dict[str, Any]]:
     for one in records:
         hours = (one.time_us - micros(NOON)) / 3.6e9
@@ -103,7 +98,7 @@ def _each(group: str, records: Iterator[ArchivedRecord], _: object) -> Iterator[
 
 def selected(archive: Archive, **what: Any) -> list[tuple[str, int, str, float]]:
     """The records that groups are read with: group, offset, value and hours since noon."""
-    rows = Engine.local().map_groups(archive, Selection(**what), _each, _SELECTED).rows
+    rows = Engine.local().map_groups(archive, Selection(**what), _each).rows
     return sorted({tuple(row.values()) for row in rows})
 
 
