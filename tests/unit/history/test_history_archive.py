@@ -398,6 +398,8 @@ def test_groups_are_read_from_keys_of_every_kept_type() -> None:
         b"\0\2\0",
         b"\0\2\0\5four",
         b"\0\2\xff\xff" + b"x" * 70_000,
+        b"\0\2\x80\x00" + b"x" * 70_000,
+        b"\0\2\xff\xfe" + b"x" * 70_000,
         b"\0\2\0\2\xc3\x28",
     ]
     found = [group_of(key) for key in [*keys, b"\0\2\0\0", *wrong]]
