@@ -153,8 +153,8 @@ class Archive:
         def described(properties: Mapping[str, str]) -> Mapping[str, str]:
             known = Description.of(self._records.where, properties)
             known.check(self.where, cluster_id, partitions, topic_id)
-            new = replace(known, cluster_id=cluster_id, partitions=partitions)
-            new = replace(new, topic_id=topic_id or known.topic_id)
+            there = topic_id or known.topic_id
+            new = replace(known, cluster_id=cluster_id, partitions=partitions, topic_id=there)
             return {} if new == known else new.properties()
 
         self._records.change_properties(described)
@@ -172,13 +172,12 @@ class Archive:
 
     def files_of(self, selection: Selection) -> list[DataFile]:
         """The files that may have the records that are meant."""
-        since = selection.since
-        files = self.files(since=since, until=selection.until)
-        if selection.since_us is None:
-            return files
-        # What groups begin with is in older ones.
-        files += [file for file in self.files(until=since) if may_have_groups(file)]
-        return [*{file.path: file for file in files}.values()]
+        begins = selection.since_us is not None  # with what is in older ones
+        return [
+            file
+            for file in self.files(until=selection.until)
+            if _may_have(file, selection.since, None) or (begins and may_have_groups(file))
+        ]
 
     def split(
         self, files: Sequence[DataFile], columns: Sequence[str] = ARCHIVED.names, *, strict: bool = False
