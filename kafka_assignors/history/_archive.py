@@ -13,6 +13,7 @@ was the newest when it was opened. What others commit, compact or remove meanwhi
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
@@ -29,7 +30,7 @@ from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive_format import (
     DESCRIPTION,
-    OURS,
+    OWN_TABLES,
     RECORDS,
     TOPICS_NOTED,
     Description,
@@ -37,7 +38,6 @@ from kafka_assignors.history._archive_format import (
     check_format,
     describe,
     log_of,
-    make_empty,
 )
 from kafka_assignors.history._arrow import as_numpy, rows_of
 from kafka_assignors.history._counts import TALLIES, Counts, counts_of, is_kept, tally
@@ -114,15 +114,17 @@ class Archive:
         if where.read_text(DESCRIPTION) is not None:
             check_format(where)
         else:
-            others = [name for name in where.names() if name not in OURS and not name.startswith(".")]
+            others = [name for name in where.names() if name not in OWN_TABLES and not name.startswith(".")]
             if others:
                 raise WrongArchiveError(
                     f"{where} is no archive of groups' history, and not empty: it has {others[0]}; name"
                     " another folder"
                 )
-            for name, text in OURS.items():
+            for name, (_, _, text) in OWN_TABLES.items():
                 Log.owned(where / name, text)
-            make_empty(where)
+            for name, (schema, columns, text) in OWN_TABLES.items():
+                with suppress(ConflictError):  # somebody else has just made it
+                    Log.create(where / name, schema, partition_by=columns, description=text)
         # Written each time: whoever may not write here learns it before anything is read.
         describe(where)
         return cls(path, options)
