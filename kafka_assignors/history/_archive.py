@@ -140,16 +140,9 @@ class Archive:
         return self._records.version
 
     def belongs_to(self, cluster_id: str, partitions: int, topic_id: str = "") -> None:
-        """Say of which cluster and topic it is, or make sure that it is of these.
+        """Say of which cluster and offsets topic it is; WrongArchiveError if it is of others already.
 
-        Args:
-            cluster_id: The cluster.
-            partitions: How many partitions the topic has.
-            topic_id: Its id; empty if it has none.
-
-        Raises:
-            WrongArchiveError: It is of another, or the topic has fewer partitions than before.
-            StoreError: It cannot be said.
+        The id of a topic without one is empty.
         """
 
         def described(properties: Mapping[str, str]) -> Mapping[str, str]:
@@ -251,19 +244,11 @@ class Archive:
     # What is added
 
     def append(self, run: Run, source: str, transactions: Mapping[str, int]) -> Counts:
-        """Add a batch, as one commit.
+        """Add a batch, as one commit; what is in it.
 
-        Args:
-            run: Calls a task with the batch's rows, in schema ARCHIVE; see `Engine.run`.
-            source: Where it is from.
-            transactions: What the commit says beside; see `read_to` and `imported`.
-
-        Returns:
-            What is in it.
-
-        Raises:
-            ConflictError: Somebody else has added one since this version; nothing of this is there.
-            StoreError: The store does not let it be written, or a clean-up has deleted some of it.
+        `run` calls a task with rows in schema ARCHIVE (`Engine.run`); for transactions see `read_to` and
+        `imported`. If somebody else has added one since this version, that is a ConflictError, and nothing of
+        this is there.
         """
         number = (self._records.transaction(_APPENDS) or 0) + 1
         added, tallies = write_batch(self._records, run, source)
@@ -281,14 +266,7 @@ class Archive:
         return {dump: 1}
 
     def add_topics(self, topics: Iterable[LogTopic]) -> int:
-        """Note the cluster's topics as they are now; those that stayed as they were are not noted again.
-
-        Args:
-            topics: All of them: those that are not among them are gone.
-
-        Returns:
-            How many are new, changed or gone.
-        """
+        """Note all of the cluster's topics as they are now; how many are new, changed or gone."""
         listed = {topic.topic: topic for topic in topics}
         while True:
             known = {one.topic: one for one in self.topics()}
