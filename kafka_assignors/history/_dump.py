@@ -120,8 +120,8 @@ class _Line(NamedTuple):
     def timestamp(self) -> tuple[int, int]:
         return 0, self.time_ms
 
-    def leader_epoch(self) -> int:
-        return -1  # is not printed
+    def leader_epoch(self) -> None:
+        """It is not printed."""
 
 
 class _Reading:
