@@ -13,6 +13,7 @@ was the newest when it was opened. What others commit, compact or remove meanwhi
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
@@ -29,7 +30,7 @@ from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive_format import (
     DESCRIPTION,
-    OURS,
+    OWN_TABLES,
     RECORDS,
     TOPICS_NOTED,
     Description,
@@ -37,7 +38,6 @@ from kafka_assignors.history._archive_format import (
     check_format,
     describe,
     log_of,
-    make_empty,
 )
 from kafka_assignors.history._arrow import as_numpy, rows_of
 from kafka_assignors.history._counts import TALLIES, Counts, counts_of, is_kept, tally
@@ -114,15 +114,17 @@ class Archive:
         if where.read_text(DESCRIPTION) is not None:
             check_format(where)
         else:
-            others = [name for name in where.names() if name not in OURS and not name.startswith(".")]
+            others = [name for name in where.names() if name not in OWN_TABLES and not name.startswith(".")]
             if others:
                 raise WrongArchiveError(
                     f"{where} is no archive of groups' history, and not empty: it has {others[0]}; name"
                     " another folder"
                 )
-            for name, text in OURS.items():
+            for name, (_, _, text) in OWN_TABLES.items():
                 Log.owned(where / name, text)
-            make_empty(where)
+            for name, (schema, columns, text) in OWN_TABLES.items():
+                with suppress(ConflictError):  # somebody else has just made it
+                    Log.create(where / name, schema, partition_by=columns, description=text)
         # Written each time: whoever may not write here learns it before anything is read.
         describe(where)
         return cls(path, options)
@@ -138,23 +140,16 @@ class Archive:
         return self._records.version
 
     def belongs_to(self, cluster_id: str, partitions: int, topic_id: str = "") -> None:
-        """Say of which cluster and topic it is, or make sure that it is of these.
+        """Say of which cluster and offsets topic it is; WrongArchiveError if it is of others already.
 
-        Args:
-            cluster_id: The cluster.
-            partitions: How many partitions the topic has.
-            topic_id: Its id; empty if it has none.
-
-        Raises:
-            WrongArchiveError: It is of another, or the topic has fewer partitions than before.
-            StoreError: It cannot be said.
+        The id of a topic without one is empty.
         """
 
         def described(properties: Mapping[str, str]) -> Mapping[str, str]:
             known = Description.of(self._records.where, properties)
             known.check(self.where, cluster_id, partitions, topic_id)
-            new = replace(known, cluster_id=cluster_id, partitions=partitions)
-            new = replace(new, topic_id=topic_id or known.topic_id)
+            there = topic_id or known.topic_id
+            new = replace(known, cluster_id=cluster_id, partitions=partitions, topic_id=there)
             return {} if new == known else new.properties()
 
         self._records.change_properties(described)
@@ -172,13 +167,12 @@ class Archive:
 
     def files_of(self, selection: Selection) -> list[DataFile]:
         """The files that may have the records that are meant."""
-        since = selection.since
-        files = self.files(since=since, until=selection.until)
-        if selection.since_us is None:
-            return files
-        # What groups begin with is in older ones.
-        files += [file for file in self.files(until=since) if may_have_groups(file)]
-        return [*{file.path: file for file in files}.values()]
+        begins = selection.since_us is not None  # with what is in older ones
+        return [
+            file
+            for file in self.files(until=selection.until)
+            if _may_have(file, selection.since, None) or (begins and may_have_groups(file))
+        ]
 
     def split(
         self, files: Sequence[DataFile], columns: Sequence[str] = ARCHIVED.names, *, strict: bool = False
@@ -250,19 +244,11 @@ class Archive:
     # What is added
 
     def append(self, run: Run, source: str, transactions: Mapping[str, int]) -> Counts:
-        """Add a batch, as one commit.
+        """Add a batch, as one commit; what is in it.
 
-        Args:
-            run: Calls a task with the batch's rows, in schema ARCHIVE; see `Engine.run`.
-            source: Where it is from.
-            transactions: What the commit says beside; see `read_to` and `imported`.
-
-        Returns:
-            What is in it.
-
-        Raises:
-            ConflictError: Somebody else has added one since this version; nothing of this is there.
-            StoreError: The store does not let it be written, or a clean-up has deleted some of it.
+        `run` calls a task with rows in schema ARCHIVE (`Engine.run`); for transactions see `read_to` and
+        `imported`. If somebody else has added one since this version, that is a ConflictError, and nothing of
+        this is there.
         """
         number = (self._records.transaction(_APPENDS) or 0) + 1
         added, tallies = write_batch(self._records, run, source)
@@ -280,14 +266,7 @@ class Archive:
         return {dump: 1}
 
     def add_topics(self, topics: Iterable[LogTopic]) -> int:
-        """Note the cluster's topics as they are now; those that stayed as they were are not noted again.
-
-        Args:
-            topics: All of them: those that are not among them are gone.
-
-        Returns:
-            How many are new, changed or gone.
-        """
+        """Note all of the cluster's topics as they are now; how many are new, changed or gone."""
         listed = {topic.topic: topic for topic in topics}
         while True:
             known = {one.topic: one for one in self.topics()}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.history._schemas import ARCHIVED, TOPICS
-from kafka_assignors.history._store.log import ConflictError, Log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,12 +22,12 @@ FORMAT: Final = 2
 DESCRIPTION: Final = "archive.json"
 RECORDS: Final = "records"
 TOPICS_NOTED: Final = "topics"
-OURS: Final = {
-    RECORDS: "records of __consumer_offsets",
-    TOPICS_NOTED: "the topics of the cluster, as they were seen",
+OWN_TABLES: Final = {
+    RECORDS: (ARCHIVED, ("source", "day"), "records of __consumer_offsets"),
+    TOPICS_NOTED: (TOPICS, (), "the topics of the cluster, as they were seen"),
 }
-"""By table, what it says of itself. These are there if the making of an archive was ended before its
-description was written."""
+"""Schema, columns that it is partitioned by, and what each table says of itself. They are there if the making
+of an archive was ended before its description was written."""
 
 _PROPERTY: Final = "kafka_assignors."
 _LOG: Final = f"{GROUPS_TOPIC}-"
@@ -95,18 +93,6 @@ class Description:
                 )
             found["partitions"] = int(partitions)
         return cls(**found)
-
-
-def make_empty(where: Location) -> None:
-    """Make the tables of an archive, empty; those that somebody else has just made will do."""
-    for name, schema, partitioned, properties in (
-        (RECORDS, ARCHIVED, ("source", "day"), Description().properties()),
-        (TOPICS_NOTED, TOPICS, (), {}),
-    ):
-        with suppress(ConflictError):
-            Log.create(
-                where / name, schema, partition_by=partitioned, description=OURS[name], properties=properties
-            )
 
 
 def check_format(where: Location) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.handle import Cluster
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import TOPIC_SOURCE
@@ -63,12 +64,7 @@ class Captured:
 
     def to_json(self) -> dict[str, Any]:
         """For machines: the counts beside the others."""
-        return {
-            "offsets": self.offsets,
-            "batches": self.batches,
-            "lost": self.lost,
-            **self.counts.to_json(),
-        }
+        return {**fields_of(self, without=("total", "counts")), **self.counts.to_json()}
 
 
 def capture(

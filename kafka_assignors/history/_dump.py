@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.times import LAST_MS
 from kafka_assignors._wire.offsets_topic.record import decode_record
 from kafka_assignors._wire.offsets_topic.records import UnknownRecord
@@ -66,8 +67,7 @@ class Imported:
 
     def to_json(self) -> dict[str, Any]:
         """For machines: the counts beside the others."""
-        numbers = {"known": self.known, "rejected": self.rejected}
-        return {"source": self.source, **numbers, **self.counts.to_json()}
+        return {**fields_of(self, without=["counts"]), **self.counts.to_json()}
 
 
 def import_dump(path: Path | str, archive: Archive) -> Imported:
@@ -120,8 +120,8 @@ class _Line(NamedTuple):
     def timestamp(self) -> tuple[int, int]:
         return 0, self.time_ms
 
-    def leader_epoch(self) -> int:
-        return -1  # is not printed
+    def leader_epoch(self) -> None:
+        """It is not printed."""
 
 
 class _Reading:

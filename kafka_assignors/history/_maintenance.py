@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -137,11 +137,9 @@ def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = Non
     compacted = plan.compacted
     if archive.skip_bad:
         # Before anything is replaced: of a file that is damaged in its midst, rows must not be there twice.
-        read = [*old, *(file for day in compacted for file in day)]
-        damaged = find_damaged(archive.logs[0].where, read, ARCHIVED)
-        bad = [file for file in read if file.path in damaged]
-        old = [file for file in old if file.path not in damaged]
-        good = [[file for file in day if file.path not in damaged] for day in compacted]
+        bad = find_damaged(archive.logs[0].where, chain(old, *compacted), ARCHIVED)
+        old = [file for file in old if file not in bad]
+        good = ([file for file in day if file not in bad] for day in compacted)
         compacted = [day for day in good if len(day) > 1]
     if plan.removed:
         kept = None

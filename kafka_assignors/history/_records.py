@@ -21,6 +21,8 @@ import pyarrow.compute as pc
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._common.times import micros
+from kafka_assignors._wire.offsets_topic.wire import RecordReader
+from kafka_assignors._wire.reader import UnreadableError
 from kafka_assignors.history._arrow import as_numpy, integers, number, strings
 from kafka_assignors.history._counts import is_kept
 from kafka_assignors.history._decoded import read_batches
@@ -41,9 +43,6 @@ if TYPE_CHECKING:
 
 UNIT: Final = 4 * 2**20
 """Bytes of rows that are filtered, or sorted out, at once."""
-_HEAD: Final = 4
-"""Bytes of a key before the group's name: its type, and the name's length."""
-_LONGEST_NAME: Final = 0x7FFF
 _GROUP_METADATA: Final = b"\0\2"
 """What the key of a classic group's record begins with."""
 
@@ -153,18 +152,10 @@ def newest_rows(batches: Iterable[Any]) -> list[Any]:
 
 
 def group_of(key: bytes | None) -> str | None:
-    """The group that a record's key names; None if it names none.
-
-    All keys begin with the type, two bytes, and the group: its length in two bytes, and UTF-8.
-    """
-    if key is None or len(key) < _HEAD:
-        return None
-    size = int.from_bytes(key[2:_HEAD])
-    if size > _LONGEST_NAME or len(key) < _HEAD + size:
-        return None
+    """The group that a record's key names, behind its type, which takes two bytes; None if it names none."""
     try:
-        return key[_HEAD : _HEAD + size].decode()
-    except UnicodeDecodeError:
+        return RecordReader((key or b"")[2:]).string("the group")
+    except UnreadableError:
         return None
 
 

@@ -202,7 +202,6 @@ def to_rows(messages: Sequence[Any], partition: int) -> pa.RecordBatch:
 
 def _where(message: Any, partition: int) -> tuple[int, int, int, int | None]:
     """Partition, offset, time and leader epoch."""
-    epoch = message.leader_epoch()
     # Whoever writes sets the time. One without a day must not keep what comes after it out of the archive.
     time_ms = min(max(FIRST_MS, message.timestamp()[1]), LAST_MS)
-    return partition, message.offset(), 1000 * time_ms, None if epoch == -1 else epoch
+    return partition, message.offset(), 1000 * time_ms, message.leader_epoch()

@@ -110,7 +110,6 @@ class Log:
         *,
         partition_by: Sequence[str] = (),
         description: str,
-        properties: Mapping[str, str] | None = None,
     ) -> Self:
         """Make a table without rows, unless there is one (ConflictError)."""
         try:
@@ -122,7 +121,7 @@ class Log:
                     Schema.from_arrow(schema),
                     partition_by=list(partition_by),
                     description=description,
-                    configuration={**_CONFIGURATION, **(properties or {})},
+                    configuration=_CONFIGURATION,
                     storage_options=dict(where.options),
                     raise_if_key_not_exists=False,
                 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Message
 from deltalake import DeltaTable
 from rich.console import Console
 
@@ -329,31 +330,22 @@ def test_counts_add_up() -> None:
     ]
 
 
-class Message:
-    """What confluent-kafka gives for a record."""
-
-    def __init__(self, offset: int, key: bytes | None, value: bytes | None = b"v", epoch: int = 7) -> None:
-        self._fields = {"offset": offset, "key": key, "value": value, "leader_epoch": epoch}
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda: self._fields[name]
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, 1000 + self._fields["offset"]  # type: ignore[operator]  # an int
+def message(offset: int, key: bytes | None, value: bytes | None = b"v", epoch: int = 7) -> Message:
+    return Message(offset=offset, key=key, value=value, timestamp=(1, 1000 + offset), leader_epoch=epoch)
 
 
 def test_rows_are_records_that_are_kept_and_counts_of_others() -> None:
     commit = b"\0\1\0\1g\0\1t\0\0\0\0"
     rows = to_rows(
         [
-            Message(10, commit),
-            Message(11, b"\0\2\0\1g"),
-            Message(12, None),
-            Message(14, commit),
-            Message(15, b"\0\3\0\1g", None, epoch=-1),
-            Message(16, b"\xff\xfe"),
-            Message(17, b"\2"),
-            Message(18, b"\0\x63"),
+            message(10, commit),
+            message(11, b"\0\2\0\1g"),
+            message(12, None),
+            message(14, commit),
+            message(15, b"\0\3\0\1g", None, epoch=-1),
+            message(16, b"\xff\xfe"),
+            message(17, b"\2"),
+            message(18, b"\0\x63"),
         ],
         partition=4,
     )
@@ -381,9 +373,8 @@ def test_rows_are_records_that_are_kept_and_counts_of_others() -> None:
     ("time_ms", "day"), [(-1, "1969-12-31"), (253_402_300_800_000, "9999-12-31"), (2**63 - 1, "9999-12-31")]
 )
 def test_a_record_is_captured_whatever_its_time(time_ms: int, day: str, tmp_path: Path) -> None:
-    message = Message(3, b"\0\2\0\1g")
-    message.timestamp = lambda: (1, time_ms)  # type: ignore[method-assign]
-    add_batch(Archive.create(tmp_path), to_rows([message], partition=4))
+    written = Message(offset=3, key=b"\0\2\0\1g", timestamp=(1, time_ms))
+    add_batch(Archive.create(tmp_path), to_rows([written], partition=4))
     assert [(file.rows, file.values["day"]) for file in Archive(tmp_path).files()] == [(1, day)]
 
 
@@ -398,6 +389,8 @@ def test_groups_are_read_from_keys_of_every_kept_type() -> None:
         b"\0\2\0",
         b"\0\2\0\5four",
         b"\0\2\xff\xff" + b"x" * 70_000,
+        b"\0\2\x80\x00" + b"x" * 70_000,
+        b"\0\2\xff\xfe" + b"x" * 70_000,
         b"\0\2\0\2\xc3\x28",
     ]
     found = [group_of(key) for key in [*keys, b"\0\2\0\0", *wrong]]

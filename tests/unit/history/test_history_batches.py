@@ -26,7 +26,7 @@ from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._store.location import StoreError
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.writing import run_task
-from tests.support.archives import batch_of
+from tests.support.archives import batch_of, row
 from tests.support.written_archives import append, offsets_in
 
 if TYPE_CHECKING:
@@ -48,17 +48,7 @@ def key_of(group: str, kind: int = 2, member: str = "") -> bytes:
 
 def record(offset: int, key: bytes | None, **more: Any) -> dict[str, Any]:
     """A row of ARCHIVE; an hour later for each offset."""
-    kind = -1 if key is None or len(key) < 2 else int.from_bytes(key[:2], signed=True)
-    return {
-        "type": max(kind, -1),
-        "count": 1,
-        "key": key,
-        "value": b"v",
-        "partition": 0,
-        "offset": offset,
-        "timestamp": NOON + timedelta(hours=offset),
-        "leader_epoch": 3,
-    } | more
+    return row(key, b"v", offset=offset) | {"timestamp": NOON + timedelta(hours=offset)} | more
 
 
 def counted(offset: int, kind: int, count: int) -> dict[str, Any]:

@@ -36,9 +36,7 @@ def where(tmp_path: Path) -> Location:
 
 @pytest.fixture
 def log(where: Location) -> Log:
-    return Log.create(
-        where, SCHEMA, partition_by=["day"], description="places", properties={"kafka_assignors.topic": "t"}
-    )
+    return Log.create(where, SCHEMA, partition_by=["day"], description="places")
 
 
 def file(name: str, rows: int = 2) -> DataFile:
@@ -62,8 +60,6 @@ def names(log: Log) -> list[str]:
 
 def test_a_new_table_is_empty_and_asks_readers_for_nothing_special(log: Log, where: Location) -> None:
     assert (log.version, log.files(), log.transaction("a")) == (0, [], None)
-    opened = Log(where)
-    assert opened.properties["kafka_assignors.topic"] == "t"
     table = DeltaTable(where.escaped)
     assert [field.name for field in table.schema().fields] == SCHEMA.names
     protocol = table.protocol()
@@ -204,6 +200,7 @@ def test_a_commit_that_finds_itself_there_is_done(
 def test_properties_are_changed_with_those_that_others_have_changed_meanwhile(
     log: Log, where: Location
 ) -> None:
+    log.change_properties(setting("kafka_assignors.topic", "t"))
     late, seen = Log(where), []
     log.change_properties(setting("kafka_assignors.cluster_id", "c"))
     assert log.properties["kafka_assignors.cluster_id"] == "c"
