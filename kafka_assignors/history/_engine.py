@@ -178,16 +178,15 @@ def _sorted(source: Source, order: Order, size: float) -> Iterator[Any]:
     shares = [_Share(order.schema) for _ in range(count)]
     for batch in source.batches():
         number = np.zeros(batch.num_rows, dtype=np.int64)
-        for name in order.together if count > 1 else ():
+        for name in order.together:
             values = batch[name].dictionary_encode(null_encoding="encode")
             hashes = [crc32(str(value).encode()) for value in values.dictionary.to_pylist()]
             number += np.array(hashes, dtype=np.int64)[as_numpy(values.indices)]
         number %= count
-        apart = batch.take(pa.array(np.argsort(number, kind="stable"))) if count > 1 else batch
+        apart = batch.take(pa.array(np.argsort(number, kind="stable")))
         begin = 0
         for share, rows in zip(shares, np.bincount(number, minlength=count).tolist(), strict=True):
-            if rows:
-                share.add(apart.slice(begin, rows))
+            share.add(apart.slice(begin, rows))
             begin += rows
     while shares:
         yield from in_order(shares.pop().rows(), order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
@@ -34,10 +35,8 @@ if TYPE_CHECKING:
 MANIFEST: Final = "metrics.json"
 SCHEMAS: Final = {"rebalances": REBALANCES, "groups": GROUPS}
 
-_REBALANCES: Final = 500
-"""How many rebalances are held until they are written."""
-_MOVES: Final = 50_000
-"""The same of their moves: 400 bytes each."""
+_REBALANCES: Final = 200
+"""How many rebalances are held until they are written, with 400 bytes for each of their moves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,18 +129,10 @@ def measure_group(
 ) -> Iterator[GroupSummary]:
     """Measure one group, if it has a snapshot; its rebalances go into files."""
     follower = GroupFollower(topics)
-    held: list[Rebalance] = []
-    moves = 0
-    for one in rebalances_of(records, SnapshotReader(topic_names), follower):
-        if files is None:
-            continue
-        held.append(one)
-        moves += len(one.moves)
-        if len(held) >= _REBALANCES or moves >= _MOVES:
-            _write(files, held)
-            held, moves = [], 0
-    if files is not None and held:
-        _write(files, held)
+    rebalances = rebalances_of(records, SnapshotReader(topic_names), follower)
+    while some := [*islice(rebalances, _REBALANCES)]:
+        if files is not None:
+            files.write("rebalances", REBALANCES, batch_of([one.values() for one in some], REBALANCES))
     if follower.activity is not None:
         row = follower.activity.row(group)
         if files is not None:
@@ -164,7 +155,3 @@ def rebalances_of(
     for found in follow(records, reader, take):
         yield from (one for one in found if not one.quiet)
     yield from (one for one in follower.finish() if not one.quiet)
-
-
-def _write(files: TaskFiles, rebalances: Iterable[Rebalance]) -> None:
-    files.write("rebalances", REBALANCES, batch_of([one.values() for one in rebalances], REBALANCES))

@@ -200,34 +200,6 @@ def test_of_a_kip848_rebalance_that_was_on_at_since_only_time_without_an_owner_c
     assert found["reasons"] == {}
 
 
-def test_a_kip848_group_is_replayed_from_what_it_was_like_at_since(
-    modern: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = ("what-if", modern, "--assignor", "sticky", "--scenario", "as it was")
-    whole = {row["assignor"]: row for row in run(capsys, *asked)}
-    found = {row["assignor"]: row for row in run(capsys, *asked, "--since", day(1))}
-    began = {row.pop("since") for row in [*whole.values(), *found.values()]}
-    assert len(began) == 2
-    assert {name: (row["rebalances"], row["moved"], row["failed"]) for name, row in found.items()} == {
-        "actual": (1, 1, 0),
-        "sticky": (1, 1, 0),
-    }
-    assert found == whole
-
-
-def test_a_kip848_group_is_reported_from_what_it_was_like_at_since(
-    modern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(capsys, "report", modern, str(tmp_path / "page"), "--no-what-if", "--since", day(1))
-    text = (tmp_path / "page").read_text(encoding="utf-8")
-    shown = re.findall(r"<span>(.)/h</span></dt><dd>([^<]+)", text)
-    assert shown == [
-        ("a", "1 to 2 partitions; from 15 Nov 2023 22:13 to the end"),
-        ("b", "2 partitions; from 15 Nov 2023 22:13 to the end"),
-        ("c", "0 to 1 partition; from 22 Nov 2023 22:13 to the end"),
-    ]
-
-
 @pytest.mark.core
 def test_what_if_compares_with_what_happened(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = run(capsys, "what-if", archive, "--assignor", "range", "--scenario", "as it was")
@@ -236,17 +208,6 @@ def test_what_if_compares_with_what_happened(archive: str, capsys: pytest.Captur
         # Of a group whose only record cannot be read, nothing can be replayed.
         **{("g", how): (0, 1) for how in ("actual", "range")},
     }
-
-
-def test_what_if_measures_a_scenario_alone_against_what_happened(
-    archive: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = ["what-if", archive, "--group", "range-group", "--assignor", "sticky"]
-    capsys.readouterr()
-    assert main(["history", *asked, "--scenario", "static members"]) == 0
-    said, _, *rows, _, _ = capsys.readouterr().out.splitlines()
-    assert said == "range-group: nothing that was tried would have helped much"
-    assert [row.split()[0] for row in rows] == ["actual", "sticky"]
 
 
 def test_an_assignor_that_there_is_not_is_refused(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -376,20 +337,6 @@ def test_properties_of_a_store_come_from_a_file(
     assert f"{config}: AWS_REGION has no value" in capsys.readouterr().err
     assert main(["history", "info", archive, "--store-config", str(tmp_path / "no")]) == 2
     assert f"cannot read {tmp_path / 'no'}" in capsys.readouterr().err
-
-
-@pytest.mark.core
-def test_a_report_is_a_page_on_all_groups(
-    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = tmp_path / "groups.html"
-    told = run(capsys, "report", archive, str(page), "--assignor", "sticky")
-    text = page.read_text(encoding="utf-8")
-    assert told["bytes"] == len(text.encode())
-    assert text.count("<svg") >= 4  # a strip and a timeline for each group
-    assert "range-group" in text
-    assert "coop-group" in text
-    assert "static members" in text.lower() or "static membership" in text.lower()
 
 
 def test_every_command_tells_the_same(

@@ -11,18 +11,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from kafka_assignors._common.times import micros, moment
-from kafka_assignors._groups.moved import find_owner_moves
-from kafka_assignors._groups.rebalances import SpanFinder
-from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import _limits, _native as native
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic
-from kafka_assignors.history._records import SparkError, group_of
+from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
-from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._spark import frame as spark_frame, in_schema
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.job import (
@@ -31,8 +26,8 @@ from kafka_assignors.history._tables.job import (
     make_tables,
     read_table,
 )
-from kafka_assignors.history._tables.replaced import NoTablesError, TablesBusyError
-from tests.support.archives import batch_of, counted, group, member, random_records, row, time_of
+from kafka_assignors.history._tables.replaced import NoTablesError
+from tests.support.archives import batch_of, counted, group, member, random_records, row
 from tests.support.delta_tables import rows_of, versions_of
 from tests.support.offsets_topic import WRITTEN
 from tests.support.written_archives import add_batch, write_archive
@@ -88,36 +83,6 @@ def nobodys_files(out: str) -> set[Path]:
     return {*Path(out).rglob("part-*.parquet")} - known
 
 
-def expected_moves(rows: Rows) -> Rows:
-    """Out of the rebalances of each group."""
-    records: dict[str | None, list[ArchivedRecord]] = {}
-    for one in sorted(rows, key=lambda one: (one["partition"], one["offset"])):
-        time_us = micros(one["timestamp"])
-        record = ArchivedRecord(one["key"], one["value"], one["partition"], one["offset"], time_us, None)
-        records.setdefault(group_of(one["key"]), []).append(record)
-    moves = []
-    for its in records.values():
-        finder = SpanFinder()
-        spans = [span for snapshot in read_snapshots(its) for span in finder.add(snapshot)]
-        moves += [
-            {
-                "group": span.end.group,
-                "partition": span.end.partition,
-                "offset": span.end.offset,
-                "time": moment(span.end.time_us),
-                "generation": span.end.generation,
-                "topic": move.topic,
-                "moved_partition": move.partition,
-                "source": move.source,
-                "target": move.target,
-                "before": span.before.generation,
-            }
-            for span in (*spans, *finder.finish())
-            for move in find_owner_moves(span.before, span.end)
-        ]
-    return sorted(moves, key=lambda move: (move["partition"], move["offset"], repr(move)))
-
-
 def expected_generations(rows: Rows) -> Rows:
     """The last row of each, with how many there are, and the time of the first."""
     merged: dict[tuple[str, int], dict[str, Any]] = {}
@@ -135,24 +100,17 @@ HERE = Engine.local()
 
 
 class Disturbed(Engine):
-    """This process, and what others do before or after it has written its files."""
+    """This process, and what others do before it reads."""
 
-    def __init__(
-        self, before: Callable[[], object] | None = None, after: Callable[[], object] | None = None
-    ) -> None:
+    def __init__(self, before: Callable[[], object]) -> None:
         self._before = before
-        self._after = after
 
     def map_rows(self, *arguments: Any, **named: Any) -> Any:
         return HERE.map_rows(*arguments, **named)
 
     def map_sorted(self, *arguments: Any, **named: Any) -> Any:
-        if self._before is not None:
-            self._before()
-        done = HERE.map_sorted(*arguments, **named)
-        if self._after is not None:
-            self._after()
-        return done
+        self._before()
+        return HERE.map_sorted(*arguments, **named)
 
 
 @pytest.fixture(scope="module")
@@ -177,15 +135,8 @@ class TestOneTask:
         rows, tables, counts = whole
         assert counts.read == counts.decoded + counts.rejected == len(rows) - 1
         assert counts.rejected > 20
-        assert counts.rows == {name: len(found) for name, found in tables.items()}
-
-    @pytest.mark.core
-    def test_moves_are_what_snapshots_differ_in(
-        self, whole: tuple[Rows, dict[str, Rows], TableCounts]
-    ) -> None:
-        rows, tables, _ = whole
         assert len(tables["moves"]) > 500
-        assert tables["moves"] == expected_moves(rows)
+        assert counts.rows == {name: len(found) for name, found in tables.items()}
 
     @pytest.mark.core
     def test_generations_are_the_records_that_tell_them_put_together(
@@ -247,36 +198,6 @@ class TestSplits:
         assert contents(out, "moves") == tables["moves"]
 
 
-def test_a_generation_has_the_row_of_its_last_record(tmp_path: Path) -> None:
-    key = group_metadata_key("g")
-    rows = [
-        row(key, group(4, member("a")), offset=10),
-        row(key, group(5, member("a")), offset=11),
-        row(key, group(5, member("a"), member("b")), offset=12),
-        row(key, group(5, member("b")), offset=13),
-        row(group_metadata_key("h"), group(5, member("c")), offset=14),
-    ]
-    out = str(tmp_path / "tables")
-    make_tables(write_archive(tmp_path / "archive", [rows[:3], rows[3:]]), out)
-    found = [
-        (
-            one["group"],
-            one["generation"],
-            one["offset"],
-            one["leader"],
-            one["members"],
-            one["records"],
-            one["first_time"],
-        )
-        for one in contents(out, "generations")
-    ]
-    assert found == [
-        ("g", 4, 10, "a", 1, 1, time_of(10)),
-        ("g", 5, 13, "b", 1, 3, time_of(11)),
-        ("h", 5, 14, "c", 1, 1, time_of(14)),
-    ]
-
-
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
@@ -326,18 +247,6 @@ def test_an_archive_without_records_has_empty_tables(tmp_path: Path) -> None:
     assert everything(out) == {name: [] for name in TABLES}
     assert read_table(out, "members").read_all().num_rows == 0
     assert make_tables(Archive.create(tmp_path / "new"), out) == counts
-
-
-def test_tables_are_read_as_other_engines_read_them(
-    tmp_path: Path, whole: tuple[Rows, dict[str, Rows], TableCounts]
-) -> None:
-    rows, tables, _ = whole
-    out = str(tmp_path / "tables")
-    make_tables(write_archive(tmp_path / "archive", [rows]), out)
-    for name, schema in TABLES.items():
-        read = read_table(out, name)
-        assert read.schema == schema
-        assert in_order(read.read_all().to_pylist()) == contents(out, name) == tables[name], name
 
 
 @pytest.mark.core
@@ -403,16 +312,6 @@ def test_what_else_is_in_the_folder_stays(tmp_path: Path) -> None:
         make_tables(archive, out)
     assert letter.read_text() == "dear"
     assert {path.name for path in out.iterdir()} == {MANIFEST, letter.parent.name, *TABLES}
-
-
-def test_of_two_runs_into_one_folder_the_one_that_ends_last_says_so(tmp_path: Path) -> None:
-    archive = write_archive(tmp_path / "archive", [[row(group_metadata_key("g"), group(1, member("a")))]])
-    out = str(tmp_path / "tables")
-    with pytest.raises(TablesBusyError, match=r"another run has put its tables into .*: run one at a time"):
-        make_tables(archive, out, engine=Disturbed(after=lambda: make_tables(archive, out)))
-    assert len(contents(out, "records")) == read_table(out, "records").read_all().num_rows == 1
-    assert nobodys_files(out) == set()
-    assert {path.name for path in Path(out).iterdir()} == {MANIFEST, *TABLES}
 
 
 def test_what_is_captured_after_the_beginning_is_for_the_next_time(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
 from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -47,11 +47,11 @@ def kip848() -> list[ArchivedRecord]:
 
 
 def rows_of(
-    records: Sequence[ArchivedRecord], partition: int, group: str = "", *, later_us: int = 0
+    records: Iterable[ArchivedRecord], partition: int | None = None, group: str = "", *, later_us: int = 0
 ) -> list[dict[str, Any]]:
-    """Records as rows of an archive, in a partition of their own."""
+    """Records as rows of an archive, in a partition of their own if that is given."""
     return [
-        row(key, one.value, partition=partition, offset=one.offset)
+        row(key, one.value, partition=one.partition if partition is None else partition, offset=one.offset)
         | {"timestamp": moment(one.time_us + later_us), "leader_epoch": one.leader_epoch}
         for one in records
         for key in [group_metadata_key(group) if group else one.key]

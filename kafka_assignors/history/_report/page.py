@@ -16,7 +16,7 @@ from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import sentences, words
 from kafka_assignors.history._report.drawing import restlessness
-from kafka_assignors.history._report.layout import COLOURS
+from kafka_assignors.history._report.svg import COLOURS
 from kafka_assignors.history._report.timeline_svg import bar_step, strip, timeline, told
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from kafka_assignors.history._report.drawing import Column
-    from kafka_assignors.history._report.layout import Colouring, Scale
+    from kafka_assignors.history._report.svg import Colouring, Scale
 
 STACK: Final = 170
 _LETTER: Final = 11  # a box that is narrower has no letter

@@ -14,12 +14,15 @@ from markupsafe import Markup
 
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import words
-from kafka_assignors.history._report.layout import LEFT, RIGHT, Colouring, Scale
 from kafka_assignors.history._report.partitions_svg import STACK, lanes, stack
 from kafka_assignors.history._report.svg import (
     HEADING,
+    LEFT,
+    RIGHT,
     ROW,
     SLIVER,
+    Colouring,
+    Scale,
     heading,
     label,
     n,

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._groups.rebalances import SpanFinder
+from kafka_assignors._wire.offsets_topic import ConsumerGroupPartitionMetadata, RecordError, decode_record
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._arrow import batch_of, number
@@ -32,10 +34,9 @@ from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
-from kafka_assignors.history._store.writing import TaskFiles, units
+from kafka_assignors.history._store.writing import Task, TaskFiles, units
 from kafka_assignors.history._tables import fast
 from kafka_assignors.history._tables.replaced import read_versions, replacing
-from kafka_assignors.history._tables.topic_names import topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,6 +53,9 @@ them. If units are a quarter as large, each step of numpy takes in too few recor
 """
 
 
+_PARTITION_METADATA: Final = 4
+"""The type of the records by which brokers up to 4.0 name a group's topics."""
+_NAMES: Final = pa.schema({"topic_id": pa.string(), "topic": pa.string()})
 _MOVES: Final = 50_000
 """How many moves are held until they are written."""
 
@@ -109,7 +113,7 @@ def make_tables(
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
-        write = partial(_write, names=topic_names(records, engine), since_us=selection.since_us)
+        write = partial(_write, names=_topic_names(records, engine), since_us=selection.since_us)
         new.update(engine.map_sorted(records, selection, write, where=where).files)
         rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
         return TableCounts(
@@ -221,3 +225,26 @@ def _spans(records: Iterable[ArchivedRecord], reader: SnapshotReader) -> Iterato
     for found in follow(records, reader, lambda snapshot: [*finder.add(snapshot)]):
         yield from found
     yield from finder.finish()
+
+
+def _topic_names(archive: Archive, engine: Engine) -> dict[str, str]:
+    """The names of an archive's topics by id, as Java prints it."""
+    names: dict[str, str] = {}
+    if archive.may_have(_PARTITION_METADATA):
+        rows = engine.map_rows(archive, ("type", "key", "value"), Task(_named, _NAMES)).rows
+        names |= {row["topic_id"]: row["topic"] for row in rows}
+    return names | {topic.topic_id: topic.topic for topic in archive.topics()}
+
+
+def _named(batches: Iterator[Any], _: object) -> Iterator[Any]:
+    names: dict[str, str] = {}
+    for batch in batches:
+        naming = batch.filter(pc.equal(batch["type"], _PARTITION_METADATA))
+        for key, value in zip(naming["key"].to_pylist(), naming["value"].to_pylist(), strict=True):
+            try:
+                record = decode_record(key, value)
+            except RecordError:
+                continue
+            if isinstance(record, ConsumerGroupPartitionMetadata) and record.value is not None:
+                names |= {uuid_text(topic.topic_id): topic.topic_name for topic in record.value.topics}
+    yield from ({"topic_id": one, "topic": name} for one, name in names.items())

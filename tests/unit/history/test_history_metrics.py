@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
 
-from kafka_assignors._common.times import moment
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
@@ -19,10 +19,11 @@ from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from kafka_assignors.history._snapshots import read_snapshots
-from tests.support.archives import counted, row
+from tests.support.archives import counted
 from tests.support.delta_tables import files_of, rows_of
 from tests.support.group_histories import activity_of, random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.local_archives import rows_of as archive_rows
 from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
@@ -53,12 +54,7 @@ def kip848() -> list[ArchivedRecord]:
 
 
 def archive(folder: Path, lives: dict[str, list[ArchivedRecord]]) -> Archive:
-    records = [record for life in lives.values() for record in life]
-    rows = [
-        row(one.key, one.value, partition=one.partition, offset=one.offset)
-        | {"timestamp": moment(one.time_us), "leader_epoch": one.leader_epoch}
-        for one in records
-    ]
+    rows = archive_rows(chain.from_iterable(lives.values()))
     bad = {**rows[0], "value": b"?", "offset": 10_000}
     # Backwards, and one record twice: records are sorted, and each counts once.
     parts = [[rows[0], bad, counted(1, 9)], [*reversed(rows)]]
@@ -105,12 +101,11 @@ def test_many_groups_are_measured_as_each_alone(tmp_path: Path) -> None:
 
 def test_rebalances_are_written_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = metrics(archive(tmp_path, LIVES), tmp_path / "whole")
-    for name, limit in (("_REBALANCES", 7), ("_MOVES", 5)):
-        monkeypatch.setattr(_metrics, name, limit)
-        assert metrics(Archive(tmp_path / "archive"), tmp_path / name) == whole
-        for table, schema in SCHEMAS.items():
-            rows = [ordered(rows_of(tmp_path / out / table, schema)) for out in ("whole", name)]
-            assert rows[0] == rows[1]
+    monkeypatch.setattr(_metrics, "_REBALANCES", 7)
+    assert metrics(Archive(tmp_path / "archive"), tmp_path / "parts") == whole
+    for table, schema in SCHEMAS.items():
+        rows = [ordered(rows_of(tmp_path / out / table, schema)) for out in ("whole", "parts")]
+        assert rows[0] == rows[1]
 
 
 @pytest.mark.core

@@ -17,6 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cli.history_text import what_if_lines
+from kafka_assignors._common.times import moment
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.best import best_of_equals, find_best
@@ -313,7 +314,9 @@ def test_a_hand_over_that_passes_through_nobody_is_a_move_in_the_table() -> None
     ]
     (row,) = moves_table([*map(recorded, life)])
     assert (row["source"], row["target"], row["before"], row["generation"]) == ("a-0", "b-0", 1, 3)
-    assert (row["topic"], row["moved_partition"], row["offset"]) == ("t", 1, 11_000)
+    assert (row["group"], row["topic"], row["moved_partition"]) == ("g", "t", 1)
+    end = life[-1]
+    assert (row["partition"], row["offset"], row["time"]) == (end.partition, 11_000, moment(end.time_us))
 
 
 @pytest.mark.parametrize("compiled", [True, False])

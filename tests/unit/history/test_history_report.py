@@ -28,8 +28,8 @@ from kafka_assignors.history._report.drawing import (
     listed_rebalances,
     restlessness,
 )
-from kafka_assignors.history._report.layout import COLOURS, Colouring
 from kafka_assignors.history._report.sentences import change, group_sentences, headline, saved, spared
+from kafka_assignors.history._report.svg import COLOURS, Colouring
 from kafka_assignors.history._report.timeline_svg import bar_step, strip, timeline, told
 from tests.support.history_reports import (
     HOSTILE,

@@ -126,29 +126,6 @@ class TestClassicGroups:
         ]
         assert rows(decoded, "rejected") == []
 
-    @pytest.mark.parametrize("version", range(5))
-    def test_every_version_tells_what_it_has(self, decode: Any, version: int) -> None:
-        value = group(1, member("m", {"t": [0]}, instance_id="i"), version=version)
-        decoded = decode(archived([(KEY, value)]), {})
-        assert cells(decoded, "generations", "version", "state_time") == [
-            (version, time_of(0) if version >= 2 else None)
-        ]
-        assert cells(decoded, "members", "instance_id", "rebalance_timeout_ms") == [
-            ("i" if version >= 3 else None, 300_000 if version >= 1 else None)
-        ]
-        assert cells(decoded, "assignments", "topic", "partitions") == [("t", [0])]
-
-    @pytest.mark.parametrize("version", range(5))
-    def test_every_version_of_subscriptions_tells_what_it_has(self, decode: Any, version: int) -> None:
-        said = subscription(version, ["t"], owned=partition_list([("t", [3])]), generation=8, rack="r")
-        decoded = decode(archived([(KEY, group(1, member("m", said=said)))]), {})
-        assert cells(decoded, "members", "subscription_version", "topics", "rack", "problem") == [
-            (version, ["t"], "r" if version >= 3 else None, None)
-        ]
-        assert cells(decoded, "claims", "source", "claimed_generation", "topic", "partitions") == (
-            [("owned", 8 if version >= 2 else -1, "t", [3])] if version >= 1 else []
-        )
-
     @pytest.mark.parametrize(
         ("protocol", "user_data", "claims"),
         [

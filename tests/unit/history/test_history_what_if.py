@@ -180,37 +180,12 @@ def join_three(simulation: Simulation) -> None:
         simulation.join()
 
 
-ACTS: tuple[Callable[[Simulation], object], ...] = (
-    join_three,
-    lambda simulation: simulation.join("late"),
-    lambda simulation: simulation.members["m1"].leave(),
-    lambda simulation: simulation.members["m2"].crash(),
-    lambda simulation: (simulation.join("a"), simulation.join("b")),
-    lambda simulation: simulation.members["a"].leave(),
-)
-
-
 OURS: dict[str, Callable[[], Assignor]] = {
     "range": RangeAssignor,
     "roundrobin": RoundRobinAssignor,
     "sticky": StickyAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
 }
-
-
-@pytest.mark.parametrize("strategy", OURS)
-def test_a_life_replayed_with_its_own_assignor_is_what_happened(strategy: str) -> None:
-    simulation, snapshots = life(OURS[strategy], ACTS, {"orders": 13, "payments": 8})
-    course = course_of(snapshots)
-
-    actual, again = replay(snapshots, ACTUAL), replay(snapshots, strategy)
-
-    assert len(actual.rebalances) >= len(ACTS) - 1
-    assert owned(course, strategy) == owned_really(snapshots)
-    assert actual.rebalances == again.rebalances
-    assert again.row.failed == 0
-    running = [each for each in simulation.members.values() if each.running]
-    assert owned(course, strategy)[-1] == {one: each.member_id for each in running for one in each.held}
 
 
 @given(data=st.data())
@@ -234,10 +209,13 @@ def test_a_random_life_replayed_with_its_own_assignor_is_what_happened(data: st.
 
         acts.append(act)
     sizes = data.draw(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 9), min_size=1))
-    _, snapshots = life(OURS[strategy], acts, sizes)
+    simulation, snapshots = life(OURS[strategy], acts, sizes)
 
-    assert owned(course_of(snapshots), strategy) == owned_really(snapshots)
-    assert replay(snapshots, ACTUAL).rebalances == replay(snapshots, strategy).rebalances
+    again, each = replay(snapshots, strategy), owned(course_of(snapshots), strategy)
+    assert each == owned_really(snapshots)
+    running = [one for one in simulation.members.values() if one.running]
+    assert each[-1] == {partition: one.member_id for one in running for partition in one.held}
+    assert (replay(snapshots, ACTUAL).rebalances, 0) == (again.rebalances, again.row.failed)
 
 
 # Histories that are made up
@@ -488,26 +466,22 @@ def test_an_assignor_that_fails_where_the_history_begins_has_failed() -> None:
     assert (len(one.rebalances), one.row.failed) == (0, 1)
 
 
-@pytest.mark.parametrize("assignor", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor])
-@pytest.mark.parametrize("seed", range(4))
-def test_what_happened_are_the_rebalances_of_metrics(seed: int, assignor: type[Assignor]) -> None:
-    snapshots = [*read_snapshots(random_life(seed, [assignor]).records)]
+@pytest.mark.parametrize(
+    "records",
+    [
+        *(
+            pytest.param(random_life(seed, [one]).records, id=f"{one.__name__} {seed}")
+            for one in (RangeAssignor, StickyAssignor, CooperativeStickyAssignor)
+            for seed in range(4)
+        ),
+        *(pytest.param(random_records(seed), id=f"odd {seed}") for seed in range(6)),
+    ],
+)
+def test_what_happened_are_the_rebalances_of_metrics(records: list[ArchivedRecord]) -> None:
+    snapshots = [*read_snapshots(records)]
 
-    actual = replay(snapshots, ACTUAL)
-
-    assert [(one.members, one.moved, one.imbalance) for one in actual.rebalances] == [
+    assert [(one.members, one.moved, one.imbalance) for one in replay(snapshots, ACTUAL).rebalances] == [
         (one.members, one.moved, one.imbalance) for one in find_rebalances(snapshots)
-    ]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_what_happened_are_the_rebalances_of_metrics_whatever_the_records_say(seed: int) -> None:
-    snapshots = [*read_snapshots(random_records(seed))]
-
-    actual = replay(snapshots, ACTUAL)
-
-    assert [(one.members, one.moved) for one in actual.rebalances] == [
-        (one.members, one.moved) for one in find_rebalances(snapshots)
     ]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from benchmarks.history_what_if import life
-from kafka_assignors._common.times import moment
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import TopicsSeen
@@ -17,8 +17,8 @@ from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
-from tests.support.archives import row
 from tests.support.kip848_log import TOPIC_IDS, Log, two_come
+from tests.support.local_archives import rows_of
 from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 
 def archived(groups: Mapping[str, Sequence[ArchivedRecord]]) -> list[dict[str, Any]]:
-    return [
-        row(one.key, one.value, partition=one.partition, offset=one.offset)
-        | {"timestamp": moment(one.time_us), "leader_epoch": one.leader_epoch}
-        for records in groups.values()
-        for one in records
-    ]
+    return rows_of(chain.from_iterable(groups.values()))
 
 
 def archive(folder: Path, rows: Sequence[dict[str, Any]]) -> Archive:

@@ -144,6 +144,7 @@ def test_classic_groups_in_every_version(classes: dict[str, Any], decode: Any) -
                     "topics": list(said.topics),
                     "session_timeout_ms": member.session_timeout,
                     "rebalance_timeout_ms": member.rebalance_timeout if version >= 1 else None,
+                    "subscription_version": int.from_bytes(bytes(member.subscription)[:2]),
                     "user_data": said.user_data,
                 }
             )
