@@ -724,18 +724,14 @@ def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pyteste
     result.stdout.no_re_match_line(r"-+ Kafka -+")
 
 
-@pytest.mark.parametrize("place", ["ini", "command line"])
-@pytest.mark.parametrize("warnings", ["default", "error"])
-def test_what_kafka_python_warns_of_when_it_is_imported_is_not_shown(
-    warnings: str, place: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("chosen", ["-W error", "-o filterwarnings=error"])
+def test_what_kafka_python_warns_of_when_it_is_imported_is_no_error_though_warnings_are(
+    chosen: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest("import kafka")
     pytester.makepyfile("import kafka\n\ndef test(): pass")
-    if place == "ini":
-        pytester.makeini(f"[pytest]\nfilterwarnings = {warnings}\n")
-    chosen = ("-W", warnings) if place == "command line" else ()
-    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED, *chosen)
+    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED, *chosen.split())
     result.assert_outcomes(passed=1, warnings=0)
 
 
