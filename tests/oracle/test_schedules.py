@@ -61,17 +61,8 @@ def live(*steps: Step, **fields: Any) -> Told:
     return run(scheduled(*steps, **fields))
 
 
-def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
-    count = scaled(count)
-    drawn = (draw(seed, 40, strategy=strategy, clients=clients) for seed in range(count))
-    tally = search(drawn, processes=0)
-    assert tally.schedules == count
-    assert tally.broken == []
-
-
-@pytest.mark.parametrize("clients", [FLOWS, WAITS, PLAIN, MIXED, AIO, EVERY_CLIENT], ids=" ".join)
-def test_no_schedule_gives_a_partition_two_owners_or_none(clients: tuple[str, ...]) -> None:
-    held("cooperative-sticky", clients, 1000)
+COOPERATIVE = "cooperative-sticky"
+EAGER = sorted({*STRATEGIES} - {COOPERATIVE})
 
 
 @pytest.mark.parametrize("client", ["ours", "waits", "unaided", "aio"])
@@ -81,19 +72,23 @@ def test_no_schedule_of_three_members_breaks_their_group(client: str) -> None:
     assert search(schedules, processes=0).broken == []
 
 
-@pytest.mark.parametrize("strategy", sorted({*STRATEGIES} - {"cooperative-sticky"}))
-def test_no_schedule_breaks_an_eager_group(strategy: str) -> None:
-    held(strategy, ("ours",), 200)
-
-
-@pytest.mark.parametrize("strategy", sorted({*STRATEGIES} - {"cooperative-sticky"}))
-def test_no_schedule_breaks_an_eager_group_of_aiokafka(strategy: str) -> None:
-    held(strategy, ("aiokafka",), 250)
-
-
-@pytest.mark.parametrize("strategy", ["range", "sticky"])
-def test_no_schedule_breaks_an_eager_group_of_several_clients(strategy: str) -> None:
-    held(strategy, EVERY_CLIENT, 200)
+@pytest.mark.parametrize(
+    ("strategy", "clients", "count"),
+    [
+        *((COOPERATIVE, clients, 1000) for clients in (FLOWS, WAITS, PLAIN, MIXED, AIO, EVERY_CLIENT)),
+        *((strategy, ("ours",), 200) for strategy in EAGER),
+        *((strategy, ("aiokafka",), 250) for strategy in EAGER),
+        *((strategy, EVERY_CLIENT, 200) for strategy in ("range", "sticky")),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
+)
+def test_no_schedule_gives_a_partition_two_owners_or_none(
+    strategy: str, clients: tuple[str, ...], count: int
+) -> None:
+    drawn = (draw(seed, 40, strategy=strategy, clients=clients) for seed in range(scaled(count)))
+    tally = search(drawn, processes=0)
+    assert tally.schedules == scaled(count)
+    assert tally.broken == []
 
 
 def test_what_a_leader_of_another_client_gives_away_is_counted_and_breaks_nothing() -> None:
