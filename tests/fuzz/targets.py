@@ -3,12 +3,13 @@
 import json
 import struct
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any, Final, NamedTuple, TypeVar
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -70,25 +71,10 @@ class Target(NamedTuple):
     seeds: Callable[[], list[bytes]]
 
 
-def compiled() -> bool:
-    """Whether the codec's C part is there, so that the two can be compared."""
-    return codec.compiled() is not None
-
-
-@contextmanager
-def in_python() -> Iterator[None]:
-    """Without the codec's C part."""
-    kept, codec._compiled = codec._compiled, None
-    try:
-        yield
-    finally:
-        codec._compiled = kept
-
-
 def _both_ways(read: Callable[[], _T]) -> _T:
     """What something returns, which must not depend on whether the codec is compiled."""
     result = read()
-    with in_python():
+    with patch.object(codec, "_compiled", None):
         assert read() == result
     return result
 
@@ -245,7 +231,7 @@ def check_leader(data: bytes) -> None:
     if strategy != "cooperative-sticky":  # which waits for what a member says that it holds
         assert set(given) == every
     if strategy != "random":
-        with in_python():
+        with patch.object(codec, "_compiled", None):
             assert lead(TOPICS, members, strategy, RACKS) == assigned
 
 

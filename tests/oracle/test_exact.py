@@ -192,21 +192,6 @@ def test_through_the_history_of_a_group_every_plan_is_the_best(
         life.take(plan)
 
 
-@examples(500)
-@given(EVENTS, st.booleans())
-def test_a_rebalance_in_which_nothing_happened_moves_nothing(
-    events: list[tuple[str, int]], racks: bool
-) -> None:
-    life = Life({"a": 4, "b": 6}, [], [])
-    for event, seed in events:
-        life.happens(event, Random(seed))
-        plan = plan_exact(life.case(racks=racks).group)
-        life.take(plan)
-        again = plan_exact(life.case(racks=racks).group)
-        assert again.moves == 0
-        assert again.assignments() == plan.assignments()
-
-
 @pytest.mark.parametrize("goal", [Goal(), Goal(max_skew=1), Goal(max_moves=40)], ids=str)
 def test_plans_of_large_groups_prove_themselves_when_members_leave_and_join(goal: Goal) -> None:
     rng = Random(8)

@@ -187,17 +187,6 @@ def small_network() -> FlowNetwork:
 
 
 @each_way
-def test_a_small_flow_by_hand(way: Any) -> None:
-    network = small_network()
-    with using(way):
-        sent = send(network, lambda: None)
-    assert network.flow.tolist() == [1, 1, 1]
-    assert network.load.tolist() == [2, 1]
-    assert network.supply.tolist() == [0, 0]
-    assert (sent.stuck, sent.cells.tolist(), sent.nodes.tolist()) == (False, [0, 0], [0, 1])
-
-
-@each_way
 def test_nothing_to_send_asks_for_nothing(way: Any) -> None:
     network = small_network()
     network.supply[:] = 0

@@ -1,9 +1,9 @@
 """Networks for the flow: as random numbers make them, and as any bytes do."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 
@@ -98,14 +98,9 @@ def network_of(data: bytes) -> FlowNetwork:
     )
 
 
-@contextmanager
-def using(way: Any) -> Iterator[None]:
+def using(way: Any) -> AbstractContextManager[object]:
     """With a compiled module; in Python if it is None."""
-    kept, flow._compiled = flow._compiled, way
-    try:
-        yield
-    finally:
-        flow._compiled = kept
+    return patch.object(flow, "_compiled", way)
 
 
 def outcome(network: FlowNetwork) -> tuple[dict[str, Any], str]:

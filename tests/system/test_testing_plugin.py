@@ -543,10 +543,22 @@ def test_it(consumer_group):
 """
 
 
+PASSES = """
+def test_passes(consumer_group):
+    consumer_group("orders", group_id="g-2", members=1)
+"""
+BREAKS = """
+def test_breaks(consumer_group):
+    consumer_group("orders", group_id="g-3", members=1).broken = True
+    assert False
+"""
+
+
 def test_a_failed_tests_report_has_chart_events_and_logs_of_its_groups(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FAILS, failed=1)
+    result = run(pytester, FAILS + PASSES + BREAKS, "-rA", failed=2, passed=1)
     result.stdout.re_match_lines(
         [
+            "E +assert False",
             "-+ timeline of g-1 -+",
             r"seconds +\|0",
             "orders-0 +A+",
@@ -554,8 +566,13 @@ def test_a_failed_tests_report_has_chart_events_and_logs_of_its_groups(pytester:
             r" +0\.000 m1 +assigned orders:0",
             "-+ log of m1 in g-1 -+",
             "said by m1",
+            "E +assert False",
+            "-+ timeline of g-3 -+",
+            r"no timeline: MemoryError\('no colours left'\)",
+            "said by m1",
         ]
     )
+    assert "timeline of g-2" not in result.stdout.str()
     assert "picture" not in result.stdout.str()
     assert list(pytester.path.rglob("*.png")) == []
 
@@ -581,17 +598,11 @@ def test_of_a_long_log_the_end_is_shown_and_the_folder_gets_all(pytester: pytest
     run(pytester, test).stdout.fnmatch_lines(
         ["*log of m1 in g-1*", "line 25", "line 39", "all lines: with --kafka-timelines=FOLDER"]
     )
-    result = run(pytester, test, "--kafka-timelines=logs")
+    result = run(pytester, test + PASSES, "--kafka-timelines=logs")
     (log,) = (pytester.path / "logs").glob("*.log")
     assert log.read_text(encoding="utf-8").splitlines() == [f"line {number}" for number in range(40)]
     result.stdout.fnmatch_lines(["line 25", "line 39", f"all lines: {log}"])
     assert "line 24" not in result.stdout.str()
-
-
-def test_a_passed_tests_groups_are_not_reported(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FAILS.replace("assert False", ""), "-rA", "--kafka-timelines=pictures", passed=1)
-    assert "timeline of" not in result.stdout.str()
-    assert not (pytester.path / "pictures").exists()
 
 
 def test_a_groups_picture_is_drawn_into_the_folder_beside_the_ini_file_and_its_path_reported(
@@ -614,14 +625,6 @@ def test_a_picture_that_cannot_be_drawn_does_not_hide_the_failure(pytester: pyte
     result = run(pytester, FAILS, "--kafka-timelines=file/below", failed=1)
     result.stdout.re_match_lines(
         ["E +assert False", r"no picture: NotADirectoryError.*", r" +0\.000 m1 +assigned orders:0"]
-    )
-
-
-def test_a_timeline_that_cannot_be_shown_does_not_hide_the_failure(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FAILS.replace("assert False", "group.broken = True; assert False"), failed=1)
-    result.stdout.re_match_lines(["E +assert False"])
-    result.stdout.re_match_lines(
-        ["-+ timeline of g-1 -+", r"no timeline: MemoryError\('no colours left'\)", "said by m1"]
     )
 
 
@@ -724,18 +727,14 @@ def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pyteste
     result.stdout.no_re_match_line(r"-+ Kafka -+")
 
 
-@pytest.mark.parametrize("place", ["ini", "command line"])
-@pytest.mark.parametrize("warnings", ["default", "error"])
-def test_what_kafka_python_warns_of_when_it_is_imported_is_not_shown(
-    warnings: str, place: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("chosen", ["-W error", "-o filterwarnings=error"])
+def test_what_kafka_python_warns_of_when_it_is_imported_is_no_error_though_warnings_are(
+    chosen: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest("import kafka")
     pytester.makepyfile("import kafka\n\ndef test(): pass")
-    if place == "ini":
-        pytester.makeini(f"[pytest]\nfilterwarnings = {warnings}\n")
-    chosen = ("-W", warnings) if place == "command line" else ()
-    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED, *chosen)
+    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED, *chosen.split())
     result.assert_outcomes(passed=1, warnings=0)
 
 

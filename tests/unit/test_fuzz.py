@@ -38,6 +38,9 @@ FOUND = [
     ("group-file", b"yaml\ntopics: {t: 3}\nmembers:\n  c1:\n    topics: !!seq 'text'\n"),
     ("group-file", b"yaml\ntopics: !!map 'text'\nmembers: {c1: }\n"),
     ("group-file", b"yaml\ntopics: !!str [t]\nmembers: !!int {c1: }\n"),
+    ("subscriptions", subscription(0, [""])),
+    ("subscriptions", subscription(0, [None])),
+    ("subscriptions", subscription(1, ["t"], owned=partition_list([(b"\xff", [])]))),
 ]
 """Target and input of every failure that fuzzing brought to light."""
 
@@ -68,18 +71,6 @@ def test_damaged_seeds_hold(name: str, data: st.DataObject) -> None:
 @given(st.data())
 def test_what_is_drawn_holds(name: str, data: st.DataObject) -> None:
     TARGETS[name].check(SEPARATOR.join(data.draw(DRAWN[name])))
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        subscription(0, [""]),
-        subscription(0, [None]),
-        subscription(1, ["t"], owned=partition_list([(b"\xff", [])])),
-    ],
-)
-def test_subscriptions_that_once_did_not_hold_do(raw: bytes) -> None:
-    TARGETS["subscriptions"].check(raw)
 
 
 @given(st.sampled_from(range(len(STRATEGIES))), any_of(SUBSCRIPTIONS))

@@ -11,7 +11,7 @@ import pytest
 from kafka_assignors._cli.options import PROGRAM
 from kafka_assignors.testing._plugin_options import _SETTINGS
 from website.answers import answers
-from website.links import place, resolve, rewrite, targets
+from website.links import resolve, rewrite, targets
 from website.reference import contexts, pages, public_modules, with_links
 
 ROOT = Path(__file__).parents[2]
@@ -54,11 +54,6 @@ def test_links_in_listings_are_left_alone() -> None:
     listing = "```markdown\n[it](docs/testing.md)\n```\n"
     assert rewrite(listing, "README.md", ROOT) == listing
     assert [*targets(listing, "README.md", ROOT)] == []
-
-
-def test_a_page_of_a_file_is_not_one_of_the_docs() -> None:
-    assert place("tests/unit/test_site.py", ROOT) == "repository/tests/unit/test_site.py.md"
-    assert place("docs/api.md", ROOT) == "api.md"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
