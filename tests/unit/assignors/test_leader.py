@@ -232,12 +232,3 @@ def test_two_members_with_one_id_are_an_error_that_names_it(strategy: str) -> No
     members = [(name, None, sent({"t"})) for name in "klk"]
     with pytest.raises(ValueError, match=r"member ids must differ, but \['k'\] came more than once"):
         lead({"t": range(3)}, members, strategy)
-
-
-def test_static_members_come_first() -> None:
-    members = [("a", None, sent({"t"})), ("z", "instance", sent({"t"}))]
-    assigned = lead({"t": range(3)}, members, "roundrobin")
-    assert {name: partitions_in(raw) for name, raw in assigned.items()} == {
-        "z": [("t", 0), ("t", 2)],
-        "a": [("t", 1)],
-    }

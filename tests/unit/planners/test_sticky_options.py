@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
@@ -33,8 +32,6 @@ WARNING = (
     "An exact plan of 12 partitions for 3 members was not ready after {} s. "
     "Taking a quicker one, which may be less balanced and move more"
 )
-INT32 = st.integers(-(2**31), 2**31 - 1)
-CLAIMS = st.dictionaries(st.text(max_size=5), st.lists(INT32, max_size=5), max_size=4)
 
 
 def uneven_group() -> Group:
@@ -189,15 +186,6 @@ class TestWeightsOnTheWire:
         assert read.table.claims()[0] == {"t": [0]}
         assert (decode_sticky(raw).generation, decode_sticky(raw).weight) == (4, 1)
         assert decode_generation(struct.pack(">2i", 4, weight)) == (4, 1)
-
-    @pytest.mark.parametrize("generation", [1, 5, -1, 2**31 - 1])
-    def test_eight_bytes_that_begin_with_0_are_a_prior_assignment_without_topics(
-        self, generation: int
-    ) -> None:
-        """librdkafka's cooperative members send their generation behind it."""
-        raw = struct.pack(">2i", 0, generation)
-        assert decode_generation(raw) is None
-        assert (decode_sticky(raw).claims, decode_sticky(raw).generation) == ({}, generation)
 
     def test_the_first_subscription_tells_the_weight_and_no_generation(self) -> None:
         def told(assignor: Any) -> bytes | None:

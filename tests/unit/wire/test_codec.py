@@ -199,10 +199,6 @@ class TestReadingPartitionLists:
         assert found == [REFUSED, ([("t", [0])], len(good), [0, 0]), REFUSED, REFUSED]
 
     @each_way
-    def test_no_lists_are_no_claims(self, way: Any) -> None:
-        assert read_lists([], way) == []
-
-    @each_way
     def test_many_names_are_told_apart(self, way: Any) -> None:
         """More than any first guess of how many there are, alike but for a byte, of all short lengths."""
         names = ["x" * length + f"{number}" for length in range(20) for number in range(100)]
@@ -265,14 +261,6 @@ class TestWritingPartitionLists:
             [sorted(one.items()) for one in lists], way, head=struct.pack(">h", version), tail=tail
         )
         assert written == expected
-
-    @each_way
-    @given(st.lists(st.dictionaries(NAMES, st.lists(INT32, min_size=1, max_size=6), max_size=4), max_size=5))
-    def test_what_was_written_is_read_again(self, way: Any, lists: list[dict[str, list[int]]]) -> None:
-        written = write_lists([list(one.items()) for one in lists], way)
-        assert read_lists(written, way) == [
-            (list(one.items()), len(raw), [0, 0]) for one, raw in zip(lists, written, strict=True)
-        ]
 
     @each_way
     def test_the_same_topic_at_the_end_of_a_list_and_at_the_start_of_the_next_stands_in_both(
@@ -536,10 +524,6 @@ class TestReadingSubscriptions:
         assert found == [expected] * 50
         assert peak < 1_000_000
         assert_takes(lambda: read_subscriptions(blobs, way), million_steps=100)
-
-    @each_way
-    def test_no_subscriptions(self, way: Any) -> None:
-        assert read_subscriptions([], way) == []
 
 
 @needs_compiler
