@@ -290,40 +290,34 @@ class TestWindows:
 class TestConstruction:
     @each_class
     @pytest.mark.parametrize(
-        ("options", "message"),
+        ("name", "rule", "values"),
         [
-            ({"weight": 0}, "weight must be a whole number from 1 to 1000, not 0"),
-            ({"weight": -3}, "weight must be a whole number from 1 to 1000, not -3"),
-            ({"weight": 1001}, "weight must be a whole number from 1 to 1000, not 1001"),
-            ({"planner": "best"}, "there is no planner 'best'; choose one of exact, kip54"),
-            ({"max_skew": -1}, "max_skew must be a whole number, 0 or more, not -1"),
-            ({"max_moves": -2}, "max_moves must be a whole number, 0 or more, not -2"),
-            (
-                {"max_skew": 1, "planner": "kip54"},
-                "max_skew is an option of the planner 'exact', not of 'kip54'",
-            ),
-            (
-                {"max_moves": 0, "planner": "kip54"},
-                "max_moves is an option of the planner 'exact', not of 'kip54'",
-            ),
-            (
-                {"max_skew": 0, "planner": plan_kip54},
-                "max_skew is an option of the planner 'exact', not of <func",
-            ),
-            ({"time_limit": 0}, "time_limit must be more than 0 s, not 0"),
-            ({"time_limit": -0.5}, "time_limit must be more than 0 s, not -0.5"),
-            ({"time_limit": float("nan")}, "time_limit must be more than 0 s, not nan"),
-            ({"weight": 1.5}, "weight must be a whole number from 1 to 1000, not 1.5"),
-            ({"weight": "2"}, "weight must be a whole number from 1 to 1000, not '2'"),
-            ({"max_skew": 1.5}, "max_skew must be a whole number, 0 or more, not 1.5"),
-            ({"max_moves": True}, "max_moves must be a whole number, 0 or more, not True"),
+            ("weight", "a whole number from 1 to 1000", [0, -3, 1001, 1.5, "2"]),
+            ("max_skew", "a whole number, 0 or more", [-1, 1.5]),
+            ("max_moves", "a whole number, 0 or more", [-2, True]),
+            ("time_limit", "more than 0 s", [0, -0.5, float("nan")]),
         ],
     )
     def test_what_is_out_of_range_is_an_error_that_names_value_and_range(
-        self, assignor: Any, options: dict[str, Any], message: str
+        self, assignor: Any, name: str, rule: str, values: list[Any]
     ) -> None:
-        with pytest.raises(ValueError, match=message):
-            assignor(**options)
+        for value in values:
+            with pytest.raises(ValueError, match=f"^{name} must be {rule}, not {value!r}"):
+                assignor(**{name: value})
+
+    @each_class
+    def test_a_planner_that_there_is_not_is_refused(self, assignor: Any) -> None:
+        with pytest.raises(ValueError, match="there is no planner 'best'; choose one of exact, kip54"):
+            assignor(planner="best")
+
+    @each_class
+    @pytest.mark.parametrize(("planner", "named"), [("kip54", "'kip54'"), (plan_kip54, "<func")])
+    @pytest.mark.parametrize("option", ["max_skew", "max_moves"])
+    def test_windows_are_for_the_exact_planner(
+        self, assignor: Any, option: str, planner: Any, named: str
+    ) -> None:
+        with pytest.raises(ValueError, match=f"{option} is an option of the planner 'exact', not of {named}"):
+            assignor(**{option: 0}, planner=planner)
 
     @each_class
     @pytest.mark.parametrize(
