@@ -436,17 +436,10 @@ async def test_a_commit_that_is_tried_again_is_of_what_stayed_only(
 def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
     """The events of a coordinator's consumer from now on."""
     events: list[tuple[str, Any]] = []
-    unused = (
-        "getmany",
-        "getone",
-        "seek",
-        "seek_to_beginning",
-        "seek_to_end",
-        "subscribe",
-        "_group_instance_id",
-    )
+    calls = ("getmany", "getone", "seek", "seek_to_beginning", "seek_to_end", "subscribe")
     consumer = SimpleNamespace(
-        **dict.fromkeys(unused),
+        **dict.fromkeys(calls),
+        _group_instance_id=None,
         _session_timeout_ms=10_000,
         _max_poll_interval_ms=10_000,
         _auto_offset_reset="earliest",
