@@ -310,8 +310,7 @@ async def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_s
         clock.now += 4
         return SimpleNamespace(error_code=error)
 
-    lasting = coordinator._lasting
-    assert lasting is not None
+    lasting: Any = coordinator._lasting
     coordinator._client.answers["HeartbeatRequest"] = answer_4_s_later
     assert lasting.doubted is not None
     coordinator._confirm(clock.now - 10)  # in a session that may have ended
@@ -362,8 +361,7 @@ async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
 
     coordinator._heartbeat_interval_ms = 1
     coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
-    lasting = coordinator._lasting
-    assert lasting is not None
+    lasting: Any = coordinator._lasting
     coordinator._confirm(clock.now)
     clock.now += 9
     joining = asyncio.create_task(rejoin(coordinator))
@@ -438,17 +436,13 @@ async def test_a_commit_that_is_tried_again_is_of_what_stayed_only(
 def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
     """The events of a coordinator's consumer from now on."""
     events: list[tuple[str, Any]] = []
+    calls = ("getmany", "getone", "seek", "seek_to_beginning", "seek_to_end", "subscribe")
     consumer = SimpleNamespace(
-        getmany=None,
-        getone=None,
-        seek=None,
-        seek_to_beginning=None,
-        seek_to_end=None,
-        subscribe=None,
+        **dict.fromkeys(calls),
+        _group_instance_id=None,
         _session_timeout_ms=10_000,
         _max_poll_interval_ms=10_000,
         _auto_offset_reset="earliest",
-        _group_instance_id=None,
         _partition_assignment_strategy=[],
         _coordinator=coordinator,
         _subscription=SimpleNamespace(subscribed_pattern=None, subscription=None),
@@ -640,8 +634,7 @@ async def test_unsubscribed_topics_are_not_delivered_and_are_revoked_before_the_
     state = coordinator._subscription
     join = coordinator._client.answers["JoinGroupRequest"] = Held(LOADING)
     coordinator._confirm(time.monotonic())
-    lasting = coordinator._lasting
-    assert lasting is not None
+    lasting: Any = coordinator._lasting
     lasting.release({A, B})
     first = asyncio.create_task(rejoin(coordinator))
     await join.asked.wait()

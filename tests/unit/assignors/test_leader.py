@@ -1,11 +1,12 @@
 """A leader on bytes: what it sends, beside what an assignor sends that kafka-python drives."""
 
 import logging
+from collections.abc import Collection
 from random import Random
 from typing import Any
 
 import pytest
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import (
     BroadcastAssignor,
@@ -16,14 +17,14 @@ from kafka_assignors import (
     StickyAssignor,
     lead,
 )
-from kafka_assignors._model.members import NO_GENERATION, Member
+from kafka_assignors._model.members import Member
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.planners._exact import flow
 from tests.support.by_hand import cluster_of, joined
 from tests.support.random_groups import RACKS, Case, random_case
 from tests.support.scale import sampled
-from tests.support.wire import ODD
+from tests.support.wire import ODD, partition_list, subscription
 
 Joined = list[tuple[str, str | None, bytes]]
 """Member id, instance id and subscription."""
@@ -39,25 +40,8 @@ NAMES = ["broadcast", "cooperative-sticky", "random", "range", "roundrobin", "st
 compiled_or_not = pytest.mark.parametrize("compiled", [True, False], ids=["as installed", "in Python"])
 
 
-def sent(
-    topics: set[str] | frozenset[str],
-    owned: Any = None,
-    *,
-    version: int = 3,
-    user_data: bytes | None = None,
-    generation: int = NO_GENERATION,
-    rack: str | None = None,
-) -> bytes:
-    entry = ConsumerProtocolSubscription.TopicPartition
-    raw: bytes = ConsumerProtocolSubscription(
-        version=version,
-        topics=sorted(topics),
-        user_data=user_data,
-        owned_partitions=[entry(topic=topic, partitions=list(ids)) for topic, ids in (owned or {}).items()],
-        generation_id=generation,
-        rack_id=rack,
-    ).encode()
-    return raw
+def sent(topics: Collection[str], owned: Any = None, *, version: int = 3, **fields: Any) -> bytes:
+    return subscription(version, sorted(topics), owned=partition_list([*(owned or {}).items()]), **fields)
 
 
 def said_by(member: Member, rng: Random) -> bytes:
@@ -232,12 +216,3 @@ def test_two_members_with_one_id_are_an_error_that_names_it(strategy: str) -> No
     members = [(name, None, sent({"t"})) for name in "klk"]
     with pytest.raises(ValueError, match=r"member ids must differ, but \['k'\] came more than once"):
         lead({"t": range(3)}, members, strategy)
-
-
-def test_static_members_come_first() -> None:
-    members = [("a", None, sent({"t"})), ("z", "instance", sent({"t"}))]
-    assigned = lead({"t": range(3)}, members, "roundrobin")
-    assert {name: partitions_in(raw) for name, raw in assigned.items()} == {
-        "z": [("t", 0), ("t", 2)],
-        "a": [("t", 1)],
-    }

@@ -11,9 +11,9 @@ from hypothesis import given, strategies as st
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata, group_metadata_key
+from kafka_assignors._wire.offsets_topic import decode_group_metadata, group_metadata_key
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
-from tests.support.group_histories import START_US, activity_of
+from tests.support.group_histories import START_US, activity_of, member, recorded, snapshot
 from tests.support.kip848_log import AWAY, TOPIC_IDS, Log
 from tests.support.offsets_topic import WRITTEN
 from tests.support.scale import examples
@@ -393,28 +393,13 @@ def test_a_group_that_was_made_anew_is_told_only_when_its_assignment_is_known() 
 
 
 def test_a_group_that_goes_over_to_kip848_and_back_is_never_empty() -> None:
-    value = GroupMetadataValue(
-        version=3,
-        protocol_type="consumer",
-        generation=5,
-        protocol="range",
-        leader="a",
-        members=(
-            MemberMetadata(
-                member_id="a",
-                client_id="a",
-                client_host="/h",
-                session_timeout=10_000,
-                subscription=b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff",
-                assignment=b"\0\0\0\0\0\1\0\1t\0\0\0\1\0\0\0\0\xff\xff\xff\xff",
-            ),
-        ),
-    )
+    classic = recorded(snapshot(5, 0, member("a", "t0"), strategy="range"))
+    value = decode_group_metadata(classic.value or b"")
     log = Log()
     log.classic(value)
     log.at(5).classic(None)
-    log.enters("a", 5, "t0")
-    log.at(9).gone("a")
+    log.enters("a-0", 5, "t0")
+    log.at(9).gone("a-0")
     log.assigned(None)
     log.epoch(None)
     log.classic(replace(value, generation=6))
@@ -424,7 +409,7 @@ def test_a_group_that_goes_over_to_kip848_and_back_is_never_empty() -> None:
         ("kip848", 5),
         ("consumer", 6),
     ]
-    assert all(one.owners == {("t", 0): "a"} for one in snapshots)
+    assert all(one.owners == {("t", 0): "a-0"} for one in snapshots)
     reasons = [[reason.kind for reason in one.reasons] for one in find_rebalances(snapshots)]
     assert reasons == [["strategy changed"], ["strategy changed"]]
 

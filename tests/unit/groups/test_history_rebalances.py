@@ -20,7 +20,6 @@ from kafka_assignors._groups.best import Best, find_best
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, SpanFinder, find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from tests.support.group_histories import (
@@ -516,116 +515,8 @@ def test_every_cause_that_the_simulator_knows_is_told_as_far_as_records_can() ->
         life.group.causes.clear()
 
 
-def two_members(assignor: type[Assignor], **names: str | None) -> RecordedGroup:
-    """A group of two, at rest for longer than a session; names are instance ids."""
-    group = RecordedGroup({"orders": 8}, assignor)
-    for name in "ab":
-        group.simulation.join(name, instance_id=names.get(name))
-    group.settle()
-    group.run(8)
-    group.simulation.group.causes.clear()
-    return group
-
-
 def triggers(group: RecordedGroup) -> list[str]:
     return [cause.trigger for cause in group.simulation.group.causes]
-
-
-def join_again(group: RecordedGroup, name: str) -> None:
-    member = group.simulation.members[name]
-    assert isinstance(member, SimulatedMember)
-    member.request_rejoin()
-
-
-def test_a_leader_that_joins_again_leaves_no_trace() -> None:
-    group = two_members(StickyAssignor)
-    join_again(group, "a")
-    group.settle()
-    (found,) = lived(group)[-1:]
-    assert (triggers(group), kinds(found)) == (["leader joined again"], ["unknown"])
-
-
-def test_a_coordinator_that_moves_within_a_rebalance_makes_another() -> None:
-    group = two_members(RangeAssignor)
-    join_again(group, "a")
-    group.run_until("CompletingRebalance")
-    group.move_coordinator()
-    group.settle()
-    (found,) = lived(group)[-1:]
-    assert triggers(group)[-1] == "coordinator moved"
-    assert kinds(found) == ["coordinator moved"]
-
-
-def test_a_coordinator_that_moves_at_rest_makes_no_rebalance() -> None:
-    group = two_members(RangeAssignor)
-    before = lived(group)
-    group.move_coordinator()
-    group.settle()
-    group.run(10)
-    assert (triggers(group), lived(group)) == ([], before)
-
-
-def test_a_static_member_with_another_strategy_makes_a_rebalance() -> None:
-    group = RecordedGroup({"orders": 8}, RangeAssignor, StickyAssignor)
-    for name in "abc":
-        group.simulation.join(name, instance_id=name)
-    group.settle()
-    group.simulation.group.causes.clear()
-    group.simulation.restart("a", crash=True, assignors=[StickyAssignor])
-    group.settle()
-    assert triggers(group)[0] == "static member came back with another strategy"
-    assert set(kinds(lived(group)[-1])) == {"static member came back", "strategy changed"}
-
-
-def test_a_static_member_that_comes_back_in_a_rebalance_is_told_beside_its_reason() -> None:
-    group = two_members(RangeAssignor, a="one", b="two")
-    group.simulation.join("c")
-    group.run_until("CompletingRebalance")
-    group.simulation.restart("a", crash=True)
-    group.settle()
-    assert "static member came back in a rebalance" in triggers(group)
-    told = {kind for one in lived(group)[-2:] for kind in kinds(one)}
-    assert told >= {"member joined", "static member came back"}
-
-
-def test_a_member_that_does_not_join_in_time_is_gone_with_who_came() -> None:
-    group = two_members(RangeAssignor)
-    group.simulation.members["b"].pause_polling()
-    group.simulation.join("c")
-    group.run(25)
-    (found,) = lived(group)[-1:]
-    assert [(reason.kind, reason.member) for reason in found.reasons] == [
-        ("member joined", "c/127.0.0.1"),
-        ("member gone", "b/127.0.0.1"),
-    ]
-
-
-def test_a_static_restart_and_a_lost_static_member_are_told_apart() -> None:
-    group = RecordedGroup({"orders": 8}, CooperativeStickyAssignor)
-    group.simulation.join("a", instance_id="one")
-    group.simulation.join("b", instance_id="two")
-    group.settle()
-    group.simulation.restart("a", crash=True)
-    group.settle()
-    assert lived(group) == []
-    group.simulation.members["b"].crash()
-    group.run(10)
-    (found,) = lived(group)
-    assert [(reason.kind, reason.member) for reason in found.reasons] == [("static member gone", "two")]
-
-
-def test_a_cooperative_join_of_the_simulator_is_one_rebalance() -> None:
-    group = RecordedGroup({"orders": 9}, CooperativeStickyAssignor)
-    for name in "ab":
-        group.simulation.join(name)
-    group.settle()
-    group.simulation.join("c")
-    group.settle()
-    generation = group.simulation.group.generation
-    (found,) = lived(group)
-    assert (found.first_generation, found.generation) == (generation - 1, generation)
-    assert (kinds(found), found.moved, found.least_moved, found.imbalance) == (["member joined"], 3, 3, 0)
-    assert 0 < found.unowned_seconds <= unowned_really(group)
 
 
 def unowned_really(group: RecordedGroup) -> float:

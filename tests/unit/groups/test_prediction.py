@@ -8,7 +8,7 @@ import pytest
 
 from kafka_assignors._groups.prediction import CLIENTS, Client, guess_client, predict
 from kafka_assignors._model.group import Member
-from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
+from tests.support.live_groups import record_of
 
 TOPICS = {"orders": range(4), "payments": range(2)}
 BOTH = frozenset(TOPICS)
@@ -89,22 +89,15 @@ PYTHON = "00000000000100066f726465727300000000"
 def test_the_leaders_client_is_guessed_from_what_it_sent(
     client_id: str, sent: str, expected: Client | None
 ) -> None:
-    leader = MemberMetadata(
-        member_id="a",
-        client_id=client_id,
-        client_host="/127.0.0.1",
-        session_timeout=1,
-        subscription=bytes.fromhex(sent),
-        assignment=b"",
-    )
-    other = replace(leader, member_id="b", subscription=b"")
-    value = GroupMetadataValue(
-        version=3,
-        protocol_type="consumer",
-        generation=1,
-        protocol="range",
-        leader="a",
-        members=(other, leader),
+    value = record_of({"orders": 1}, "a", "b")
+    value = replace(
+        value,
+        members=tuple(
+            replace(one, client_id=client_id, subscription=bytes.fromhex(sent))
+            if one.member_id == value.leader
+            else replace(one, subscription=b"")
+            for one in value.members
+        ),
     )
     assert guess_client(value) == expected
     assert guess_client(replace(value, leader=None)) is None

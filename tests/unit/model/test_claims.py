@@ -79,24 +79,30 @@ def members_with(claims: Sequence[Claim], rng: Random) -> list[Member]:
     return members
 
 
-def group_of(sizes: Mapping[str, Sequence[int]], claims: Sequence[Claim], rng: Random) -> Group:
-    """A group of `members_with` these claims."""
-    return Group.of(sizes, members_with(claims, rng))
-
-
 def sole_best(ranks: Mapping[int, Any]) -> int:
     """The member whose rank is the highest, if no other's is as high."""
     best = [member for member, rank in ranks.items() if rank == max(ranks.values())]
     return best[0] if len(best) == 1 else NOBODY
 
 
-def settled(group: Group) -> dict[str, Any]:
-    return {
-        "owner": group.owner.tolist(),
-        "previous": group.previous.tolist(),
-        "holders": sorted(group.holders.tolist()),
-        "revocation_required": group.revocation_required,
-    }
+def by_the_rules(
+    sizes: Mapping[str, Sequence[int]], members: Sequence[Member]
+) -> tuple[list[int], list[int], list[list[int]], bool]:
+    """Owners, previous owners, holders, and whether somebody claims what it does not subscribe to."""
+    named = sorted(members, key=lambda member: member.member_id)
+    topics = sorted(name for name, ids in sizes.items() if ids and any(name in one.topics for one in named))
+    newest = max((member.generation for member in members), default=NO_GENERATION)
+    owner, previous, holders, required = [], [], [], False
+    partitions = [(topic, number) for topic in topics for number in sorted({*sizes[topic]})]
+    for partition, (topic, number) in enumerate(partitions):
+        claimants = {each: one for each, one in enumerate(named) if number in one.claims.get(topic, ())}
+        valid = {each: one for each, one in claimants.items() if topic in one.topics}
+        owner.append(sole_best({each: (one.holds, one.generation) for each, one in valid.items()}))
+        before = {each: one.generation for each, one in valid.items() if one.generation < newest}
+        previous.append(sole_best(before))
+        holders += [[partition, each] for each, member in claimants.items() if member.holds]
+        required |= valid.keys() != claimants.keys()
+    return owner, previous, holders, required
 
 
 class TestTables:
@@ -171,48 +177,14 @@ class TestAsMappings:
 
 class TestGroups:
     @given(SIZES, CLAIMS, st.integers(0, 2**32), st.integers(1, 3))
-    def test_a_group_is_the_same_for_claims_out_of_tables(
+    def test_claims_are_settled_by_the_rules_wherever_they_come_from(
         self, sizes: dict[str, list[int]], claims: list[dict[str, list[int]]], seed: int, tables: int
     ) -> None:
-        expected = settled(group_of(sizes, claims, Random(seed)))
-        mixed = out_of_tables(claims, Random(seed), tables)
-        assert settled(group_of(sizes, mixed, Random(seed))) == expected
-        assert settled(group_of(sizes, out_of_table(claims), Random(seed))) == expected
-
-    @given(SIZES, CLAIMS, st.integers(0, 2**32))
-    def test_owners_and_holders_are_those_of_the_rules(
-        self, sizes: dict[str, list[int]], claims: list[dict[str, list[int]]], seed: int
-    ) -> None:
-        members = members_with(claims, Random(seed))
-        group = Group.of(sizes, members)
-        newest = max((member.generation for member in members), default=NO_GENERATION)
-        number_of = {member_id: number for number, member_id in enumerate(group.members.ids)}
-        owner, previous, holders = [], [], []
-        for partition in range(group.size):
-            topic, number = group.name_of(partition)
-            claimants = {
-                number_of[member.member_id]: member
-                for member in members
-                if number in member.claims.get(topic, ())
-            }
-            valid = {each: member for each, member in claimants.items() if topic in member.topics}
-            owner.append(sole_best({each: (one.holds, one.generation) for each, one in valid.items()}))
-            before = {each: one.generation for each, one in valid.items() if one.generation < newest}
-            previous.append(sole_best(before))
-            holders += [[partition, each] for each, member in claimants.items() if member.holds]
-        found = settled(group)
-        assert (found["owner"], found["previous"], found["holders"]) == (owner, previous, sorted(holders))
-
-    @given(SIZES, CLAIMS, st.integers(0, 2**32))
-    def test_claims_on_what_does_not_exist_make_no_difference(
-        self, sizes: dict[str, list[int]], claims: list[dict[str, list[int]]], seed: int
-    ) -> None:
-        existing = [
-            {name: [each for each in ids if each in sizes.get(name, ())] for name, ids in claim.items()}
-            for claim in claims
-        ]
-        expected = settled(group_of(sizes, existing, Random(seed)))
-        assert settled(group_of(sizes, out_of_table(claims), Random(seed))) == expected
+        expected = by_the_rules(sizes, members_with(claims, Random(seed)))
+        for same in (claims, out_of_tables(claims, Random(seed), tables), out_of_table(claims)):
+            group = Group.of(sizes, members_with(same, Random(seed)))
+            assert (group.owner.tolist(), group.previous.tolist()) == expected[:2]
+            assert (sorted(group.holders.tolist()), group.revocation_required) == expected[2:]
 
     @pytest.mark.parametrize("ids", [[5, 9, 2**31 - 1], [0, 1, 3], [1, 2, 3], [2**31 - 1], [0, 2]])
     def test_ids_with_gaps_are_found(self, ids: list[int]) -> None:

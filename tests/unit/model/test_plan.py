@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import NOBODY, Group, IntArray, Member
 from kafka_assignors._model.plan import InvalidPlanError, Plan, check
@@ -84,7 +84,6 @@ def test_a_plan_of_an_empty_group_is_empty() -> None:
     check(plan, plan.group)
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.data())
 def test_a_plan_gives_back_the_owners_that_it_was_made_of(data: st.DataObject) -> None:
     size, count = data.draw(st.integers(0, 12)), data.draw(st.integers(1, 4))

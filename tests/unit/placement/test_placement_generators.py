@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from kafka_assignors._wire.java.orders import hash_order, string_hash
 from kafka_assignors._wire.java.random import JavaRandom
@@ -166,7 +166,6 @@ def test_striped_leaders_are_unfenced(racks: dict[int, str | None], data: st.Dat
     assert not fenced & {replicas[0] for replicas in placement.values()}
 
 
-@settings(deadline=None)
 @given(st.integers(1, 12), st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
 def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, shift: int) -> None:
     brokers = list(range(size))

@@ -1,6 +1,7 @@
 """Kafka's reassignment JSON."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -34,9 +35,17 @@ def test_replicas_in_any_log_directory_are_read() -> None:
     assert parse_reassignment(json.dumps({"version": 1, "partitions": [entry]})) == {"t": {0: [1, 2]}}
 
 
-def _logs(directories: str) -> str:
-    entry = f'{{"topic": "t", "partition": 0, "replicas": [1, 2], "log_dirs": {directories}}}'
-    return f'{{"version": 1, "partitions": [{entry}]}}'
+def listed(*partitions: Any) -> str:
+    """A file of partitions: changes to t-0 on broker 1; a change to None leaves a field out."""
+    usual = {"topic": "t", "partition": 0, "replicas": [1]}
+    entries = [
+        {key: value for key, value in (usual | one).items() if value is not None} for one in partitions
+    ]
+    return json.dumps({"partitions": entries})
+
+
+def in_folders(directories: Any) -> str:
+    return listed({"replicas": [1, 2], "log_dirs": directories})
 
 
 @pytest.mark.parametrize(
@@ -48,52 +57,28 @@ def _logs(directories: str) -> str:
         ("Current partition replica assignment\n{}", "keep only the line of JSON"),
         ("[]", "must be an object with version and partitions, not an empty list"),
         ('{"partitions": []}', "no partition is named"),
-        (_logs('["any"]'), r"partitions\[0\].log_dirs: give one for each of 2 replicas"),
-        (_logs('"any"'), 'log_dirs: must be a list, not "any"'),
-        (_logs('["any", "/var/kafka"]'), r'log_dirs\[1\]: "/var/kafka": replicas are not moved'),
-        (_logs('["any", null]'), r"log_dirs\[1\]: null"),
+        (in_folders(["any"]), r"partitions\[0\].log_dirs: give one for each of 2 replicas"),
+        (in_folders("any"), 'log_dirs: must be a list, not "any"'),
+        (in_folders(["any", "/var/kafka"]), r'log_dirs\[1\]: "/var/kafka": replicas are not moved'),
+        (in_folders(["any", None]), r"log_dirs\[1\]: null"),
         ('{"partitions": 3}', "partitions: must be a list of partitions, not 3"),
         ('{"version": 2, "partitions": []}', "version: 2: only 1 is known"),
         ('{"partitions": [7]}', r"partitions\[0\]: must be an object with topic, .*, not 7"),
-        ('{"partitions": [{"partition": 0, "replicas": [1]}]}', r"partitions\[0\]: topic is missing"),
+        (listed({"topic": None}), r"partitions\[0\]: topic is missing"),
         (
-            '{"partitions": [{"topic": "t", "partition": -1, "replicas": [1]}]}',
+            listed({"partition": -1}),
             "partition: must be a partition id from 0 to 2147483647, not -1",
         ),
-        (
-            '{"partitions": [{"topic": "t", "partition": true, "replicas": [1]}]}',
-            "partition: must be .*, not true",
-        ),
-        (
-            '{"partitions": [{"topic": "t", "partition": 0, "replicas": []}]}',
-            "replicas: must be a list of at least one broker id, not an empty list",
-        ),
-        (
-            '{"partitions": [{"topic": "t", "partition": 0, "replicas": ["1"]}]}',
-            r'replicas\[0\]: must be a broker id from .*, not "1"',
-        ),
-        (
-            '{"partitions": [{"topic": "t", "partition": 0, "replicas": [1, 1]}]}',
-            r"replicas\[1\]: 1 stands in the list more than once",
-        ),
+        (listed({"partition": True}), "partition: must be .*, not true"),
+        (listed({"replicas": []}), "replicas: must be a list of at least one broker id, not an empty list"),
+        (listed({"replicas": ["1"]}), r'replicas\[0\]: must be a broker id from .*, not "1"'),
+        (listed({"replicas": [1, 1]}), r"replicas\[1\]: 1 stands in the list more than once"),
         *(
-            (
-                f'{{"partitions": [{{"topic": "{name}", "partition": 0, "replicas": [1]}}]}}',
-                "topic: Kafka has no",
-            )
+            (listed({"topic": name}), "topic: Kafka has no")
             for name in ("../../etc/x", "..", "a b", "é", "a" * 250)
         ),
-        (
-            f'{{"partitions": [{{"topic": "t", "partition": 0, "replicas": [{2**40}]}}]}}',
-            "must be a broker id",
-        ),
-        (
-            (
-                '{"partitions": [{"topic": "t", "partition": 0, "replicas": [1]},'
-                ' {"topic": "t", "partition": 0, "replicas": [2]}]}'
-            ),
-            r"partitions\[1\]: t-0 is there twice",
-        ),
+        (listed({"replicas": [2**40]}), "must be a broker id"),
+        (listed({}, {"replicas": [2]}), r"partitions\[1\]: t-0 is there twice"),
     ],
 )
 def test_what_is_no_reassignment_is_refused_by_entry(text: str, said: str) -> None:

@@ -55,54 +55,42 @@ def throttles(**rates: int) -> Throttles:
 
 
 @pytest.mark.parametrize(
-    ("found", "reason"),
+    ("found", "text", "advice"),
     [
         (
             situation(up=(1, 2), down=(3,)),
-            Reason(
-                "broker 3 is fenced: orders-0 cannot continue",
-                "start it, or break off with `placement cancel`",
-            ),
+            "broker 3 is fenced: orders-0 cannot continue",
+            "start it, or break off with `placement cancel`",
         ),
         (
             situation(up=(1, 2)),
-            Reason(
-                "broker 3 is gone: orders-0 cannot continue",
-                "start it if it still exists, or break off with `placement cancel`",
-            ),
+            "broker 3 is gone: orders-0 cannot continue",
+            "start it if it still exists, or break off with `placement cancel`",
         ),
         (
             situation(silent=(3,)),
-            Reason(
-                "broker 3 does not answer: orders-0 cannot continue",
-                "see whether it runs, or break off with `placement cancel`",
-            ),
+            "broker 3 does not answer: orders-0 cannot continue",
+            "see whether it runs, or break off with `placement cancel`",
         ),
         (
             situation(leader=None, in_sync=(), up=(3,), down=(1, 2)),
-            Reason(
-                "there is no leader to copy from: orders-0 cannot continue",
-                "start a broker that has a replica (1, 2)",
-            ),
+            "there is no leader to copy from: orders-0 cannot continue",
+            "start a broker that has a replica (1, 2)",
         ),
         (
             situation(),
-            Reason(
-                "broker 3 is 3.0 KiB behind in orders-0",
-                "see the logs of broker 3 and of the leaders, or break off with `placement cancel`",
-            ),
+            "broker 3 is 3.0 KiB behind in orders-0",
+            "see the logs of broker 3 and of the leaders, or break off with `placement cancel`",
         ),
         (
             situation(throttles=throttles(leader=2048, follower=1024)),
-            Reason(
-                "broker 3 is 3.0 KiB behind in orders-0, throttled to 1.0 KiB/s",
-                "the throttle is too low: begin again with a higher --throttle",
-            ),
+            "broker 3 is 3.0 KiB behind in orders-0, throttled to 1.0 KiB/s",
+            "the throttle is too low: begin again with a higher --throttle",
         ),
     ],
 )
-def test_the_reason_and_the_way_out_are_said(found: StallSituation, reason: Reason) -> None:
-    assert reasons(found, stalled=True) == [reason]
+def test_the_reason_and_the_way_out_are_said(found: StallSituation, text: str, advice: str) -> None:
+    assert reasons(found, stalled=True) == [Reason(text, advice)]
 
 
 def test_a_replica_in_sync_is_waited_for_no_longer() -> None:

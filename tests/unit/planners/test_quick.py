@@ -28,12 +28,6 @@ def one_by_one(group: Group) -> list[int]:
     return loads
 
 
-def test_plans_are_valid() -> None:
-    for seed in SEEDS:
-        group = random_case(seed).group
-        check(plan_quickly(group), group)
-
-
 def test_each_member_keeps_what_it_owned_up_to_the_mean() -> None:
     for seed in SEEDS:
         group = random_case(seed).group
@@ -49,23 +43,9 @@ def test_each_member_keeps_what_it_owned_up_to_the_mean() -> None:
 def test_what_is_free_goes_to_the_least_loaded_subscribers_of_the_narrowest_topics_first() -> None:
     for seed in SEEDS:
         group = random_case(seed).group
-        assert plan_quickly(group).loads.tolist() == one_by_one(group), seed
-
-
-def test_of_members_that_are_alike_none_has_more_than_the_mean_and_all_the_same_if_nothing_was_owned() -> (
-    None
-):
-    for seed in SEEDS:
-        case = random_case(seed)
-        everything = frozenset(case.topics)
-        alike = [replace(member, topics=everything) for member in case.members]
-        group = Group.of(case.topics, alike)
-        if not alike:
-            continue
-        assert plan_quickly(group).loads.max() == -(-group.size // len(alike)), seed
-        fresh = Group.of(case.topics, [replace(member, claims={}) for member in alike])
-        loads = plan_quickly(fresh).loads
-        assert loads.max() - loads.min() <= 1, seed
+        plan = plan_quickly(group)
+        check(plan, group)
+        assert plan.loads.tolist() == one_by_one(group), seed
 
 
 def test_the_same_group_in_any_order_gets_the_same_plan() -> None:

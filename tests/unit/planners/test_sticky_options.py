@@ -8,14 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors import CooperativeStickyAssignor, Group, Plan, RangeAssignor, StickyAssignor
 from kafka_assignors._assignors import _sticky as sticky
 from kafka_assignors._assignors._host import KafkaPythonHost
-from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION, Member
+from kafka_assignors._model.members import MAX_WEIGHT, Member
 from kafka_assignors._wire.user_data import (
     decode_all,
     decode_generation,
@@ -26,6 +25,7 @@ from kafka_assignors._wire.user_data import (
 from kafka_assignors.planners import plan_exact, plan_kip54
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.by_hand import HandGroup, cluster_of, joined, names
+from tests.support.wire import subscription
 
 BOTH: list[Any] = [StickyAssignor, CooperativeStickyAssignor]
 each_class = pytest.mark.parametrize("assignor", BOTH, ids=lambda assignor: assignor.name)
@@ -34,8 +34,6 @@ WARNING = (
     "An exact plan of 12 partitions for 3 members was not ready after {} s. "
     "Taking a quicker one, which may be less balanced and move more"
 )
-INT32 = st.integers(-(2**31), 2**31 - 1)
-CLAIMS = st.dictionaries(st.text(max_size=5), st.lists(INT32, max_size=5), max_size=4)
 
 
 def uneven_group() -> Group:
@@ -68,8 +66,8 @@ def slow_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     return iter(())
 
 
+@each_class
 class TestTimeLimit:
-    @each_class
     @pytest.mark.parametrize("options", [{}, {"max_skew": 1}, {"max_moves": 0}])
     def test_an_exact_plan_that_is_not_ready_in_time_is_given_up_for_a_quick_one(
         self, assignor: Any, options: dict[str, int], caplog: pytest.LogCaptureFixture
@@ -82,7 +80,6 @@ class TestTimeLimit:
         assert plan.assignments() == quick
         assert [record.getMessage() for record in caplog.records] == [WARNING.format("1e-09")]
 
-    @each_class
     def test_the_quick_plan_goes_out(self, assignor: Any, caplog: pytest.LogCaptureFixture) -> None:
         group = HandGroup({"t": range(8), "u": range(4)})
         group.join("a", assignor(time_limit=1e-9), ["t"])
@@ -95,7 +92,6 @@ class TestTimeLimit:
         }
         assert WARNING.format("1e-09") in caplog.text
 
-    @each_class
     @pytest.mark.parametrize("limit", [None, 60, 0.5])
     def test_within_the_limit_the_plan_is_exact_and_nothing_is_said(
         self, assignor: Any, limit: float | None, caplog: pytest.LogCaptureFixture
@@ -106,7 +102,6 @@ class TestTimeLimit:
         assert plan.assignments() == plan_exact(group).assignments()
         assert not caplog.records
 
-    @each_class
     @pytest.mark.usefixtures("slow_clock")
     def test_members_that_are_alike_are_planned_exactly_whatever_the_limit(
         self, assignor: Any, caplog: pytest.LogCaptureFixture
@@ -115,7 +110,6 @@ class TestTimeLimit:
         assert assignor().plan(group).loads.tolist() == [3, 2]
         assert not caplog.records
 
-    @each_class
     @pytest.mark.usefixtures("slow_clock")
     @pytest.mark.parametrize("planner", ["kip54", plan_kip54])
     def test_other_planners_have_no_limit(
@@ -126,7 +120,6 @@ class TestTimeLimit:
         assert plan.assignments() == plan_kip54(group).assignments()
         assert not caplog.records
 
-    @each_class
     @pytest.mark.usefixtures("slow_clock")
     @pytest.mark.parametrize(
         ("options", "timeouts", "limit"),
@@ -158,18 +151,18 @@ class TestTimeLimit:
         assert plan.assignments() == plan_quickly(uneven_group()).assignments()
         assert [record.getMessage() for record in caplog.records] == [WARNING.format(limit)]
 
-    def test_kafka_pythons_own_settings_allow_a_limit(self) -> None:
-        config = ConsumerCoordinator.DEFAULT_CONFIG
-        shortest = min(config["session_timeout_ms"], config["max_poll_interval_ms"])
-        assert 0 < KafkaPythonHost(Consumer(**config)).patience <= shortest / 1000
-
-    @each_class
     def test_what_goes_wrong_in_a_planner_is_not_taken_for_a_lack_of_time(self, assignor: Any) -> None:
         def broken(group: Group) -> Plan:
             raise TimeoutError(f"{group.size}")
 
         with pytest.raises(TimeoutError, match="12"):
             assignor(planner=broken).plan(uneven_group())
+
+
+def test_kafka_pythons_own_settings_allow_a_limit() -> None:
+    config = ConsumerCoordinator.DEFAULT_CONFIG
+    shortest = min(config["session_timeout_ms"], config["max_poll_interval_ms"])
+    assert 0 < KafkaPythonHost(Consumer(**config)).patience <= shortest / 1000
 
 
 class TestWeightsOnTheWire:
@@ -190,15 +183,6 @@ class TestWeightsOnTheWire:
         assert read.table.claims()[0] == {"t": [0]}
         assert (decode_sticky(raw).generation, decode_sticky(raw).weight) == (4, 1)
         assert decode_generation(struct.pack(">2i", 4, weight)) == (4, 1)
-
-    @pytest.mark.parametrize("generation", [1, 5, -1, 2**31 - 1])
-    def test_eight_bytes_that_begin_with_0_are_a_prior_assignment_without_topics(
-        self, generation: int
-    ) -> None:
-        """librdkafka's cooperative members send their generation behind it."""
-        raw = struct.pack(">2i", 0, generation)
-        assert decode_generation(raw) is None
-        assert (decode_sticky(raw).claims, decode_sticky(raw).generation) == ({}, generation)
 
     def test_the_first_subscription_tells_the_weight_and_no_generation(self) -> None:
         def told(assignor: Any) -> bytes | None:
@@ -241,25 +225,6 @@ class TestWeightsInTheGroup:
             assert {name: len(topics["t"]) for name, topics in group.rebalance().items()} == {"a": 2, "b": 2}
 
 
-def subscribed(
-    *,
-    version: int = 3,
-    owned: dict[str, list[int]] | None = None,
-    generation: int = NO_GENERATION,
-    user_data: bytes | None = None,
-) -> Any:
-    """A subscription to topic t."""
-    entry = ConsumerProtocolSubscription.TopicPartition
-    return ConsumerProtocolSubscription(
-        version=version,
-        topics=["t"],
-        user_data=user_data,
-        owned_partitions=[entry(topic=topic, partitions=ids) for topic, ids in (owned or {}).items()],
-        generation_id=generation,
-        rack_id=None,
-    )
-
-
 class TestWindows:
     @each_class
     @pytest.mark.parametrize(
@@ -300,45 +265,36 @@ class TestWindows:
         assert (plan.loads.tolist(), plan.moves) == ([1, 1, 1], 1)
 
 
+@each_class
 class TestConstruction:
-    @each_class
     @pytest.mark.parametrize(
-        ("options", "message"),
+        ("name", "rule", "values"),
         [
-            ({"weight": 0}, "weight must be a whole number from 1 to 1000, not 0"),
-            ({"weight": -3}, "weight must be a whole number from 1 to 1000, not -3"),
-            ({"weight": 1001}, "weight must be a whole number from 1 to 1000, not 1001"),
-            ({"planner": "best"}, "there is no planner 'best'; choose one of exact, kip54"),
-            ({"max_skew": -1}, "max_skew must be a whole number, 0 or more, not -1"),
-            ({"max_moves": -2}, "max_moves must be a whole number, 0 or more, not -2"),
-            (
-                {"max_skew": 1, "planner": "kip54"},
-                "max_skew is an option of the planner 'exact', not of 'kip54'",
-            ),
-            (
-                {"max_moves": 0, "planner": "kip54"},
-                "max_moves is an option of the planner 'exact', not of 'kip54'",
-            ),
-            (
-                {"max_skew": 0, "planner": plan_kip54},
-                "max_skew is an option of the planner 'exact', not of <func",
-            ),
-            ({"time_limit": 0}, "time_limit must be more than 0 s, not 0"),
-            ({"time_limit": -0.5}, "time_limit must be more than 0 s, not -0.5"),
-            ({"time_limit": float("nan")}, "time_limit must be more than 0 s, not nan"),
-            ({"weight": 1.5}, "weight must be a whole number from 1 to 1000, not 1.5"),
-            ({"weight": "2"}, "weight must be a whole number from 1 to 1000, not '2'"),
-            ({"max_skew": 1.5}, "max_skew must be a whole number, 0 or more, not 1.5"),
-            ({"max_moves": True}, "max_moves must be a whole number, 0 or more, not True"),
+            ("weight", "a whole number from 1 to 1000", [0, -3, 1001, 1.5, "2"]),
+            ("max_skew", "a whole number, 0 or more", [-1, 1.5]),
+            ("max_moves", "a whole number, 0 or more", [-2, True]),
+            ("time_limit", "more than 0 s", [0, -0.5, float("nan")]),
         ],
     )
     def test_what_is_out_of_range_is_an_error_that_names_value_and_range(
-        self, assignor: Any, options: dict[str, Any], message: str
+        self, assignor: Any, name: str, rule: str, values: list[Any]
     ) -> None:
-        with pytest.raises(ValueError, match=message):
-            assignor(**options)
+        for value in values:
+            with pytest.raises(ValueError, match=f"^{name} must be {rule}, not {value!r}"):
+                assignor(**{name: value})
 
-    @each_class
+    def test_a_planner_that_there_is_not_is_refused(self, assignor: Any) -> None:
+        with pytest.raises(ValueError, match="there is no planner 'best'; choose one of exact, kip54"):
+            assignor(planner="best")
+
+    @pytest.mark.parametrize(("planner", "named"), [("kip54", "'kip54'"), (plan_kip54, "<func")])
+    @pytest.mark.parametrize("option", ["max_skew", "max_moves"])
+    def test_windows_are_for_the_exact_planner(
+        self, assignor: Any, option: str, planner: Any, named: str
+    ) -> None:
+        with pytest.raises(ValueError, match=f"{option} is an option of the planner 'exact', not of {named}"):
+            assignor(**{option: 0}, planner=planner)
+
     @pytest.mark.parametrize(
         "options",
         [
@@ -366,10 +322,10 @@ class TestUnreadableUserData:
         data = struct.pack(f">ih{len(name)}sii", 1, len(name), name, count, 5)
         assignor = StickyAssignor()
         for _ in range(3):
-            members = [joined("bad", subscribed(user_data=data, generation=9)), joined("k", subscribed())]
-            assignor.assign(cluster_of({"t": range(6)}), members)
+            bad = joined("bad", subscription(3, ["t"], user_data=data, generation=9))
+            assignor.assign(cluster_of({"t": range(6)}), [bad, joined("k", subscription(3, ["t"]))])
         (message,) = [record.getMessage() for record in caplog.records]
         assert len(message) < 1000
-        members = [joined("bad", subscribed(user_data=b"\0", generation=9))]
-        assignor.assign(cluster_of({"t": range(6)}), members)
+        bad = joined("bad", subscription(3, ["t"], user_data=b"\0", generation=9))
+        assignor.assign(cluster_of({"t": range(6)}), [bad])
         assert [len(record.getMessage()) < 1000 for record in caplog.records] == [True, True]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from tests.lab.chaos import (
     EXCLUSIVE,
     PROMISES,
     Limits,
-    Outcome,
     Script,
     ScriptStep,
     bound,
@@ -25,8 +23,6 @@ from tests.lab.chaos import (
 from tests.lab.chaos.__main__ import jobs, main
 from tests.lab.chaos._model import Model
 from tests.lab.chaos._promises import cause, keep, without_excuse
-from tests.lab.chaos._report import page
-from tests.lab.chaos._run import name_of_assignor
 from tests.lab.chaos._script import WEIGHTS, count_kinds
 from tests.support.timelines import P0, P1, event, history, lived, records, start, told
 
@@ -269,11 +265,6 @@ def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
     assert model.objection(back) is None
 
 
-def test_a_slow_member_is_shown_with_its_polls_and_work() -> None:
-    slow = ScriptStep(kind="join", target="m1", topics=("t1", "t2"), poll_ms=50, work_ms=1000)
-    assert str(slow) == "join m1 slow (50 ms polls, 1 s of work) to t1 t2; settle"
-
-
 def test_a_growing_topic_waits_for_a_broker_that_is_down_and_for_somebody_who_watches() -> None:
     model = Model(Limits())
     for step in plan_events(1, 2).steps:
@@ -490,45 +481,3 @@ def test_the_command_prints_the_script_that_its_seed_gives() -> None:
         printed = CliRunner().invoke(main, [*asked, *more])
         assert printed.stdout == "".join(f"{script}\n" for script in scripts)
         assert (printed.exit_code, printed.stderr) == (0, "seed 7\n")
-
-
-@pytest.mark.parametrize(
-    ("asked", "told_why"),
-    [
-        (["--assignor", "best"], "no assignor: 'best' is no path"),
-        (["--assignor", "nowhere:Nothing"], "No module named 'nowhere'"),
-        (["--events", "0"], "0 is not in the range x>=1"),
-        (["--slow", "most"], "'most' is not a valid float range"),
-        (["--slow", "2"], "2.0 is not in the range 0<=x<=1"),
-        (["--client", "java"], "'java' is not one of 'kafka-python', 'aiokafka'"),
-    ],
-)
-def test_arguments_that_make_no_sense_are_refused(asked: list[str], told_why: str) -> None:
-    refused = CliRunner().invoke(main, asked)
-    assert refused.exit_code == 2
-    assert told_why in refused.stderr
-
-
-def test_assignors_are_known_by_the_names_of_their_strategies() -> None:
-    path = "kafka_assignors:StickyAssignor"
-    for spec in ("sticky", path, (path, {"rack": "r"}), {"class": path}):
-        assert name_of_assignor(spec) == "sticky"
-
-
-def test_the_page_adds_up_what_was_measured() -> None:
-    first = Outcome(seed=3, assignor="range", events=Counter({"join": 2, "crash": 1}), rebalances=4)
-    first.stable["crash"] += [1.0, 3.0, 2.0]
-    first.stable["burst"] += [0.5]
-    first.produced, first.consumed, first.duplicates, first.seconds = 100, 100, 7, 120
-    first.overlaps["was frozen"] += 1
-    second = replace(first, seed=4, stable={"crash": [4.0]}, failure="step 3: it broke")
-    told_page = page([first, second], "python -m x", {"cores": "2"}, client="aiokafka")
-    assert "Members are consumers\nof aiokafka." in told_page
-    assert "**6 events in 2 scripts, 1 failures.** Seeds 3 to 4." in told_page
-    assert "| range | 6 | 8 | 200 | 200 | 14 | 2 | 4 |" in told_page
-    assert "| range | was frozen | 2 |" in told_page
-    assert "| crash | 2 | 4 | 2.5 | 4.0 | 4.0 |" in told_page
-    assert "| join | 4 | 0 |  |  |  |" in told_page
-    assert "| burst |  | 1 | 0.5 | 0.5 | 0.5 |" in told_page
-    assert "- cores: 2" in told_page
-    assert "## Seed 4, range\n\n```\nstep 3: it broke\n```" in told_page

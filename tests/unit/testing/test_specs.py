@@ -94,14 +94,17 @@ def test_a_member_by_epochs_leaves_out_what_its_group_sets_for_classic_ones() ->
     }
 
 
-@pytest.mark.parametrize("settings", [{"group.protocol": "consumer"}, {"group_protocol": "CONSUMER"}])
-def test_the_protocol_is_known_in_each_spelling(settings: dict[str, str]) -> None:
-    assert config(spec(settings=settings)).by_epochs
-
-
-def test_a_classic_group_is_not_by_epochs() -> None:
-    assert not config(spec(settings={"group_protocol": "classic"})).by_epochs
-    assert not config(spec()).by_epochs
+@pytest.mark.parametrize(
+    ("settings", "by_epochs"),
+    [
+        ({"group.protocol": "consumer"}, True),
+        ({"group_protocol": "CONSUMER"}, True),
+        ({"group_protocol": "classic"}, False),
+        ({}, False),
+    ],
+)
+def test_the_protocol_is_known_in_each_spelling(settings: dict[str, str], by_epochs: bool) -> None:
+    assert config(spec(settings=settings)).by_epochs is by_epochs
 
 
 @pytest.mark.parametrize(

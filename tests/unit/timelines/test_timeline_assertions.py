@@ -324,12 +324,6 @@ def test_a_partition_given_to_two_members_of_a_generation_counts() -> None:
     ]
 
 
-def test_many_faults_are_counted() -> None:
-    timeline = Timeline(told(1, 1, {"a": "0123456789", "b": "0123456789", "c": "012345678"}), end=2)
-    said = message(lambda: timeline.assert_never_owned_twice("callback"))
-    assert said.splitlines()[11] == "  … and 18 more"
-
-
 # Pauses -----------------------------------------------------------------------------------------------
 
 

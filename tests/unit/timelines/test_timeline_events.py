@@ -3,23 +3,11 @@
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import (
-    AssignmentReceived,
-    Configured,
-    Consumed,
-    Event,
-    Failed,
-    Joining,
-    Led,
-    ListenerReturned,
-    Lost,
-    PolledLate,
-    Revoked,
-    StateReported,
-    read_event,
-)
+from kafka_assignors._timelines.events import Consumed, Event, Joining, StateReported, read_event
 from kafka_assignors._timelines.timeline import Timeline
-from tests.support.timelines import P0, P1, history
+from tests.support.timelines import P0, P1, event, history, records
+
+U2 = TopicPartition("u", 2)
 
 
 def test_a_report_becomes_an_event_of_its_type() -> None:
@@ -36,49 +24,37 @@ def test_kinds_and_fields_that_are_not_known_are_refused() -> None:
         read_event("a", {"event": "lost", "time": 1.0, "partition": 3})
 
 
+LED = {"claims": {"a-1": {"owned": [["t", 0]]}}, "plan": {"a-1": {"partitions": []}}}
+
+
 @pytest.mark.parametrize(
     ("event", "text"),
     [
+        (event(1, "a", "revoked", P1, P0, generation=4), "revoked generation 4 t:0,1"),
+        (event(1, "a", "lost"), "lost none"),
+        (records(1, "a", (P0, 3, 9)), "records t-0: 3..9"),
+        (event(1, "a", "error", command="commit", type="X", text="y"), "error command commit type X text y"),
         (
-            Revoked(1, "a", generation=4, partitions=frozenset([P1, P0])),
-            "a          revoked generation 4 t:0,1",
+            event(1, "a", "metadata", topics=["t", "u"], version=3, owned=[["t", 0]]),
+            "metadata topics ['t', 'u'] owned t:0",
         ),
-        (Lost(1, "a"), "a          lost none"),
-        (Consumed(1, "a", records=((P0, 3, 9),)), "a          records t-0: 3..9"),
+        (event(1, "a", "assign", **LED, seconds=1.0), "assign claims (a-1: t:0) plan (a-1: none)"),
+        (event(1, "a", "assignment", U2, user_data="00"), "assignment u:2 user_data 00"),
+        (event(1, "a", "polled late", seconds=6.25), "polled late after 6.250 s"),
+        (event(1, "a", "listener", callback="on_revoke", seconds=2), "listener on_revoke took 2.000 s"),
         (
-            Failed(1, "a", command="commit", type="X", text="y"),
-            "a          error command commit type X text y",
+            event(1, "a", "configured", session_timeout_ms=6000, max_poll_interval_ms=5000),
+            "configured session_timeout_ms 6000 max_poll_interval_ms 5000",
         ),
-        (
-            Joining(1, "a", topics=("t", "u"), version=3, owned=frozenset([P0])),
-            "a          metadata topics ['t', 'u'] owned t:0",
-        ),
-        (
-            Led(1, "a", claims={"a-1": {"owned": [["t", 0]]}}, plan={"a-1": {"partitions": []}}, seconds=1.0),
-            "a          assign claims (a-1: t:0) plan (a-1: none)",
-        ),
-        (
-            AssignmentReceived(1, "a", partitions=frozenset([TopicPartition("u", 2)]), user_data="00"),
-            "a          assignment u:2 user_data 00",
-        ),
-        (PolledLate(1, "a", seconds=6.25), "a          polled late after 6.250 s"),
-        (
-            ListenerReturned(1, "a", callback="on_revoke", seconds=2),
-            "a          listener on_revoke took 2.000 s",
-        ),
-        (
-            Configured(1, "a", session_timeout_ms=6000, max_poll_interval_ms=5000),
-            "a          configured session_timeout_ms 6000 max_poll_interval_ms 5000",
-        ),
-        (StateReported(1, "a", coordinator="stable", silent=0.4), "a          state coordinator stable"),
+        (StateReported(1, "a", coordinator="stable", silent=0.4), "state coordinator stable"),
         (
             StateReported(1, "a", coordinator="stable", silent=3),
-            "a          state coordinator stable not polling for 3.0 s",
+            "state coordinator stable not polling for 3.0 s",
         ),
     ],
 )
 def test_events_as_text(event: Event, text: str) -> None:
-    assert str(event) == text
+    assert str(event) == f"a          {text}"
 
 
 def test_a_record_until_another_end_finds_nothing_out_again() -> None:

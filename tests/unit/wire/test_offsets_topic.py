@@ -258,6 +258,22 @@ class TestGroups:
             group_metadata_key("g" * 32_768)
 
 
+PRIOR = encode_sticky({"t": [0, 1]}, 7)
+PRIOR_ASSIGNMENTS = {
+    "java": ("sticky", PRIOR, StickyUserData({"t": [0, 1]}, 7)),
+    "java before KIP-341": ("sticky", PRIOR[:-4], StickyUserData({"t": [0, 1]})),
+    "kafka-python": ("sticky", b"\0\1" + PRIOR, StickyUserData({"t": [0, 1]}, 7)),
+    "weighted": ("sticky", encode_sticky({"t": [0, 1]}, 7, 3), StickyUserData({"t": [0, 1]}, 7, 3)),
+    "java's generation": ("cooperative-sticky", encode_generation(7), StickyUserData({}, 7)),
+    "weighted generation": ("cooperative-sticky", encode_generation(7, 3), StickyUserData({}, 7, 3)),
+    "librdkafka": ("cooperative-sticky", PRIOR, StickyUserData({"t": [0, 1]}, 7)),
+    "none": ("sticky", b"", None),
+    "null": ("cooperative-sticky", None, None),
+    "of range": ("range", b"anything", None),
+    "of no protocol": (None, b"anything", None),
+}
+
+
 class TestWhatMembersSay:
     @given(st.integers(0, 3), st.lists(NAMES, max_size=4), ENTRIES, st.data())
     def test_a_subscription_is_what_kafka_python_reads(
@@ -336,24 +352,7 @@ class TestWhatMembersSay:
             decode_assignment(b"\0\1\0\0\0\1")
 
     @pytest.mark.parametrize(
-        ("protocol", "user_data", "expected"),
-        [
-            ("sticky", encode_sticky({"t": [0, 1]}, 7), StickyUserData({"t": [0, 1]}, 7)),
-            ("sticky", encode_sticky({"t": [0, 1]}, 7)[:-4], StickyUserData({"t": [0, 1]})),
-            ("sticky", b"\0\1" + encode_sticky({"t": [0, 1]}, 7), StickyUserData({"t": [0, 1]}, 7)),
-            ("sticky", encode_sticky({"t": [0, 1]}, 7, 3), StickyUserData({"t": [0, 1]}, 7, 3)),
-            ("cooperative-sticky", encode_generation(7), StickyUserData({}, 7)),
-            ("cooperative-sticky", encode_generation(7, 3), StickyUserData({}, 7, 3)),
-            ("cooperative-sticky", encode_sticky({"t": [0]}, 7), StickyUserData({"t": [0]}, 7)),
-            ("sticky", b"", None),
-            ("cooperative-sticky", None, None),
-            ("range", b"anything", None),
-            (None, b"anything", None),
-        ],
-        ids=[
-            *("java", "java before KIP-341", "kafka-python", "weighted", "java's generation"),
-            *("weighted generation", "librdkafka", "none", "null", "of range", "of no protocol"),
-        ],
+        ("protocol", "user_data", "expected"), PRIOR_ASSIGNMENTS.values(), ids=PRIOR_ASSIGNMENTS
     )
     def test_a_prior_assignment_is_read_in_every_layout_in_use(
         self, protocol: str | None, user_data: bytes | None, expected: StickyUserData | None

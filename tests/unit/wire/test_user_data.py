@@ -42,35 +42,22 @@ def test_a_topic_named_twice_counts_once_with_all_its_partitions() -> None:
     assert decode_sticky(data).claims == {"a": [3, 5]}
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"\x00",
-        JAVA_V1[:-1],
-        JAVA_V1 + b"\x00",
-        struct.pack(">i", 2**31 - 1),
-        struct.pack(">i", -1),
-        bytes.fromhex("00000001 ffff"),
-        bytes.fromhex("00000001 0002 fffe 00000000 00000001"),
-        bytes.fromhex("00000001 0001 61 7fffffff 00000000"),
-        bytes.fromhex("00000001 0001 61 80000000 00000000"),
-        bytes.fromhex("0002 00000001 0002 7430 00000001 00000000 00000007"),
-    ],
-    ids=[
-        "empty",
-        "one byte",
-        "truncated",
-        "a byte too many",
-        "absurd topics",
-        "negative topics",
-        "negative name length",
-        "name not utf-8",
-        "absurd partitions",
-        "negative partitions",
-        "unknown version",
-    ],
-)
+IN_NO_LAYOUT = {
+    "empty": b"",
+    "one byte": b"\x00",
+    "truncated": JAVA_V1[:-1],
+    "a byte too many": JAVA_V1 + b"\x00",
+    "absurd topics": struct.pack(">i", 2**31 - 1),
+    "negative topics": struct.pack(">i", -1),
+    "negative name length": bytes.fromhex("00000001 ffff"),
+    "name not utf-8": bytes.fromhex("00000001 0002 fffe 00000000 00000001"),
+    "absurd partitions": bytes.fromhex("00000001 0001 61 7fffffff 00000000"),
+    "negative partitions": bytes.fromhex("00000001 0001 61 80000000 00000000"),
+    "unknown version": bytes.fromhex("0002 00000001 0002 7430 00000001 00000000 00000007"),
+}
+
+
+@pytest.mark.parametrize("data", IN_NO_LAYOUT.values(), ids=IN_NO_LAYOUT)
 def test_bytes_in_no_layout_are_an_error_of_their_own(data: bytes) -> None:
     with pytest.raises(UserDataError, match=f"{len(data)} bytes are no sticky user data"):
         decode_sticky(data)
