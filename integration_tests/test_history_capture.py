@@ -8,7 +8,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections import Counter
 from contextlib import AbstractContextManager, closing
 from functools import partial
@@ -18,7 +17,7 @@ from uuid import UUID
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition as Offset
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka import KafkaAdminClient
 from kafka.admin import (
     ACL,
     ACLOperation,
@@ -31,6 +30,7 @@ from kafka.admin import (
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from integration_tests.support.clusters import own_cluster
+from integration_tests.support.offsets_log import OFFSETS_TOPIC, SECONDS, read_messages
 from integration_tests.support.records import commit
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
@@ -69,9 +69,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-OFFSETS_TOPIC = "__consumer_offsets"
 PARTITIONS = 3
-SECONDS = 150.0
 
 
 class Plain(NamedTuple):
@@ -108,28 +106,10 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Plain]:
     """All that is in the offsets topic, or was when its partitions had these ends."""
-    client: Any = KafkaConsumer(
-        **cluster.access.kafka_python(), exclude_internal_topics=False, enable_auto_commit=False
-    )
-    records = []
-    with closing(client) as consumer:
-        parts = [TopicPartition(OFFSETS_TOPIC, n) for n in consumer.partitions_for_topic(OFFSETS_TOPIC)]
-        consumer.assign(parts)
-        consumer.seek_to_beginning(*parts)
-        until = consumer.end_offsets(parts)
-        if ends is not None:
-            until = {part: ends.get(part.partition, 0) for part in parts}
-        deadline = time.monotonic() + SECONDS
-        while any(consumer.position(part) < until[part] for part in parts):
-            assert time.monotonic() < deadline
-            for part, polled in consumer.poll(timeout_ms=100).items():
-                records += [
-                    Plain(
-                        one.partition, one.offset, one.key, one.value, 1000 * one.timestamp, one.leader_epoch
-                    )
-                    for one in polled
-                    if one.offset < until[part]
-                ]
+    records = [
+        Plain(one.partition, one.offset, one.key, one.value, 1000 * one.timestamp, one.leader_epoch)
+        for one in read_messages(cluster, ends)
+    ]
     return sorted(records, key=lambda one: one[:2])
 
 

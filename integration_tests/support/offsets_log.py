@@ -1,7 +1,9 @@
 """What a broker has in its log of a group, and the ids that it uses there."""
 
 import time
+from collections.abc import Mapping
 from contextlib import closing
+from typing import Any
 from uuid import UUID
 
 from confluent_kafka import TopicCollection
@@ -12,23 +14,31 @@ from kafka_assignors._wire.offsets_topic import Record, UnknownRecord, decode_re
 from kafka_assignors.testing import Cluster
 
 OFFSETS_TOPIC = "__consumer_offsets"
-SECONDS = 60.0
+SECONDS = 150.0
 
 
-def read_log(cluster: Cluster, group_id: str) -> list[Record]:
-    """All records about a group that there are by now, in the order in which they were written."""
+def read_messages(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Any]:
+    """All that is in the offsets topic, or was when its partitions had these ends."""
     settings = {"exclude_internal_topics": False, "enable_auto_commit": False}
-    records = []
+    messages: list[Any] = []
     with closing(KafkaConsumer(**cluster.access.kafka_python(), **settings)) as consumer:
         parts = [TopicPartition(OFFSETS_TOPIC, n) for n in consumer.partitions_for_topic(OFFSETS_TOPIC)]
         consumer.assign(parts)
         consumer.seek_to_beginning(*parts)
-        ends = consumer.end_offsets(parts)
+        until = consumer.end_offsets(parts)
+        if ends is not None:
+            until = {part: ends.get(part.partition, 0) for part in parts}
         deadline = time.monotonic() + SECONDS
-        while any(consumer.position(part) < ends[part] for part in parts):
+        while any(consumer.position(part) < until[part] for part in parts):
             assert time.monotonic() < deadline
-            for batch in consumer.poll(timeout_ms=100).values():
-                records += [decode_record(message.key, message.value) for message in batch]
+            for part, batch in consumer.poll(timeout_ms=100).items():
+                messages += [one for one in batch if one.offset < until[part]]
+    return messages
+
+
+def read_log(cluster: Cluster, group_id: str) -> list[Record]:
+    """All records about a group that there are by now, in the order in which they were written."""
+    records = [decode_record(one.key, one.value) for one in read_messages(cluster)]
     return [r for r in records if not isinstance(r, UnknownRecord) and r.group_id == group_id]
 
 
