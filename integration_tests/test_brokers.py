@@ -24,7 +24,7 @@ from filelock import FileLock
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
-from integration_tests.support.waiting import wait_for
+from integration_tests.support.waiting import has_ended, wait_for
 from kafka_assignors.testing import Cluster, ConsumerGroup, Member, create_topic, kafka_cluster
 from kafka_assignors.testing._brokers import class_archive, embedded
 from kafka_assignors.testing._brokers.class_archive import ClassArchive
@@ -149,13 +149,6 @@ def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path:
 def pid_of_keeper(folder: Path) -> int:
     (kept,) = folder.glob("*/kept.json")
     return int(json.loads(kept.read_text(encoding="utf-8"))["pid"])
-
-
-def has_ended(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return True
 
 
 def answers(cluster: Cluster) -> bool:

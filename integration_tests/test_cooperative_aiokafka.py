@@ -13,13 +13,12 @@ from aiokafka.errors import CommitFailedError, IllegalStateError
 
 from integration_tests.support.aio_members import Member, Members, expelled, joins, partition, reading, until
 from integration_tests.support.patience import QUICK
-from integration_tests.support.waiting import Gate
+from integration_tests.support.waiting import Gate, wait_for
 from kafka_assignors import (
     CooperativeStickyAssignor,
     RangeAssignor,
     StickyAssignor,
 )
-from kafka_assignors._common.waiting import wait_until
 from kafka_assignors._timelines.events import AssignmentReceived, Lost, Revoked
 from kafka_assignors.aio import FencedInstanceIdError, strategies
 from kafka_assignors.planners import plan_exact
@@ -410,7 +409,7 @@ async def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_list
     seeks = defined_by_the_page()["FromTheEnd"]
 
     with Load(kafka_cluster, topic, rate=200) as load:
-        wait_until(lambda: ["not in all"] if len(load.produced) < 6 else [], 60, "records in each partition")
+        wait_for("records in each partition", lambda: len(load.produced) == 6, 60)
     a, b = members.member("a"), members.member("b")
     b.hooks["assigned"] = lambda: seeks(b.consumer).on_partitions_assigned(b.consumer.assignment())
     async with reading(a):
@@ -570,11 +569,6 @@ async def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_p
             assert len(a.has & before[0]) == len(b.has & before[1]) == 2
 
 
-def without(admin: Any, group_id: str) -> list[str]:
-    """The group, if nobody in it has partitions."""
-    return [] if any(describe(admin, group_id).assignments.values()) else [group_id]
-
-
 async def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
     admin = admin_client(kafka_cluster)
     if "orders" not in existing_partitions(admin):
@@ -587,8 +581,10 @@ async def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
         tasks = [asyncio.create_task(service) for service in services]
         try:
             for group_id in ("billing", "shipping"):
-                joined = partial(without, admin, group_id)
-                await asyncio.to_thread(wait_until, joined, 120, "the services to join")
+                await until(
+                    lambda name=group_id: any(describe(admin, name).assignments.values()),  # type: ignore[misc]
+                    f"{group_id} to have partitions",
+                )
             assert [task.done() for task in tasks] == [False, False]
         finally:
             for task in tasks:

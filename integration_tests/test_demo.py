@@ -4,14 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
+from integration_tests.support.commands import COMMAND
 
 
 def run_demo(*arguments: str) -> tuple[list[dict[str, Any]], str]:
@@ -62,14 +60,6 @@ def test_strategies_are_compared_in_one_table(kafka_cluster: Any) -> None:
     assert "The same story by each strategy" in shown
 
 
-def descendants(pid: int) -> Iterator[int]:
-    """The processes that a process has started, and those that these have."""
-    for of_thread in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, of_thread.read_text().split()):
-            yield child
-            yield from descendants(child)
-
-
 def test_ctrl_c_leaves_nothing_running(kafka_cluster: Any) -> None:
     demo = subprocess.Popen(
         [COMMAND, "demo", "--bootstrap-server", ",".join(kafka_cluster.bootstrap_servers)],
@@ -85,10 +75,10 @@ def test_ctrl_c_leaves_nothing_running(kafka_cluster: Any) -> None:
             break
     else:
         pytest.fail(f"the demo ended early: {demo.communicate()}")
-    started = [*descendants(demo.pid)]
+    started = psutil.Process(demo.pid).children(recursive=True)
     assert len(started) >= 3
     os.killpg(demo.pid, signal.SIGINT)
     _, said = demo.communicate(timeout=30)
     assert demo.returncode == 130
     assert "nothing is left running" in said
-    assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
+    assert [one for one in started if one.is_running()] == []

@@ -1,27 +1,19 @@
 """The listings of docs/testing.md do what the page says."""
 
-import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from tests.support import plugin
+from tests.support.pages import listings
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[1] / "docs" / "testing.md"
-LISTINGS = {
-    match["name"]: match["code"]
-    for match in re.finditer(
-        r"^```python\n(?P<code># (?P<name>\w+\.py)\n.*?)^```",
-        PAGE.read_text(encoding="utf-8"),
-        re.DOTALL | re.MULTILINE,
-    )
-}
+CODES = listings("docs/testing.md")
+LISTINGS = {code.partition("\n")[0].removeprefix("# "): code for code in CODES if code.startswith("# ")}
 TESTS = sorted(name for name in LISTINGS if name.startswith("test_"))
 
 
@@ -63,5 +55,4 @@ def test_a_listing_passes(name: str, outcomes: tuple[Counter[tuple[str, bool]], 
 
 
 def test_every_listing_of_python_is_run() -> None:
-    blocks = re.findall(r"^```python$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(blocks) == len(LISTINGS) == len(TESTS) + 1  # the conftest
+    assert len(CODES) == len(LISTINGS) == len(TESTS) + 1  # the conftest

@@ -70,7 +70,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PARTITIONS = 3
-SECONDS = 150.0
 
 
 class Plain(NamedTuple):

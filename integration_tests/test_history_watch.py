@@ -8,9 +8,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from integration_tests.support.commands import begin_command, next_error_line
+from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup
-from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
     from kafka_assignors.testing._plugin import TopicFactory
@@ -35,14 +35,12 @@ def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factor
 
             def wait(*kinds: str) -> dict[str, Any]:
                 """The rebalance for such a reason; members may begin more rounds, for none that is known."""
-                found: list[dict[str, Any]] = []
 
-                def missing() -> list[str]:
-                    found[:] = [one for one in told if {*kinds} & {each["kind"] for each in one["reasons"]}]
-                    return [] if found else [f"only {told} told"]
+                def found() -> list[dict[str, Any]]:
+                    return [one for one in told if {*kinds} & {each["kind"] for each in one["reasons"]}]
 
-                wait_until(missing, 60, " or ".join(kinds))
-                return found[0]
+                wait_for(" or ".join(kinds), found, 60)
+                return found()[0]
 
             try:
                 group.join("c")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from integration_tests.support.commands import run_command
+from integration_tests.support.waiting import wait_for
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import Placements
 from kafka_assignors.placement._cluster import topics
 from kafka_assignors.placement._cluster.topics import read_brokers
 from kafka_assignors.testing import delete_topic
-from kafka_assignors.testing._brokers.waiting import wait_until
 from kafka_assignors.testing._topics import create_topic
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ def topic(disturbed_brokers: Cluster) -> Iterator[str]:
 def missed(cluster: Cluster, broker: int) -> Iterator[None]:
     """A broker is dead, and the cluster knows it."""
     with Admin(cluster.bootstrap_servers) as admin, cluster.broker(broker).kill():
-        wait_until(
-            lambda: [] if broker in read_brokers(admin).down else ["it is up"], PATIENCE, "it to be missed"
-        )
+        wait_for("it to be missed", lambda: broker in read_brokers(admin).down, PATIENCE)
         yield
     cluster.wait_complete()
 

@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 from kafka import TopicPartition
-from kafka.admin import (
-    ACL,
-    ACLOperation,
-    ACLPermissionType,
-    ConfigResource,
-    ConfigResourceType,
-    ResourcePattern,
-    ResourceType,
-)
+from kafka.admin import ConfigResource, ConfigResourceType
 
-from integration_tests.support.clusters import own_cluster
 from integration_tests.support.commands import begin_command, next_error_line, run_command
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
@@ -36,9 +27,7 @@ from kafka_assignors.placement._cluster.throttle import (
     LEADER_RATE,
     LEADER_REPLICAS,
     Throttles,
-    entries_of,
     read_throttles,
-    set_throttle,
 )
 from kafka_assignors.placement._planning.volume import Volume
 from kafka_assignors.testing._brokers.access import Access
@@ -113,11 +102,9 @@ def expect_as_before(admin: Admin, topic: str) -> None:
     expect(admin, topic, BEFORE._replace(replicas={topic: {FOLLOWER_REPLICAS: ["0:2"]}}))
 
 
-def expect_none(
-    admin: Admin, topic: str, listed: dict[str, list[str]], brokers: tuple[int, ...] = (1, 2, 3)
-) -> None:
+def expect_none(admin: Admin, topic: str, listed: dict[str, list[str]]) -> None:
     """What a killed run replaced is not known; `listed` is what it did not add."""
-    none: dict[int, dict[str, int]] = {broker: {} for broker in brokers}
+    none: dict[int, dict[str, int]] = {1: {}, 2: {}, 3: {}}
     expect(admin, topic, Throttles(none, none, {topic: listed}, {}))
 
 
@@ -185,17 +172,6 @@ def test_a_batch_passes_at_once_and_another_each_window_at_a_rate_for_half_an_ho
         seconds = time.monotonic() - began
     # The second batch waits until the first is forgotten, 10 to 11 s after it.
     assert Volume.WINDOW_SECONDS - 1 < seconds < PATIENCE
-
-
-def test_an_error_leaves_neither_a_throttle_nor_copying(admin: Admin, topic: str) -> None:
-    def watch(_: moving.Progress) -> None:
-        expect_throttled(admin, topic, 1024)
-        raise LookupError
-
-    with pytest.raises(LookupError):
-        moving.reassign(admin, {topic: {0: [1, 3]}}, moving.Pacing(throttle=1024), watch=watch)
-    expect_as_before(admin, topic)
-    assert under_way(admin) == set()
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -276,54 +252,6 @@ def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
     removed = run(three_brokers, "verify", topic, "--remove-throttles")
     assert removed.returncode == 0, removed.stderr
     expect_none(admin, topic, {})
-
-
-def test_who_may_not_see_a_throttle_leaves_it_to_who_may(pytestconfig: pytest.Config, tmp_path: Path) -> None:
-    settings = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",  # who comes to the kit's own listener
-    }
-    with own_cluster(pytestconfig, settings=settings, security="sasl") as cluster:
-        with Admin([cluster.brokers[0].bootstrap]) as admin:
-            live.create_topic(admin, "orders", {0: [1]})
-            _left_by_a_killed_run(admin, "orders")
-            _allow(admin, ACLOperation.DESCRIBE)
-        config = tmp_path / "ops.properties"
-        security = cluster.security
-        config.write_text(
-            f"security.protocol={security.protocol}\nsasl.mechanism={security.mechanism}\n"
-            f"sasl.username={security.username}\nsasl.password={security.password}\n",
-            encoding="utf-8",
-        )
-        verify = ("verify", "orders", "--command-config", str(config))
-        unseen = run(cluster, *verify)
-        with Admin([cluster.brokers[0].bootstrap]) as admin:
-            there = read_throttles(admin, [1], ["orders"])
-            _allow(admin, ACLOperation.ALTER_CONFIGS)
-        removed = run(cluster, *verify)
-        with Admin([cluster.brokers[0].bootstrap]) as admin:
-            expect_none(admin, "orders", {}, brokers=(1,))
-    assert unseen.returncode == 0, unseen.stderr
-    assert unseen.stdout.startswith("nothing is under way\nbroker 1 does not say whether it has a throttle: ")
-    assert "topic orders does not say whether it has a throttle: " in unseen.stdout
-    assert there.own == {1: {LEADER_RATE: 1024, FOLLOWER_RATE: 1024}}
-    assert there.replicas == {"orders": {LEADER_REPLICAS: ["0:1"], FOLLOWER_REPLICAS: ["0:1"]}}
-    assert removed.stdout == "nothing is under way\n"
-    assert removed.stderr == "removed what an earlier run left: its throttle on brokers 1\n"
-
-
-def _left_by_a_killed_run(admin: Admin, topic: str) -> None:
-    copies = entries_of({TopicPartition(topic, 0): live.Reassignment([1], [1], [1])})
-    set_throttle(admin, 1024, copies, read_throttles(admin, [1], [topic]))
-
-
-def _allow(admin: Admin, operation: ACLOperation) -> None:
-    """Let the kit's user do something with the cluster and all topics."""
-    acls = [
-        ACL("User:tester", "*", operation, ACLPermissionType.ALLOW, ResourcePattern(*of))
-        for of in ((ResourceType.CLUSTER, "kafka-cluster"), (ResourceType.TOPIC, "*"))
-    ]
-    admin.ask(lambda client: client.create_acls(acls))
 
 
 def test_amid_a_move_a_throttle_that_is_too_low_is_named_and_a_rollback_is_what_was_there_before(

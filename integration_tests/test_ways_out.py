@@ -6,231 +6,85 @@ are driven by their clients alone: docs/limits.md has what that means.
 
 from __future__ import annotations
 
-import asyncio
-import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from aiokafka import ConsumerRebalanceListener as AiokafkaListener
-from aiokafka.errors import KafkaError as AiokafkaError
-from kafka import ConsumerRebalanceListener, KafkaConsumer
-from kafka.errors import KafkaError
+from kafka import TopicPartition
 
-from integration_tests.support.aio_members import until
+from integration_tests.support import services
 from integration_tests.support.membership import expel
 from integration_tests.support.records import committed, produce
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
-from kafka_assignors.aio import CooperativeConsumer
-from tests.support.scale import longer
+from kafka_assignors.testing import create_topic
+from kafka_assignors.testing.events import Failed, Lost, Revoked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafka_assignors.testing import Cluster
+    from kafka_assignors.testing import Cluster, ConsumerGroup, Member
+
+    Way = Callable[[ConsumerGroup, Member], None]
 
 READ: Final = 20
-SETTINGS: Final = {
-    "auto_offset_reset": "earliest",
-    "enable_auto_commit": True,
-    "auto_commit_interval_ms": 3_600_000,  # so what is committed is so on the way out
-    "heartbeat_interval_ms": 100,
-    "session_timeout_ms": 30_000,
+SETTINGS: Final = {"auto_commit_interval_ms": 3_600_000}  # so what is committed is so on the way out
+
+CLIENTS: Final[dict[str, tuple[str, list[Any]]]] = {
+    "kafka-python": ("kafka-python", [CooperativeStickyAssignor]),
+    "aiokafka": ("aiokafka", [CooperativeStickyAssignor]),
+    "kafka-python, eager": ("kafka-python", [StickyAssignor]),
+    "aiokafka, eager": ("aiokafka", [CooperativeStickyAssignor, RangeAssignor]),
 }
 
-
-class Heard(ConsumerRebalanceListener, AiokafkaListener):
-    """A listener, which notes its calls that end something."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    def on_partitions_assigned(self, assigned: Any) -> None:
-        del assigned
-
-    def on_partitions_revoked(self, revoked: Any) -> None:
-        self.calls += ["revoked"] if revoked else []
-
-    def on_partitions_lost(self, lost: Any) -> None:
-        self.calls += ["lost"] if lost else []
-
-
-class Python:
-    """A consumer of kafka-python's, which a thread drives for the test."""
-
-    def __init__(self, cluster: Cluster, group_id: str, strategies: list[Any], **more: Any) -> None:
-        how = {**SETTINGS, **more, **cluster.access.kafka_python()}
-        self._consumer: Any = KafkaConsumer(
-            group_id=group_id, partition_assignment_strategy=strategies, **how
-        )
-        self.listener = Heard()
-
-    @property
-    def member_id(self) -> str:
-        return str(self._consumer._coordinator._generation.member_id)
-
-    async def subscribe(self, topic: str) -> None:
-        self._consumer.subscribe([topic], listener=self.listener)
-
-    async def poll(self) -> int:
-        batch = await asyncio.to_thread(self._consumer.poll, timeout_ms=100)
-        return sum(map(len, batch.values()))
-
-    async def unsubscribe(self) -> None:
-        await asyncio.to_thread(self._consumer.unsubscribe)
-
-    async def close(self) -> None:
-        await asyncio.to_thread(self._consumer.close)
-
-    async def end(self) -> None:
-        """End it without a commit."""
-        await asyncio.to_thread(self._consumer.close, autocommit=False, timeout_ms=3000)
-
-
-class Aio:
-    """A consumer of aiokafka's."""
-
-    def __init__(self, cluster: Cluster, group_id: str, strategies: list[Any], **more: Any) -> None:
-        how = {**SETTINGS, **more, **cluster.access.aiokafka()}
-        self._consumer: Any = CooperativeConsumer(
-            group_id=group_id, partition_assignment_strategy=strategies, **how
-        )
-        self.listener = Heard()
-        self._started = False
-
-    @property
-    def member_id(self) -> str:
-        return str(self._consumer._coordinator.member_id)
-
-    async def subscribe(self, topic: str) -> None:
-        self._consumer.subscribe([topic], listener=self.listener)
-        if not self._started:
-            self._started = True
-            await self._consumer.start()
-
-    async def poll(self) -> int:
-        batch = await self._consumer.getmany(timeout_ms=100)
-        return sum(map(len, batch.values()))
-
-    async def unsubscribe(self) -> None:
-        self._consumer.unsubscribe()
-        await until(lambda: self._consumer._coordinator.generation < 0, "it to leave")
-
-    async def close(self) -> None:
-        await self._consumer.stop()
-
-    async def end(self) -> None:
-        """End it without a commit."""
-        self._consumer._coordinator._enable_auto_commit = False
-        await self._consumer.stop()
-
-
-CLIENTS: Final[dict[str, Callable[..., Any]]] = {
-    "kafka-python": lambda cluster, group, **more: Python(
-        cluster, group, [CooperativeStickyAssignor], **more
-    ),
-    "aiokafka": lambda cluster, group, **more: Aio(cluster, group, [CooperativeStickyAssignor], **more),
-    "kafka-python, eager": lambda cluster, group, **more: Python(cluster, group, [StickyAssignor], **more),
-    "aiokafka, eager": lambda cluster, group, **more: Aio(
-        cluster, group, [CooperativeStickyAssignor, RangeAssignor], **more
-    ),
+ITERATES: Final[dict[str, Any]] = {
+    "kafka-python": partial(services.iterates, enable_auto_commit=True),
+    "aiokafka": partial(services.iterates_with_aiokafka, ours=True),
 }
+"""A consumer in a loop that an exception ends: SystemExit, or CancelledError."""
 
 
-class Scene:
-    """A consumer that has read what there is, and nobody has committed."""
-
-    def __init__(self, cluster: Cluster, client: str, topics: list[str]) -> None:
-        self.cluster, self.client, (self.topic, self.other) = cluster, client, topics
-        self.group_id = f"out-{uuid.uuid4().hex[:8]}"
-
-    async def reading(self, **more: Any) -> Any:
-        one = CLIENTS[self.client](self.cluster, self.group_id, **more)
-        await one.subscribe(self.topic)
-        count = 0
-        while count < READ:
-            count += await one.poll()
-        assert one.listener.calls == []
-        return one
-
-    async def polled_until_heard(self, one: Any) -> None:
-        """Poll until the listener hears of the end, or the application of an error; for a while."""
-        for _ in range(30):
-            try:
-                await one.poll()
-            except (KafkaError, AiokafkaError):
-                return
-            if one.listener.calls:
-                return
-
-    def outcome(self, one: Any) -> tuple[int | None, list[str]]:
-        return committed(self.cluster, self.group_id, self.topic), [*one.listener.calls]
+def heard(group: ConsumerGroup) -> list[str]:
+    """The calls of the first member's listener that end something."""
+    return [one.kind for one in group.timeline.of(Lost, Revoked, member="m1") if one.partitions]
 
 
-async def unsubscribes(scene: Scene) -> Any:
-    one = await scene.reading()
-    await one.unsubscribe()
-    found = scene.outcome(one)
-    await one.end()
-    return found
+def wait_until_heard(group: ConsumerGroup) -> None:
+    """Wait until the listener hears of the end, or the application of an error."""
+    group.wait_for(lambda: heard(group) or group.timeline.of(Failed, member="m1"), what="m1 to hear")
 
 
-async def closes(scene: Scene) -> Any:
-    one = await scene.reading()
-    await one.close()
-    return scene.outcome(one)
+def unsubscribes(group: ConsumerGroup, one: Member) -> None:
+    one.unsubscribe()
+    group.wait_for(lambda: group.describe().state == "Empty", what="m1 to leave")
 
 
-async def is_expelled(scene: Scene) -> Any:
-    one = await scene.reading()
-    await asyncio.to_thread(expel, scene.cluster.access, scene.group_id, one.member_id)
-    await scene.polled_until_heard(one)
-    found = scene.outcome(one)
-    await one.end()
-    return found
+def closes(_: ConsumerGroup, one: Member) -> None:
+    one.leave()
 
 
-async def is_fenced(scene: Scene) -> Any:
-    one = await scene.reading(group_instance_id="i")
-    other = await scene.reading(group_instance_id="i", enable_auto_commit=False)
-    await scene.polled_until_heard(one)
-    found = scene.outcome(one)
-    await one.end()
-    await other.end()
-    return found
+def is_expelled(group: ConsumerGroup, one: Member) -> None:
+    expel(group.access, group.group_id, one.member_id)
+    wait_until_heard(group)
 
 
-async def changes_its_subscription(scene: Scene) -> Any:
-    one = await scene.reading()
-    await one.subscribe(scene.other)
-    await scene.polled_until_heard(one)
-    found = scene.outcome(one)
-    await one.end()
-    return found
+def is_fenced(group: ConsumerGroup, one: Member) -> None:
+    group.join("m2", instance_id=one.instance_id)
+    wait_until_heard(group)
 
 
-async def is_cancelled(scene: Scene) -> Any:
-    ready, heard = asyncio.Event(), []
+def changes_its_subscription(group: ConsumerGroup, one: Member) -> None:
+    one.subscribe(create_topic(group.access, 1))
+    wait_until_heard(group)
 
-    async def application() -> None:
-        one = await scene.reading()
-        heard.append(one)
-        try:
-            ready.set()
-            await asyncio.sleep(3600)
-        finally:
-            await one.close()
 
-    task = asyncio.create_task(application())
-    await ready.wait()
-    task.cancel()
-    await asyncio.wait([task])
-    return scene.outcome(heard[0])
+def is_cancelled(_: ConsumerGroup, one: Member) -> None:
+    one.leave()
 
 
 RACE: Final = ...
 """The client sends the commit, and may leave before that."""
 
-OF_CLIENTS: Final[dict[Callable[[Scene], Any], dict[str, tuple[Any, list[str]]]]] = {
+OF_CLIENTS: Final[dict[Way, dict[str, tuple[Any, list[str]]]]] = {
     unsubscribes: {
         "kafka-python": (READ, ["revoked"]),
         "aiokafka": (READ, ["revoked"]),
@@ -252,7 +106,7 @@ OF_CLIENTS: Final[dict[Callable[[Scene], Any], dict[str, tuple[Any, list[str]]]]
     is_fenced: {
         "kafka-python": (None, ["lost"]),
         "aiokafka": (None, ["lost"]),
-        "kafka-python, eager": (None, []),  # closed, it hears that all is revoked
+        # kafka-python's own never hears of it: test_records_in_rebalances.py.
         "aiokafka, eager": (None, ["revoked"]),
     },
     changes_its_subscription: {
@@ -274,13 +128,23 @@ OF_CLIENTS: Final[dict[Callable[[Scene], Any], dict[str, tuple[Any, list[str]]]]
 @pytest.mark.parametrize(
     ("way", "client"), [(way, client) for way, of in OF_CLIENTS.items() for client in of]
 )
-async def test_what_is_committed_and_heard_on_each_way_out(
-    way: Callable[[Scene], Any], client: str, kafka_cluster: Cluster, topic_factory: Callable[..., str]
+def test_what_is_committed_and_heard_on_each_way_out(
+    way: Way,
+    client: str,
+    kafka_cluster: Cluster,
+    topic_factory: Callable[..., str],
+    consumer_group: Callable[..., ConsumerGroup],
 ) -> None:
-    topics = [topic_factory(1), topic_factory(1)]
-    produce(kafka_cluster, topics[0], {0: READ})
-    offset, calls = await asyncio.wait_for(way(Scene(kafka_cluster, client, topics)), longer(100))
-    expected, heard = OF_CLIENTS[way][client]
-    assert calls == heard
+    topic = topic_factory(1)
+    produce(kafka_cluster, topic, {0: READ})
+    library, assignors = CLIENTS[client]
+    how = ("thread", library) if way is not is_cancelled else ("process", ITERATES[library])
+    group = consumer_group(topic, assignors, place=how[0], client=how[1], commit="auto", settings=SETTINGS)
+    one = group.join("m1", instance_id="i" if way is is_fenced else None)
+    group.wait_consumed({TopicPartition(topic, 0): READ})
+    way(group, one)
+    offset = committed(kafka_cluster, group.group_id, topic)
+    expected, calls = OF_CLIENTS[way][client]
+    assert heard(group) == calls
     if expected is not RACE:
         assert offset == expected

@@ -1,10 +1,9 @@
 """A member of a group that is no consumer: it sends whatever bytes it is given, and obeys or does not."""
 
 import socket
-import struct
 import threading
+import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka.errors import for_code
@@ -20,6 +19,9 @@ from kafka.protocol.consumer.group import (
 )
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
+
+from kafka_assignors._cluster.reaching import exchange
+from kafka_assignors.testing._brokers.metadata import ask
 
 if TYPE_CHECKING:
     from kafka import TopicPartition
@@ -70,9 +72,7 @@ class RawMember:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._stop.set()
         self._thread.join()
         if self._failure is not None and error is None:
@@ -92,42 +92,38 @@ class RawMember:
 
     def _run(self) -> None:
         try:
-            with self._connect() as connection:
-                self._be_a_member(_Requests(connection))
+            request = FindCoordinatorRequest(key=self._group_id, key_type=0)
+            found = ask(self._bootstrap_server, request, FindCoordinatorResponse, _FIND)
+            _check(found.error_code)
+            with socket.create_connection((found.host, found.port), _TIMEOUT) as connection:
+                self._connection = connection
+                self._be_a_member()
         except Exception as failure:  # noqa: BLE001 - whatever it is, who waits is told
             self._failure = failure
         with self._changed:
             self._changed.notify_all()
 
-    def _connect(self) -> socket.socket:
-        host, _, port = self._bootstrap_server.rpartition(":")
-        with socket.create_connection((host, int(port)), _TIMEOUT) as connection:
-            found = _Requests(connection).send(
-                FindCoordinatorRequest(key=self._group_id, key_type=0), FindCoordinatorResponse, _FIND
-            )
-        _check(found.error_code)
-        return socket.create_connection((found.host, found.port), _TIMEOUT)
+    def _send(self, request: Any, response: Any, version: int) -> Any:
+        return exchange(self._connection, request, response, version, time.monotonic() + _TIMEOUT)
 
-    def _be_a_member(self, requests: "_Requests") -> None:
+    def _be_a_member(self) -> None:
         while not self._stop.is_set():
-            self._join(requests)
-            if self._syncs and not self._sync(requests):
+            self._join()
+            if self._syncs and not self._sync():
                 continue
             if not self._lives:
                 self._stop.wait()
                 return
             self._stop.wait(_HEARTBEAT)
-            while not self._rejoins and not self._stop.is_set() and self._heartbeat(requests):
+            while not self._rejoins and not self._stop.is_set() and self._heartbeat():
                 self._stop.wait(_HEARTBEAT)
         identity = LeaveGroupRequest.MemberIdentity(member_id=self._member_id, group_instance_id=None)
-        requests.send(
-            LeaveGroupRequest(group_id=self._group_id, members=[identity]), LeaveGroupResponse, _LEAVE
-        )
+        self._send(LeaveGroupRequest(group_id=self._group_id, members=[identity]), LeaveGroupResponse, _LEAVE)
 
-    def _join(self, requests: "_Requests") -> None:
+    def _join(self) -> None:
         raw = self._subscription(self.joins)
         while True:
-            joined = requests.send(
+            joined = self._send(
                 JoinGroupRequest(
                     group_id=self._group_id,
                     session_timeout_ms=self._session_ms,
@@ -143,10 +139,7 @@ class RawMember:
                 JoinGroupResponse,
                 _JOIN,
             )
-            if joined.error_code != _UNKNOWN_MEMBER:
-                self._member_id = joined.member_id
-            else:
-                self._member_id = ""
+            self._member_id = "" if joined.error_code == _UNKNOWN_MEMBER else joined.member_id
             if joined.error_code not in (_MEMBER_ID_REQUIRED, _UNKNOWN_MEMBER, _REBALANCE_IN_PROGRESS):
                 break
         _check(joined.error_code)
@@ -157,9 +150,9 @@ class RawMember:
             self.joins += 1
             self._changed.notify_all()
 
-    def _sync(self, requests: "_Requests") -> bool:
+    def _sync(self) -> bool:
         """Ask for the assignment; whether there was one, and not the next rebalance."""
-        synced = requests.send(
+        synced = self._send(
             SyncGroupRequest(
                 group_id=self._group_id,
                 generation_id=self._generation,
@@ -178,9 +171,9 @@ class RawMember:
             self._changed.notify_all()
         return True
 
-    def _heartbeat(self, requests: "_Requests") -> bool:
+    def _heartbeat(self) -> bool:
         """Send a heartbeat; whether the membership goes on without another join."""
-        beat = requests.send(
+        beat = self._send(
             HeartbeatRequest(
                 group_id=self._group_id,
                 generation_id=self._generation,
@@ -198,30 +191,6 @@ class RawMember:
             return False
         _check(error_code)
         return True
-
-
-class _Requests:
-    """Requests and their responses, one after the other."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._stream = connection.makefile("rb")
-        self._count = 0
-
-    def send(self, request: Any, response: Any, version: int) -> Any:
-        """Send a request and wait for its response."""
-        self._count += 1
-        request.API_VERSION = version
-        request.with_header(self._count, "raw")
-        self._connection.sendall(bytes(request.encode(version=version, header=True, framed=True)))
-        (size,) = struct.unpack(">i", self._read(4))
-        return response.decode(self._read(size), version=version, header=True)
-
-    def _read(self, size: int) -> bytes:
-        read = self._stream.read(size)
-        if len(read) < size:
-            raise ConnectionError("the broker has closed the connection")
-        return read
 
 
 def _check(error_code: int) -> None:

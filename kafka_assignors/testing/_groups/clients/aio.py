@@ -11,7 +11,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
@@ -236,7 +236,7 @@ class ObservedAiokafkaConsumer:
         await asyncio.to_thread(self._gate)
         with self.absences.poll():
             record = await self._getone(*partitions)
-        report_batch(self._write, {record: [record]})
+        report_batch(self._write, {TopicPartition(record.topic, record.partition): [record]})
         return record
 
 
