@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from kafka_assignors._groups.moved import OwnerMove
+    from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors.groups import Cluster
     from kafka_assignors.groups._status import GroupStatus
-    from kafka_assignors.history import Rebalance
 
 MOVES_SHOWN: Final = 8
 """How many members that gave to others are listed with what they gave."""
