@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -302,24 +303,6 @@ class JoiningMember(ClassicConsumer, Host):
             self._end(Closed(*self._now, reason="errors"))
 
 
-class KnownTopics:
-    """kafka-python's ClusterMetadata, as far as assignors ask it."""
-
-    def __init__(self, topics: Mapping[str, Collection[int]]) -> None:
-        self._topics = topics
-
-    def topics(self) -> set[str]:
-        return set(self._topics)
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """The partition ids of a topic; None for one that does not exist."""
-        return set(self._topics[topic]) if topic in self._topics else None
-
-    def brokers(self) -> list[Any]:
-        """None: replicas are in no racks."""
-        return []
-
-
 def lead_by_contract(
     assignor: AbstractPartitionAssignor,
     topics: Mapping[str, Collection[int]],
@@ -334,5 +317,11 @@ def lead_by_contract(
         )
         for member_id, instance_id, subscription in members
     ]
-    made = assignor.assign(KnownTopics(topics), joined)
+    # What assignors ask of kafka-python's ClusterMetadata; replicas are in no racks.
+    cluster = SimpleNamespace(
+        topics=lambda: {*topics},
+        partitions_for_topic=lambda topic: {*topics[topic]} if topic in topics else None,
+        brokers=list,
+    )
+    made = assignor.assign(cluster, joined)
     return {member_id: assignment.encode() for member_id, assignment in made.items()}
