@@ -10,9 +10,10 @@ from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import Plan, check
-from kafka_assignors.planners import plan_exact, plan_range
+from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._kip848_range import plan_kip848_range
 from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform
+from kafka_assignors.planners._range import plan_range
 from tests.support.random_groups import Case, random_case
 from tests.support.scale import examples
 
