@@ -5,7 +5,7 @@ import numpy as np
 from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
-from kafka_assignors.planners import _broadcast, _random, plan_range, plan_round_robin
+from kafka_assignors.planners import _broadcast, _random, _range, _round_robin
 
 
 class RangeAssignor(Assignor):
@@ -20,7 +20,7 @@ class RangeAssignor(Assignor):
 
     def plan(self, group: Group) -> Plan:
         """Plan by `plan_range`."""
-        return plan_range(group)
+        return _range.plan_range(group)
 
 
 class RoundRobinAssignor(Assignor):
@@ -34,7 +34,7 @@ class RoundRobinAssignor(Assignor):
 
     def plan(self, group: Group) -> Plan:
         """Plan by `plan_round_robin`."""
-        return plan_round_robin(group)
+        return _round_robin.plan_round_robin(group)
 
 
 class BroadcastAssignor(Assignor):

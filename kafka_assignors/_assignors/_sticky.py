@@ -15,14 +15,14 @@ from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import Subscriptions
 from kafka_assignors._wire.user_data import encode_sticky
-from kafka_assignors.planners import _quick, plan_exact, plan_kip54
+from kafka_assignors.planners import _kip54, _quick, plan_exact
 
 log = get_logger(__name__)
 
 Planner = Callable[[Group], Plan]
 """Must give the same plan for the same group: a cooperative rebalance asks it in both of its rounds."""
 
-PLANNERS: dict[str, Planner] = {"exact": plan_exact, "kip54": plan_kip54}
+PLANNERS: dict[str, Planner] = {"exact": plan_exact, "kip54": _kip54.plan_kip54}
 """The sticky planners by name."""
 
 TIME_LIMIT: Final = 5.0

@@ -37,13 +37,13 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
         Strategy(
             "range",
             "kafka_assignors:RangeAssignor",
-            f"{_OURS}:plan_range",
+            f"{_OURS}._range:plan_range",
             f"{_STOCK}.range:RangePartitionAssignor",
         ),
         Strategy(
             "roundrobin",
             "kafka_assignors:RoundRobinAssignor",
-            f"{_OURS}:plan_round_robin",
+            f"{_OURS}._round_robin:plan_round_robin",
             f"{_STOCK}.roundrobin:RoundRobinPartitionAssignor",
         ),
         Strategy(
@@ -61,7 +61,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
         Strategy("random", "kafka_assignors:RandomAssignor"),
         Strategy("broadcast", "kafka_assignors:BroadcastAssignor", shared=True),
         Strategy("exact", planner=f"{_OURS}:plan_exact"),
-        Strategy("kip54", planner=f"{_OURS}:plan_kip54"),
+        Strategy("kip54", planner=f"{_OURS}._kip54:plan_kip54"),
         Strategy("kip848:uniform", planner=f"{_OURS}._kip848_uniform:plan_kip848_uniform", kip848="uniform"),
         Strategy("kip848:range", planner=f"{_OURS}._kip848_range:plan_kip848_range", kip848="range"),
     )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from kafka_assignors._groups.classic import flat
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import RecordError, decode_subscription
-from kafka_assignors.planners import plan_range, plan_round_robin
+from kafka_assignors.planners import _range, _round_robin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ def predict(
 
     Members are in the order in which their coordinator lists them. `client` leads.
     """
-    planner = {"range": plan_range, "roundrobin": plan_round_robin}.get(strategy or "")
+    planner = {"range": _range.plan_range, "roundrobin": _round_robin.plan_round_robin}.get(strategy or "")
     if planner is None:
         return None
     subscribers: dict[str, list[int]] = {}

@@ -11,8 +11,11 @@ from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors._model.plan import Goal, Plan, check
-from kafka_assignors.planners import hand_over, plan_kip54, plan_range, plan_round_robin
+from kafka_assignors.planners import hand_over
 from kafka_assignors.planners._broadcast import plan_broadcast
+from kafka_assignors.planners._kip54 import plan_kip54
+from kafka_assignors.planners._range import plan_range
+from kafka_assignors.planners._round_robin import plan_round_robin
 from kafka_assignors.proofs import certify
 from kafka_assignors.proofs._findings import Certificate, Finding
 from tests.support.oracle import Oracle

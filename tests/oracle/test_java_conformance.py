@@ -20,7 +20,10 @@ from kafka_assignors._assignors._messages import encode_assignments, make_subscr
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.user_data import StickyUserData, decode_sticky, encode_generation, encode_sticky
-from kafka_assignors.planners import hand_over, plan_exact, plan_kip54, plan_range, plan_round_robin
+from kafka_assignors.planners import hand_over, plan_exact
+from kafka_assignors.planners._kip54 import plan_kip54
+from kafka_assignors.planners._range import plan_range
+from kafka_assignors.planners._round_robin import plan_round_robin
 from tests.support.by_hand import partitions_in
 from tests.support.scale import few, scaled
 

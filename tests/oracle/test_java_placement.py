@@ -39,7 +39,6 @@ BOUNDS = (1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1, 715827883)
 EXCEPTIONS = {
     "partitions": "InvalidPartitionsException",
     "replication_factor": "InvalidReplicationFactorException",
-    "no brokers": "InvalidReplicationFactorException",
     "all": "InvalidReplicationFactorException",  # ... are fenced
     "broker": "AdminOperationException",  # ... is without a rack
 }

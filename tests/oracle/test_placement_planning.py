@@ -269,7 +269,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"topics": {"t": {5: []}}}, "t-5 is to have 0 replicas"),
     (
         {"sizes": {("t", 0): 2**62}, "racks": {**NO_RACKS, 3: None}},
-        f"t-0 has {2**62} bytes, and among 1 partitions at most ",
+        f"a partition has {2**62} bytes, and with so many partitions at most ",
     ),
 ]
 

@@ -26,7 +26,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from kafka_assignors import Assignor, StickyAssignor
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan, check
-from kafka_assignors.planners import hand_over, plan_exact, plan_kip54
+from kafka_assignors.planners import hand_over, plan_exact
+from kafka_assignors.planners._kip54 import plan_kip54
 from tests.support.by_hand import cluster_of, joined, partitions_in
 
 Planner = Callable[[Group], Plan]

@@ -19,8 +19,8 @@ from kafka_assignors._assignors._membership.claims import Claim, Memory
 from kafka_assignors._assignors._membership.phases import Phase, Verdict
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
 from kafka_assignors.aio._host import AiokafkaHost
-from kafka_assignors.coordinator._simulator.exchange import SimulatedHost
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
+from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.planners._cooperative import awaited_holders
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def believes_no_claim_for_more_than_three_rounds(patch: pytest.MonkeyPatch) -> N
 
 
 def never_begins_another_round(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SimulatedHost, "call_later", lambda *_: lambda: None)
+    patch.setattr(SimulatedMember, "call_later", lambda *_: lambda: None)
 
 
 def does_not_tell_static_members_that_a_round_follows(patch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def does_not_tell_static_members_that_a_round_follows(patch: pytest.MonkeyPatch)
 
 def claims_only_topics_that_are_subscribed(patch: pytest.MonkeyPatch) -> None:
     def claim(self: Any, host: Any) -> Any:
-        return _claim(self, host).within(host.member.topics)
+        return _claim(self, host).within(host.topics)
 
     patch.setattr(adapter.Assignor, "_claim", claim)
 
@@ -102,7 +102,17 @@ def claims_nothing_that_it_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_joins(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SimulatedHost, "request_rejoin", lambda _: None)
+    """Those that assignors ask for: whom a heartbeat's answer asks to join does so."""
+    rejoin, hear = SimulatedMember.request_rejoin, SimulatedMember._heard
+
+    def heard(self: Any, error: str) -> None:
+        if error == Error.REBALANCE_IN_PROGRESS:
+            rejoin(self)
+        else:
+            hear(self, error)
+
+    patch.setattr(SimulatedMember, "_heard", heard)
+    patch.setattr(SimulatedMember, "request_rejoin", lambda _: None)
 
 
 def throws_joins_away(patch: pytest.MonkeyPatch) -> None:
@@ -110,7 +120,7 @@ def throws_joins_away(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_say_that_it_refused_an_assignment(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SimulatedHost, "refused", -1)
+    patch.setattr(SimulatedMember, "refused", property(lambda _: -1, lambda *_: None))
 
 
 def takes_a_newer_claim_for_a_lie(patch: pytest.MonkeyPatch) -> None:

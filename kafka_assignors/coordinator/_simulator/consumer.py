@@ -68,7 +68,7 @@ class SimulatedConsumer(ABC):
         self._attempt = 0
         self._report(Started(*self._now, instance_id=instance_id, client="simulated"))
 
-    def call_later(self, delay_ms: int, action: Callable[[], None]) -> Callable[[], None]:
+    def after(self, delay_ms: int, action: Callable[[], None]) -> Callable[[], None]:
         """Have something done after so many milliseconds, unless it has ended; what is given calls it off."""
         return self._after(delay_ms, action).cancel
 

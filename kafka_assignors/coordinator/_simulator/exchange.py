@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -56,13 +57,19 @@ class EndedExchange:
     at: int
 
 
-class JoiningMember(ClassicConsumer):
+class JoiningMember(ClassicConsumer, Host):
     """A member that can exchange JoinGroup and SyncGroup for an assignment; when it does is its subclass's.
+
+    It is the consumer that its assignors see.
 
     `assigned` are its client's partitions, `held` its application's. `refused` is the generation whose
     assignment it refused last. `options` are those of `SimulatedConsumer`. Raises ValueError if the assignors
     have no way to rebalance in common.
     """
+
+    cooperative = False
+    strategy: str | None = None
+    refused = NO_GENERATION
 
     def __init__(
         self,
@@ -80,8 +87,7 @@ class JoiningMember(ClassicConsumer):
         self._group = group
         self._partitions = partitions
         self._assignors = {assignor.name: assignor for assignor in assignors}
-        self._host = SimulatedHost(self)
-        with calls(self._host):
+        with calls(self):
             ways = [set(assignor.supported_protocols()) for assignor in self._assignors.values()]
         common = set.intersection(*ways)
         if not common:
@@ -90,20 +96,10 @@ class JoiningMember(ClassicConsumer):
         self._state: State = "UNJOINED"
         self._rejoin_needed = True
         self._joined_topics: frozenset[str] | None = None
-        self.strategy: str | None = None
-        self.refused = NO_GENERATION
         self._leads = False
         self._known: Mapping[str, Collection[int]] = {}
         self._led_with: Mapping[str, Collection[int]] | None = None
         self._ended: EndedExchange | None = None
-
-    @abstractmethod
-    def request_rejoin(self) -> None:
-        """Join again with the next poll."""
-
-    @abstractmethod
-    def complete_joins(self, *, reads_on: bool) -> None:
-        """Take an assignment that came between two polls with the next poll."""
 
     @abstractmethod
     def _look(self) -> None:
@@ -113,12 +109,44 @@ class JoiningMember(ClassicConsumer):
     def _join_ended(self, attempt: Attempt, error: Trouble, assignment: bytes = b"") -> None:
         """Take what an exchange gave."""
 
+    # What its assignors see
+
+    @classmethod
+    def of(cls, consumer: Any) -> JoiningMember:
+        member: JoiningMember = consumer
+        return member
+
+    @property
+    def consumer(self) -> object:
+        return self
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        return self.assigned
+
+    @property
+    def heartbeat_interval(self) -> float:
+        return self.settings.heartbeat_interval_ms / 1000
+
+    @property
+    def patience(self) -> float:
+        session, poll = self.settings.session_timeout_ms, self.settings.max_poll_interval_ms
+        return min(session, poll, REQUEST_TIMEOUT_MS) / 1000
+
+    @property
+    def closed(self) -> bool:
+        return not self.running
+
+    def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
+        """As `Host`, in virtual time."""
+        return self.after(round(seconds * 1000), lambda: action(self))
+
     # A join (`BaseCoordinator._do_join_and_sync_async`)
 
     def _ask_to_join(self, attempt: Attempt) -> None:
         self._state = "REBALANCING"
         self._joined_topics = self.topics
-        with calls(self._host):
+        with calls(self):
             sent = {name: one.metadata(self.topics) for name, one in self._assignors.items()}
         self._report(
             Joining(
@@ -209,7 +237,7 @@ class JoiningMember(ClassicConsumer):
         assert self._led_with is not None  # noqa: S101 - for the type checker
         self._report(Led(*self._now, generation=self.generation))
         assignor = self._assignors[self.strategy or ""]
-        with calls(self._host):
+        with calls(self):
             if isinstance(assignor, Assignor):
                 return lead(self._led_with, members, assignor)
             return lead_by_contract(assignor, self._led_with, members)
@@ -275,82 +303,6 @@ class JoiningMember(ClassicConsumer):
             self._end(Closed(*self._now, reason="errors"))
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedHost(Host):
-    """A simulated consumer, as its assignors see it."""
-
-    member: JoiningMember
-
-    @classmethod
-    def of(cls, consumer: Any) -> SimulatedHost:
-        return cls(consumer)
-
-    @property
-    def consumer(self) -> object:
-        return self.member
-
-    @property
-    def cooperative(self) -> bool:
-        return self.member.cooperative
-
-    @property
-    def generation(self) -> int:
-        return self.member.generation
-
-    @property
-    def strategy(self) -> str | None:
-        return self.member.strategy
-
-    @property
-    def refused(self) -> int:
-        return self.member.refused
-
-    @property
-    def partitions(self) -> frozenset[TopicPartition]:
-        return self.member.assigned
-
-    @property
-    def heartbeat_interval(self) -> float:
-        return self.member.settings.heartbeat_interval_ms / 1000
-
-    @property
-    def patience(self) -> float:
-        settings = self.member.settings
-        return min(settings.session_timeout_ms, settings.max_poll_interval_ms, REQUEST_TIMEOUT_MS) / 1000
-
-    @property
-    def closed(self) -> bool:
-        return not self.member.running
-
-    def request_rejoin(self) -> None:
-        self.member.request_rejoin()
-
-    def complete_joins(self, *, reads_on: bool) -> None:
-        self.member.complete_joins(reads_on=reads_on)
-
-    def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
-        """As `Host`, in virtual time."""
-        return self.member.call_later(round(seconds * 1000), lambda: action(self))
-
-
-class KnownTopics:
-    """kafka-python's ClusterMetadata, as far as assignors ask it."""
-
-    def __init__(self, topics: Mapping[str, Collection[int]]) -> None:
-        self._topics = topics
-
-    def topics(self) -> set[str]:
-        return set(self._topics)
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """The partition ids of a topic; None for one that does not exist."""
-        return set(self._topics[topic]) if topic in self._topics else None
-
-    def brokers(self) -> list[Any]:
-        """None: replicas are in no racks."""
-        return []
-
-
 def lead_by_contract(
     assignor: AbstractPartitionAssignor,
     topics: Mapping[str, Collection[int]],
@@ -365,5 +317,11 @@ def lead_by_contract(
         )
         for member_id, instance_id, subscription in members
     ]
-    made = assignor.assign(KnownTopics(topics), joined)
+    # What assignors ask of kafka-python's ClusterMetadata; replicas are in no racks.
+    cluster = SimpleNamespace(
+        topics=lambda: {*topics},
+        partitions_for_topic=lambda topic: {*topics[topic]} if topic in topics else None,
+        brokers=list,
+    )
+    made = assignor.assign(cluster, joined)
     return {member_id: assignment.encode() for member_id, assignment in made.items()}

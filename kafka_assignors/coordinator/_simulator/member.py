@@ -275,7 +275,7 @@ class SimulatedMember(JoiningMember):
         return any(partition.topic not in self.topics for partition in given)
 
     def _tell(self, assignment: Any) -> None:
-        with calls(self._host):
+        with calls(self):
             self._assignors[self.strategy or ""].on_assignment(assignment, self.generation)
 
     def _polled_too_late(self) -> None:

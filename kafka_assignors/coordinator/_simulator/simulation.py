@@ -108,7 +108,7 @@ class Simulation(SimulatedLife[ClassicConsumer]):
         def heard() -> None:
             for member in self.members.values():
                 if member.running:
-                    member.call_later(0, member.look_at_topics)  # once it is thawed
+                    member.after(0, member.look_at_topics)  # once it is thawed
 
         self._clock.after(self._metadata_max_age_ms, heard)
 

@@ -28,7 +28,7 @@ def best_replicas(
 
     Arrays of P partitions and n brokers by number: factor, leader (or `NOWHERE`) and sizes in bytes are (P,).
     The brokers' racks, and what they hold beside these partitions, are (n,). Where replicas are now and where
-    they should be are (P, n). Raises CostRangeError for sizes too high to be exact.
+    they should be are (P, n). Raises PlacementError for sizes too high to be exact.
     """
     kinds, kind, count = np.unique(factor, return_inverse=True, return_counts=True)
     even, lowest, highest = spread_evenly(Layers.of(rack, kinds, count).network, held)

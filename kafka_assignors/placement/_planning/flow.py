@@ -10,19 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._model.arrays import IntArray, sums
+from kafka_assignors.placement._placement import PlacementError
 
 _RANGE = 2**62
 """OR-tools multiplies costs by the number of nodes; it was seen to refuse products from 2**62.8 on."""
-
-
-class CostRangeError(KafkaAssignorsError, ValueError):
-    """Costs that cannot be counted exactly in 64 bits; `largest` is the highest one that could be."""
-
-    def __init__(self, cost: int, largest: int) -> None:
-        super().__init__(f"a cost of {cost} is more than a flow of this size counts exactly: {largest}")
-        self.largest = largest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +30,7 @@ class PlacementNetwork:
     def cheapest(self, cost: IntArray) -> IntArray:
         """A cheapest flow; for the same arcs in the same order always the same one.
 
-        Raises CostRangeError for costs too high to be exact, ValueError if no flow is within the bounds.
+        Raises PlacementError for costs too high to be exact, ValueError if no flow is within the bounds.
         """
         try:
             from ortools.graph.python.min_cost_flow import SimpleMinCostFlow  # noqa: PLC0415 - an extra
@@ -57,7 +49,10 @@ class PlacementNetwork:
         number = np.cumsum(used) - 1
         highest, largest = int(np.abs(cost[free]).max(initial=0)), _RANGE // (int(used.sum()) + 1)
         if highest > largest:
-            raise CostRangeError(highest, largest)
+            raise PlacementError(
+                f"a partition has {highest} bytes, and with so many partitions at most {largest} can be"
+                " counted exactly: plan fewer topics, --per-topic, or --count-replicas"
+            )
         solver = SimpleMinCostFlow()
         arcs = solver.add_arcs_with_capacity_and_unit_cost(
             number[self.tail[free]].astype(np.int32),

@@ -25,10 +25,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from kafka_assignors._model.arrays import IntArray
-from kafka_assignors.placement._placement import Placement, PlacementError, Racks
+from kafka_assignors.placement._placement import Placement, Racks
 from kafka_assignors.placement._planning.exact import NOWHERE, best_leaders, best_replicas
-from kafka_assignors.placement._planning.flow import CostRangeError
 from kafka_assignors.placement._planning.problem import BrokerSet, Wanted, wanted_partitions
 from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
 
@@ -126,7 +124,7 @@ def plan_moves(
     cluster.check(planned)
     after = {topic: {p: list(topics[topic][p]) for p in sorted(topics[topic])} for topic in sorted(topics)}
     together: dict[str, list[Wanted]] = {}
-    settled = {"": [] if per_topic else [topics[topic] for topic in sorted(set(fixed))]}
+    settled = {"": [topics[topic] for topic in fixed]}  # nothing is planned in "" if each topic is by itself
     for wanted in planned:
         group_name = wanted.topic if per_topic else ""
         target = (under_way or {}).get(wanted.topic, {}).get(wanted.partition)
@@ -137,7 +135,7 @@ def plan_moves(
             together.setdefault(group_name, []).append(wanted)
     squares = bound = 0
     for group_name, group in together.items():
-        placed, found, least = _placed(group, cluster, settled.get(group_name, ()))
+        placed, found, least = _place(group, cluster, settled.get(group_name, ()))
         for wanted, replicas in zip(group, placed, strict=True):
             after[wanted.topic][wanted.partition] = replicas
         squares, bound = squares + found, bound + least
@@ -184,20 +182,14 @@ def moves_between(
     )
 
 
-def _placed(
-    group: Sequence[Wanted], cluster: BrokerSet, beside: Iterable[Placement]
+def _place(
+    planned: Sequence[Wanted], cluster: BrokerSet, beside: Iterable[Placement]
 ) -> tuple[list[list[int]], int, int]:
-    """Where partitions go, the sum of squares of the leader loads, and the least that any placement has."""
+    """The brokers of each partition, its leader first, beside placements that stay.
+
+    With them come the sum of squares of the leader loads, and the least that any placement has.
+    """
     held, led = cluster.load(beside)
-    placed = _place(group, cluster, held, led)
-    leads = led + cluster.count(replicas[0] for replicas in placed)
-    return placed, int((leads**2).sum()), least_squares(led, len(group))
-
-
-def _place(planned: Sequence[Wanted], cluster: BrokerSet, held: IntArray, led: IntArray) -> list[list[int]]:
-    """The brokers of each partition, its leader first, beside what brokers hold and lead: (n,)."""
-    if not planned:
-        return []
     number = {broker: at for at, broker in enumerate(cluster.brokers)}
     has = np.zeros((len(planned), len(cluster.brokers)), dtype=np.bool_)
     leader = np.full(len(planned), NOWHERE, dtype=np.int64)
@@ -206,28 +198,22 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, held: IntArray, led: I
         if wanted.leader in number:
             leader[row] = number[wanted.leader]
     sizes = [wanted.size for wanted in planned if wanted.size is not None]
-    try:
-        chosen = best_replicas(
-            factor=np.array([wanted.factor for wanted in planned], dtype=np.int64),
-            rack=cluster.rack,
-            held=held,
-            has=has,
-            leader=leader,
-            sizes=np.array(sizes, dtype=np.int64) if sizes else None,
-        )
-    except CostRangeError as error:
-        most = max(planned, key=lambda wanted: wanted.size or 0)
-        raise PlacementError(
-            f"{most.name} has {most.size} bytes, and among {len(planned)} partitions at most {error.largest} "
-            "can be counted exactly. Give all sizes in a larger unit, as in MiB, or plan per topic"
-        ) from error
+    chosen = best_replicas(
+        factor=np.array([wanted.factor for wanted in planned], dtype=np.int64),
+        rack=cluster.rack,
+        held=held,
+        has=has,
+        leader=leader,
+        sizes=np.array(sizes, dtype=np.int64) if sizes else None,
+    )
     leaders = best_leaders(chosen, leader, led)
     placed = []
     for wanted, row, first in zip(planned, chosen, leaders.tolist(), strict=True):
         brokers = {cluster.brokers[at] for at in np.flatnonzero(row).tolist()}
         kept = [broker for broker in wanted.present if broker in brokers]
         placed.append(list(dict.fromkeys([cluster.brokers[first], *kept, *sorted(brokers)])))
-    return placed
+    leads = led + cluster.count(replicas[0] for replicas in placed)
+    return placed, int((leads**2).sum()), least_squares(led, len(planned))
 
 
 def _copies(present: Sequence[int], placed: Sequence[int], racks: Racks) -> Iterable[tuple[int, int | None]]:

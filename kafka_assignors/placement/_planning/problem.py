@@ -45,22 +45,18 @@ def wanted_partitions(
     sizes: Mapping[tuple[str, int], int] | None,
 ) -> list[Wanted]:
     """All partitions to be placed, by topic and id; arguments as of `plan_moves`."""
-    planned = []
-    for topic in sorted(topics):
-        for partition in sorted(topics[topic]):
-            present = tuple(topics[topic][partition])
-            if topic in fixed:
-                continue
-            planned.append(
-                Wanted(
-                    topic=topic,
-                    partition=partition,
-                    present=present,
-                    factor=len(present) if replication_factor is None else replication_factor,
-                    size=None if sizes is None else sizes[topic, partition],
-                )
-            )
-    return planned
+    return [
+        Wanted(
+            topic=topic,
+            partition=partition,
+            present=tuple(present),
+            factor=len(present) if replication_factor is None else replication_factor,
+            size=None if sizes is None else sizes[topic, partition],
+        )
+        for topic, placement in sorted(topics.items())
+        if topic not in fixed
+        for partition, present in sorted(placement.items())
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

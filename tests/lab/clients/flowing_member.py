@@ -247,7 +247,7 @@ class _VirtualHost(KafkaPythonHost):
 
     def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
         member: FlowingMember = self.coordinator.member
-        return member.call_later(round(seconds * 1000), lambda: member.do(lambda: action(self)))
+        return member.after(round(seconds * 1000), lambda: member.do(lambda: action(self)))
 
 
 def kafka_python_member(

@@ -22,7 +22,7 @@ from kafka_assignors._timelines.events import Assigned, AssignmentReceived
 from kafka_assignors._wire.user_data import encode_generation
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator._simulator.messages import Error
-from kafka_assignors.planners import plan_kip54
+from kafka_assignors.planners._kip54 import plan_kip54
 from tests.lab.clients.network import NetworkedMember
 
 if TYPE_CHECKING:

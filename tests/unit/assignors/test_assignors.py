@@ -23,7 +23,9 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors._wire.user_data import encode_sticky
-from kafka_assignors.planners import plan_kip54, plan_range, plan_round_robin
+from kafka_assignors.planners._kip54 import plan_kip54
+from kafka_assignors.planners._range import plan_range
+from kafka_assignors.planners._round_robin import plan_round_robin
 from tests.support.by_hand import HandGroup, cluster_of, joined, names, partitions_in
 from tests.support.wire import partition_list, subscription
 

@@ -30,7 +30,7 @@ from kafka_assignors.history._what_if.course import CountedRebalance, Course, Co
 from kafka_assignors.history._what_if.job import replay_all
 from kafka_assignors.history._what_if.replay import Player, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
-from kafka_assignors.planners import plan_range
+from kafka_assignors.planners._range import plan_range
 from tests.support.group_histories import random_life, random_records
 from tests.support.scale import examples
 

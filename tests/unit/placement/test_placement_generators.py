@@ -198,7 +198,6 @@ def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, 
             lambda: place_rack_aware(1, -1, {1: "a"}),
             "replication_factor is -1: each partition has a leader; ask for 1 or more",
         ),
-        (lambda: place_rack_aware(1, 1, {}), "no brokers are given: name at least one"),
         (
             lambda: place_rack_aware(1, 3, dict.fromkeys([1, 2])),
             (

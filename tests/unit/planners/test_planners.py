@@ -12,10 +12,13 @@ from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan, check
-from kafka_assignors.planners import hand_over, plan_kip54, plan_range, plan_round_robin
+from kafka_assignors.planners import hand_over
 from kafka_assignors.planners._broadcast import plan_broadcast
 from kafka_assignors.planners._cooperative import awaited_holders
+from kafka_assignors.planners._kip54 import plan_kip54
 from kafka_assignors.planners._random import plan_random
+from kafka_assignors.planners._range import plan_range
+from kafka_assignors.planners._round_robin import plan_round_robin
 
 Planner = Callable[[Group], Plan]
 Partition = tuple[str, int]

@@ -22,7 +22,8 @@ from kafka_assignors._wire.user_data import (
     encode_generation,
     encode_sticky,
 )
-from kafka_assignors.planners import plan_exact, plan_kip54
+from kafka_assignors.planners import plan_exact
+from kafka_assignors.planners._kip54 import plan_kip54
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.by_hand import HandGroup, cluster_of, joined, names
 from tests.support.wire import subscription
