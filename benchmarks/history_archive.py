@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 MEMBERS: Final = 20
 TOPICS: Final = {"orders.events.v1": 120, "payments.settled.v2": 80}
-GENERATIONS: Final = 50
-"""Of each group."""
+GENERATIONS: Final = 500
+"""Of each group: 200 groups make 100,000 records."""
 FILE: Final = 20_000
 """Records in a file. As after a first capture, there is one for each partition of the offsets topic."""
 
@@ -122,10 +122,6 @@ def records_of_groups(name: str, how_many: int, count: int) -> Iterator[tuple[by
         yield group_metadata_key(group.name), group.next_record()
 
 
-def _records(partition: int, count: int) -> Iterator[tuple[bytes, bytes]]:
-    return records_of_groups(f"{partition:02d}", -(-count // GENERATIONS), count)
-
-
 def write_archive(folder: Path, count: int) -> int:
     """Write an archive of so many records.
 
@@ -135,9 +131,11 @@ def write_archive(folder: Path, count: int) -> int:
     size = 0
     archive = Archive.create(folder)
     for partition in range(-(-count // FILE)):
+        there = min(FILE, count - partition * FILE)
+        records = records_of_groups(f"{partition:02d}", -(-there // GENERATIONS), there)
         rows = [
             (2, 1, key, value, partition, offset, _BEGAN + timedelta(milliseconds=100 * offset), 0)
-            for offset, (key, value) in enumerate(_records(partition, min(FILE, count - partition * FILE)))
+            for offset, (key, value) in enumerate(records)
         ]
         size += sum(len(row[3]) for row in rows)
         columns = [

@@ -21,6 +21,7 @@ from tests.lab.chaos import ChaosError, Limits, Outcome, Script, plan_events, un
 if TYPE_CHECKING:
     from kafka_assignors import Group
     from kafka_assignors.testing import Cluster
+    from tests.lab.chaos._run import Client
 
 pytestmark = pytest.mark.slow
 
@@ -87,12 +88,19 @@ def test_a_group_gets_over_random_events_with_its_promises_kept(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("assignor", "seed"), [(CooperativeStickyAssignor, 107), (StickyAssignor, 108)])
-def test_a_group_of_aiokafka_gets_over_random_events_with_its_promises_kept(
-    assignor: Any, seed: int, chaos_brokers: Cluster
+@pytest.mark.parametrize(
+    ("assignor", "client", "seed"),
+    [
+        (CooperativeStickyAssignor, "aiokafka", 107),
+        (StickyAssignor, "aiokafka", 108),
+        (CooperativeStickyAssignor, "mixed", 109),
+    ],
+)
+def test_a_group_of_other_clients_gets_over_random_events_with_its_promises_kept(
+    assignor: Any, client: Client, seed: int, chaos_brokers: Cluster
 ) -> None:
     script = plan_events(seed, EVENTS)
-    keeps_its_promises(script, assignor, unleash(script, assignor, chaos_brokers, client="aiokafka"))
+    keeps_its_promises(script, assignor, unleash(script, assignor, chaos_brokers, client=client))
 
 
 def keeps_its_promises(script: Script, assignor: Any, outcome: Outcome) -> None:

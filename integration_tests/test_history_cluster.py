@@ -32,6 +32,7 @@ from tests.support.group_histories import random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
 from tests.support.local_archives import rows_of as archive_rows
 from tests.support.object_store import Fault
+from tests.support.pages import listing
 from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ pytestmark = pytest.mark.slow
 
 Rows = list[dict[str, Any]]
 
+PAGE = "docs/how-to/histories-on-spark-clusters.md"
 SECONDS = 400.0
 SEED = 7
 GROUPS = 6
@@ -316,7 +318,7 @@ def test_what_is_submitted_runs_on_the_cluster(
     cluster: SparkCluster, archive: Archive, here: Made, tmp_path: Path
 ) -> None:
     script = tmp_path / "history.py"
-    script.write_text(script_in_docs(), encoding="utf-8")
+    script.write_text(listing(PAGE, "# history.py"), encoding="utf-8")
     before = len(cluster.applications())
     done = subprocess.run(
         [
@@ -334,10 +336,3 @@ def test_what_is_submitted_runs_on_the_cluster(
     assert counts == here.counts
     (application,) = cluster.applications()[before:]
     assert sum(cluster.tasks(worker, application) for worker in cluster.workers) > FILES
-
-
-def script_in_docs() -> str:
-    """The lines that the documentation has users submit."""
-    page = (Path(__file__).parent.parent / "docs" / "history.md").read_text(encoding="utf-8")
-    (script,) = re.findall(r"```python\n# history\.py\n(.*?)```", page, flags=re.DOTALL)
-    return str(script)

@@ -49,6 +49,7 @@ RUN_BY = {
     "docs/testing.md": "integration_tests/test_docs.py",
     "docs/tutorials/first-assignor.md": "integration_tests/test_tutorials.py",
     "docs/tutorials/first-history.md": "integration_tests/test_tutorials.py",
+    "docs/how-to/histories-on-spark-clusters.md": "integration_tests/test_history_cluster.py",
     "docs/tutorials/first-test.md": "integration_tests/test_tutorials.py",
 }
 """Which file of tests runs the listings in Python of a page."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors.testing._groups.specs import SETTINGS as GROUP_SETTINGS
 from tests.lab.chaos._model import Limits
-from tests.lab.chaos._run import SETTINGS, bound
+from tests.lab.chaos._run import MIXED, SETTINGS, bound
 from tests.lab.chaos._script import SLOWEST_MS
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ to settle:
   alike, range within one for each topic;
 - *moves*: each settled rebalance of a sticky one moved no more than the best balance wanted.
 
+Of balance and moves nothing is promised in a group of several clients, where any of them may lead.
+
 Session timeout {session} s (of slow members as much longer as they work), longest interval of polls {poll} s:
 what crashes and hangs take.
 
@@ -58,7 +60,7 @@ def page(
         first=min(outcome.seed for outcome in outcomes),
         last=max(outcome.seed for outcome in outcomes),
         command=command,
-        client=client,
+        client=", ".join(dict.fromkeys(MIXED)) if client == "mixed" else client,
         bound=bound(settings),
         slow_bound=bound(settings, SLOWEST_MS),
         fewest=Limits().fewest,

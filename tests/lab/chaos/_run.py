@@ -7,6 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kafka import KafkaConsumer, TopicPartition
@@ -48,8 +49,12 @@ RATE: Final = 40.0
 
 REPLICAS: Final = 3
 
-Client = Literal["kafka-python", "aiokafka"]
-"""The libraries whose consumers take the assignors of this one."""
+Client = Literal["kafka-python", "aiokafka", "mixed"]
+"""The libraries whose consumers take the assignors of this one; or members of theirs and of others."""
+
+OURS: Final = ("kafka-python", "aiokafka")
+MIXED: Final = (*OURS, "confluent-kafka", *OURS, "java")
+"""Of what the members of a mixed group are, in turn."""
 
 _PLANNING: Final = 20.0  # seconds that a plan may take
 
@@ -134,8 +139,9 @@ def unleash(
 
     The script is the same each time; what it meets is not, as real processes take their time. Members are in
     the racks of the cluster's nodes in turn; an assignor with arguments keeps its own. The cluster was
-    started with `BROKER_SETTINGS`. Members of aiokafka are `CooperativeConsumer`s. `watch` is called before
-    each step with its number, from 1.
+    started with `BROKER_SETTINGS`. Members of aiokafka are `CooperativeConsumer`s. In a mixed group, other
+    clients' members have their own strategy of the assignor's name, and whoever leads plans: nothing is
+    promised of balance and moves. `watch` is called before each step with its number, from 1.
 
     Raises:
         ChaosError: The group did not settle, or a promise was broken.
@@ -146,20 +152,23 @@ def unleash(
         stack.callback(_clear_up, cluster, topics)
         group = stack.enter_context(
             ConsumerGroup(
-                cluster, topics, [assignor], client=client, settings={**SETTINGS}, recalls_joins=True
+                cluster, topics, [assignor], client=OURS[0], settings={**SETTINGS}, recalls_joins=True
             )
         )
         loads = [Load(cluster, topic, rate=RATE) for topic in topics]
         for load in loads:
             stack.callback(_end, load)
             load.__enter__()
-        return _ScriptRun(script, group, cluster, loads, assignor=assignor, within=within).run(watch, repeat)
+        run = _ScriptRun(script, group, cluster, loads, assignor=assignor, client=client, within=within)
+        return run.run(watch, repeat)
 
 
-def _member(assignor: AssignorSpec, rack: str) -> dict[str, Any]:
+def _member(assignor: AssignorSpec, rack: str, client: str) -> dict[str, Any]:
     """How a member joins."""
-    how: dict[str, Any] = {"settings": {"client_rack": rack}}
-    if isinstance(assignor, type) and issubclass(assignor, Assignor):
+    how: dict[str, Any] = {"settings": {"client_rack": rack}, "client": client, "assignors": [assignor]}
+    if client not in OURS:
+        how["assignors"] = [name_of_assignor(assignor)]
+    elif isinstance(assignor, type) and issubclass(assignor, Assignor):
         options: dict[str, Any] = {"rack": rack}
         if issubclass(assignor, StickyAssignor):
             # By itself a third of the session: on a laden machine plans would not be the best ones.
@@ -179,6 +188,7 @@ class _ScriptRun:
         loads: Sequence[Load],
         *,
         assignor: AssignorSpec,
+        client: Client,
         within: float | None,
     ) -> None:
         self.outcome = Outcome(seed=script.seed)
@@ -187,7 +197,10 @@ class _ScriptRun:
         self._cluster = cluster
         self._loads = loads
         self._assignor = assignor
-        self._promise = PROMISES.get(name_of_assignor(assignor), EXCLUSIVE)
+        self._clients = cycle(MIXED if client == "mixed" else [client])
+        self._promise = EXCLUSIVE
+        if client != "mixed":
+            self._promise = PROMISES.get(name_of_assignor(assignor), EXCLUSIVE)
         self._topics = dict(zip(script.limits.topics, (load.topics[0] for load in loads), strict=True))
         self._sizes = dict(zip(self._topics.values(), script.limits.partitions, strict=True))
         self._members: dict[str, Member] = {}  # by their names in the script, under which they restart
@@ -233,12 +246,14 @@ class _ScriptRun:
     def _start(self, step: ScriptStep) -> None:
         """Start a member that waits until it is to join."""
         rack = f"rack-{len(self._group.members) % self._cluster.nodes + 1}"
-        how = _member(self._assignor, rack)
+        client = next(self._clients)
+        how = _member(self._assignor, rack, client)
         if step.poll_ms:
-            pace = {"poll_ms": step.poll_ms, "work_ms": step.work_ms}
-            # It sends no heartbeat from its join until it has looked at the answer (kafka-python 3.0).
-            session = self._group.settings["session_timeout_ms"] + step.poll_ms + step.work_ms
-            how = {**how, **pace, "settings": {**how["settings"], "session_timeout_ms": session}}
+            how |= {"poll_ms": step.poll_ms, "work_ms": step.work_ms}
+            if client in OURS:
+                # It sends no heartbeat from its join until it has looked at the answer (kafka-python 3.0).
+                session = self._group.settings["session_timeout_ms"] + step.poll_ms + step.work_ms
+                how["settings"]["session_timeout_ms"] = session
         self._members[step.target] = self._group.join(
             step.target,
             topics=[self._topics[topic] for topic in step.topics],
