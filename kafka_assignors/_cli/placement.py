@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from kafka_assignors.placement import Cluster, Placements
     from kafka_assignors.placement._cluster.reassign import Progress
     from kafka_assignors.placement._moving import ReassignmentPlan
+
+    Source = Callable[[], Cluster | Placements]
 
 GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 """The generators that can make a topic, the default one first."""
@@ -71,11 +73,8 @@ def _ids(text: str) -> list[int]:
 
 
 def _racks(text: str) -> dict[int, str | None]:
-    racks: dict[int, str | None] = {}
-    for entry in text.split(","):
-        broker, separator, rack = entry.strip().partition("=")
-        racks[_broker(broker)] = rack if separator and rack else None
-    return racks
+    entries = (entry.strip().partition("=") for entry in text.split(","))
+    return {_broker(broker): rack or None for broker, _, rack in entries}
 
 
 def _config(text: str) -> tuple[str, str]:
@@ -86,7 +85,7 @@ def _config(text: str) -> tuple[str, str]:
 
 
 def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Options that name a running cluster, or files: the function gets what they name as `source`."""
+    """Options that name a running cluster, or files: `source` gives what they name."""
 
     @wraps(function)
     def run(
@@ -101,12 +100,14 @@ def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None
                 refuse("say --bootstrap-server or --placements")
             if brokers is not None:
                 refuse("--brokers goes with --placements: a running cluster knows its own")
-            return function(source=cluster, **others)
+            return function(source=lambda: cluster, **others)
         if cluster is not None:
             refuse("say --bootstrap-server or --placements, one of them")
         if others.get("execute"):
             refuse("--execute needs --bootstrap-server")
-        return function(source=library.Placements.read(placements, brokers), **others)
+        if others.get("check"):
+            refuse("--check needs --bootstrap-server: files do not say what is up")
+        return function(source=partial(library.Placements.read, placements, brokers), **others)
 
     files = option(
         "--placements",
@@ -221,7 +222,7 @@ def create(
 @flag("--check", "exit with 1 if a broker is not up, or a partition is offline or lacks an in-sync replica")
 def describe(
     *,
-    source: Cluster | Placements,
+    source: Source,
     as_json: bool,
     topics: Sequence[str],
     min_insync: int,
@@ -230,11 +231,9 @@ def describe(
     check: bool,
 ) -> int:
     """Show where replicas are, how good that is, and what is not in order."""
-    if check and not isinstance(source, library.Cluster):
-        refuse("--check needs --bootstrap-server: files do not say what is up")
     from kafka_assignors._cli.placement_text import described_lines
 
-    found = library.describe(source, topics, min_insync=min_insync)
+    found = library.describe(source(), topics, min_insync=min_insync)
     if draw is not None:
         library.draw(found.quality, draw, title=", ".join(found.placements))
     show_result(found, described_lines(found, in_full=partitions), as_json=as_json)
@@ -245,11 +244,11 @@ def describe(
 @_on_cluster
 @as_json()
 @_TOPICS
-def infer_generators(*, source: Cluster | Placements, topics: Sequence[str], as_json: bool) -> int:
+def infer_generators(*, source: Source, topics: Sequence[str], as_json: bool) -> int:
     """Find the generator, start index and shift that made a placement."""
     from kafka_assignors._cli.placement_text import inference_lines
 
-    found = library.infer(source, topics)
+    found = library.infer(source(), topics)
     lines = [line for topic, one in found.items() for line in inference_lines(topic, one)]
     show_result(found, lines, as_json=as_json)
     return int(not all(one.fits for one in found.values()))
@@ -265,7 +264,7 @@ def infer_generators(*, source: Cluster | Placements, topics: Sequence[str], as_
 @flag("--execute", "do it; else it is only shown")
 def expand(
     *,
-    source: Cluster | Placements,
+    source: Source,
     topic: str,
     partitions: int,
     balanced: bool,
@@ -277,7 +276,7 @@ def expand(
     from kafka_assignors._cli.placement_text import placement_lines
 
     found = library.expand(
-        source, topic, partitions, balanced=balanced, rack_aware=not disable_rack_aware, execute=execute
+        source(), topic, partitions, balanced=balanced, rack_aware=not disable_rack_aware, execute=execute
     )
     lines = [
         *placement_lines({topic: found.added}),
@@ -332,7 +331,7 @@ def expand(
     default=30,
     section=_PACE,
 )
-def reassign(*, source: Cluster | Placements, as_json: bool, **given: Any) -> None:
+def reassign(*, source: Source, as_json: bool, **given: Any) -> None:
     """Move as few replicas as possible to where they should be."""
     options = SimpleNamespace(**given)
     planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
@@ -340,7 +339,7 @@ def reassign(*, source: Cluster | Placements, as_json: bool, **given: Any) -> No
         refuse("--file says what is to be where: leave out topics and the options of planning")
     if options.throttle is not None and options.no_throttle:
         refuse("say --throttle or --no-throttle, one of them")
-    _plan_and_move(source, options, as_json=as_json)
+    _plan_and_move(source(), options, as_json=as_json)
 
 
 _REMOVE: Final = flag("--remove-throttles", "remove all replication throttles, also those of others")

@@ -15,7 +15,7 @@ Racks are left out of account. No protocol says which client leads: it is guesse
 from __future__ import annotations
 
 from functools import cmp_to_key
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from kafka_assignors._groups.classic import flat
@@ -24,7 +24,7 @@ from kafka_assignors._wire.offsets_topic import RecordError, decode_subscription
 from kafka_assignors.planners import _range, _round_robin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
@@ -118,13 +118,7 @@ def _librdkafka(members: Sequence[Member]) -> list[Member] | None:
     ordered = sorted(members, key=cmp_to_key(_compare))
     if len({one.instance_id is None for one in members}) <= 1:
         return ordered
-    return ordered if all(_compare(one, other) < 0 for one, other in _pairs(ordered)) else None
-
-
-def _pairs(members: Sequence[Member]) -> Iterator[tuple[Member, Member]]:
-    for number, one in enumerate(members):
-        for other in members[number + 1 :]:
-            yield one, other
+    return ordered if all(_compare(one, other) < 0 for one, other in combinations(ordered, 2)) else None
 
 
 def _compare(one: Member, other: Member) -> int:

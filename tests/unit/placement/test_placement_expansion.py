@@ -39,21 +39,14 @@ def test_a_topic_grows_as_if_it_had_been_created_so(
 ) -> None:
     factor = data.draw(st.integers(2, min(len(racks), 4)))
     seed = data.draw(st.integers(0, 2**40))
-    present = (
-        place_rack_aware(count, factor, racks, seed=seed)
-        if aware
-        else place_rack_aware(count, factor, dict.fromkeys(racks), seed=seed)
-    )
+    present = place_rack_aware(count, factor, racks if aware else dict.fromkeys(racks), seed=seed)
     expanded = expanded_by(more, present, racks)
     (known,) = [fit for fit in infer(present, racks=racks).fits if fit.generator == expanded.how]
     (step,) = known.steps
+    looked_at = racks if expanded.how == "rack-aware" else dict.fromkeys(racks)
     # Few partitions leave several shifts open: it is one of them.
     assert {**present, **expanded.added} in [
-        place_rack_aware(count + more, factor, racks, start_index=step.start_index, shift=shift)
-        if expanded.how == "rack-aware"
-        else place_rack_aware(
-            count + more, factor, dict.fromkeys(racks), start_index=step.start_index, shift=shift
-        )
+        place_rack_aware(count + more, factor, looked_at, start_index=step.start_index, shift=shift)
         for shift in step.shifts
     ]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors import placement as placements
+from kafka_assignors.placement import Placements, infer as infer_topics
 from kafka_assignors.placement._generators import alternate, place_rack_aware
 from kafka_assignors.placement._inference.infer import Misfit, infer
 from kafka_assignors.placement._placement import PlacementError
@@ -151,7 +151,7 @@ def test_a_small_topic_proves_little() -> None:
 )
 def test_what_is_no_placement_is_refused(placement: dict[int, list[int]], said: str) -> None:
     with pytest.raises(PlacementError, match=f"topic t: {said}"):
-        placements.infer(placements.Placements({"t": placement}))
+        infer_topics(Placements({"t": placement}))
 
 
 @given(clusters(), st.data(), st.booleans())
@@ -163,12 +163,9 @@ def test_what_was_drawn_is_among_what_is_read_back(
     start, shift = data.draw(st.integers(0, len(racks) - 1)), data.draw(st.integers(0, 30))
 
     def place(shift: int) -> dict[int, list[int]]:
-        if aware:
-            return place_rack_aware(
-                count, factor, racks, start_index=start, shift=shift, first_partition=first
-            )
+        looked_at = racks if aware else dict.fromkeys(racks)
         return place_rack_aware(
-            count, factor, dict.fromkeys(racks), start_index=start, shift=shift, first_partition=first
+            count, factor, looked_at, start_index=start, shift=shift, first_partition=first
         )
 
     placement = place(shift)
@@ -198,11 +195,8 @@ def added(placement: dict[int, list[int]], count: int, racks: dict[int, str], *,
     start = next((place for place, broker in enumerate(brokers) if broker >= placement[0][0]), 0)
     factor = len(placement[0])
     first = len(placement)
-    placement |= (
-        place_rack_aware(count, factor, racks, start_index=start, first_partition=first)
-        if aware
-        else place_rack_aware(count, factor, dict.fromkeys(brokers), start_index=start, first_partition=first)
-    )
+    looked_at = racks if aware else dict.fromkeys(racks)
+    placement |= place_rack_aware(count, factor, looked_at, start_index=start, first_partition=first)
 
 
 @given(clusters(), st.data(), SEEDS, st.booleans())
@@ -211,11 +205,7 @@ def test_additions_are_found_step_by_step(
 ) -> None:
     factor = data.draw(st.integers(1, min(len(racks), 4)))
     count = data.draw(st.integers(1, 30))
-    placement = (
-        place_rack_aware(count, factor, racks, seed=seed)
-        if aware
-        else place_rack_aware(count, factor, dict.fromkeys(racks), seed=seed)
-    )
+    placement = place_rack_aware(count, factor, racks if aware else dict.fromkeys(racks), seed=seed)
     more = data.draw(st.lists(st.integers(1, 20), max_size=3))
     for number in more:
         added(placement, number, racks, aware=aware)
