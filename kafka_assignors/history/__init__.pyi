@@ -1,3 +1,4 @@
+from kafka_assignors._groups.rebalances import Rebalance as Rebalance
 from kafka_assignors.history._archive import Archive as Archive
 from kafka_assignors.history._capture import capture as capture
 from kafka_assignors.history._dump import import_dump as import_dump

@@ -1,6 +1,7 @@
 from kafka_assignors._cluster.handle import Cluster as Cluster
 from kafka_assignors.placement._cluster.reassign import Pacing as Pacing
 from kafka_assignors.placement._expansion import expand as expand
+from kafka_assignors.placement._generators import place_rack_aware as place_rack_aware
 from kafka_assignors.placement._moving import (
     cancel as cancel,
     plan_reassignment as plan_reassignment,
