@@ -30,7 +30,7 @@ from kafka.admin import (
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from integration_tests.support.clusters import own_cluster
-from integration_tests.support.offsets_log import OFFSETS_TOPIC, read_messages
+from integration_tests.support.offsets_log import OFFSETS_TOPIC, SECONDS, read_messages
 from integration_tests.support.records import commit
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
@@ -70,7 +70,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PARTITIONS = 3
-SECONDS = 150.0
 
 
 class Plain(NamedTuple):
@@ -106,11 +105,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Plain]:
-    """What a plain consumer reads; see `read_messages`."""
-    records = (
+    """All that is in the offsets topic, or was when its partitions had these ends."""
+    records = [
         Plain(one.partition, one.offset, one.key, one.value, 1000 * one.timestamp, one.leader_epoch)
         for one in read_messages(cluster, ends)
-    )
+    ]
     return sorted(records, key=lambda one: one[:2])
 
 
