@@ -142,11 +142,8 @@ class _OpenFile:
             self.sink,
             schema,
             compression=compression,
-            # Of numbers a dictionary takes more time than it saves room; of dictionary-encoded strings no
-            # reader needs to know.
-            use_dictionary=[path for field in schema for path in _text_columns(field)],
             write_statistics=[name for name in _FIND_BY if name in schema.names],
-            store_schema=False,
+            store_schema=False,  # of dictionary-encoded strings no reader needs to know
             metadata_collector=self._metadata,
         )
 
@@ -170,15 +167,6 @@ class _OpenFile:
         self.sink.close()
         partition = dict(folder.split("=", 1) for folder in self.path.split("/")[:-1] if "=" in folder)
         return DataFile(self.path, size, metadata.num_rows, partition, least, greatest)
-
-
-def _text_columns(field: Any) -> list[str]:
-    """The column in Parquet that a field's strings are in, if it has any."""
-    is_list = pa.types.is_list(field.type)
-    kind = field.type.value_type if is_list else field.type
-    if not pa.types.is_string(kind) and not pa.types.is_dictionary(kind):
-        return []
-    return [f"{field.name}.list.{field.type.value_field.name}" if is_list else field.name]
 
 
 class Task(NamedTuple):
