@@ -108,8 +108,7 @@ class TaskFiles:
         elif batch.num_rows:
             waiting = self._waiting.setdefault(table, [])
             waiting.append(batch.cast(schema))
-            rows, size = sum(one.num_rows for one in waiting), sum(one.nbytes for one in waiting)
-            if rows >= limits.LEAST_ROWS or size >= limits.MOST_WAITING:
+            if sum(one.nbytes for one in waiting) >= limits.MOST_WAITING:
                 self._write_waiting(table)
 
     def _write_waiting(self, table: str) -> None:
