@@ -105,11 +105,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Plain]:
-    """What a plain consumer reads; see `read_messages`."""
-    records = (
+    """All that is in the offsets topic, or was when its partitions had these ends."""
+    records = [
         Plain(one.partition, one.offset, one.key, one.value, 1000 * one.timestamp, one.leader_epoch)
         for one in read_messages(cluster, ends)
-    )
+    ]
     return sorted(records, key=lambda one: one[:2])
 
 

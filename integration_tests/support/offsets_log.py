@@ -17,12 +17,6 @@ OFFSETS_TOPIC = "__consumer_offsets"
 SECONDS = 150.0
 
 
-def read_log(cluster: Cluster, group_id: str) -> list[Record]:
-    """All records about a group that there are by now, in the order in which they were written."""
-    records = [decode_record(message.key, message.value) for message in read_messages(cluster)]
-    return [r for r in records if not isinstance(r, UnknownRecord) and r.group_id == group_id]
-
-
 def read_messages(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Any]:
     """All that is in the offsets topic, or was when its partitions had these ends."""
     settings = {"exclude_internal_topics": False, "enable_auto_commit": False}
@@ -38,8 +32,14 @@ def read_messages(cluster: Cluster, ends: Mapping[int, int] | None = None) -> li
         while any(consumer.position(part) < until[part] for part in parts):
             assert time.monotonic() < deadline
             for part, batch in consumer.poll(timeout_ms=100).items():
-                messages += [message for message in batch if message.offset < until[part]]
+                messages += [one for one in batch if one.offset < until[part]]
     return messages
+
+
+def read_log(cluster: Cluster, group_id: str) -> list[Record]:
+    """All records about a group that there are by now, in the order in which they were written."""
+    records = [decode_record(one.key, one.value) for one in read_messages(cluster)]
+    return [r for r in records if not isinstance(r, UnknownRecord) and r.group_id == group_id]
 
 
 def topic_id(cluster: Cluster, topic: str) -> UUID:

@@ -317,7 +317,7 @@ def write_batch(
 
     By their names, batches come one after another as they were added.
     """
-    files = partial(TaskFiles, log.where, prefix=f"{name}{log.version + 1:08d}-", compression="zstd")
+    files = partial(TaskFiles, log.where, prefix=f"{name}{log.version + 1:08d}-")
     done = run(Task(partial(write_days, source=source), TALLIES), files)
     added = [file for some in done.files.values() for file in some]
     with asking(f"look for files of {log.where}"):

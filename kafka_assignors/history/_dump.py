@@ -12,11 +12,12 @@ import re
 import zlib
 from collections import defaultdict, deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import gt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.plain import fields_of
@@ -100,42 +101,29 @@ def import_dump(path: Path | str, archive: Archive) -> Imported:
     return Imported(source=source, counts=counts, known=known, rejected=reading.rejected)
 
 
-class _Line(NamedTuple):
-    """A line as a message of the client: what `to_rows` asks of it."""
-
-    time_ms: int
-    at: int
-    key_or_null: bytes | None
-    value_or_null: bytes | None
-
-    def key(self) -> bytes | None:
-        return self.key_or_null
-
-    def value(self) -> bytes | None:
-        return self.value_or_null
-
-    def offset(self) -> int:
-        return self.at
-
-    def timestamp(self) -> tuple[int, int]:
-        return 0, self.time_ms
-
-    def leader_epoch(self) -> None:
-        """It is not printed."""
+def _message(time_ms: int, offset: int, key: bytes | None, value: bytes | None) -> Any:
+    """A line as a message of the client: what `to_rows` asks of it. Leader epochs are not printed."""
+    return SimpleNamespace(
+        key=lambda: key,
+        value=lambda: value,
+        offset=lambda: offset,
+        timestamp=lambda: (0, time_ms),
+        leader_epoch=lambda: None,
+    )
 
 
+@dataclass
 class _Reading:
     """Reads a dump once, without the records that are known by partition and offset."""
 
-    def __init__(self, dump: Path, known: set[tuple[int, int]]) -> None:
-        self._dump = dump
-        self._known = known
-        self.seen: set[tuple[int, int]] = set()  # of what archives keep
-        self.rejected = 0
+    dump: Path
+    known: set[tuple[int, int]]
+    seen: set[tuple[int, int]] = field(default_factory=set)  # of what archives keep
+    rejected: int = 0
 
     def batches(self) -> Iterator[Any]:
         """Rows of ARCHIVE."""
-        waiting: defaultdict[int, list[_Line]] = defaultdict(list)
+        waiting: defaultdict[int, list[Any]] = defaultdict(list)
         size = 0
         for partition, line, length in self._lines():
             waiting[partition].append(line)
@@ -145,7 +133,7 @@ class _Reading:
                 size = 0
         yield from self._rows(waiting)
 
-    def _rows(self, waiting: defaultdict[int, list[_Line]]) -> Iterator[Any]:
+    def _rows(self, waiting: defaultdict[int, list[Any]]) -> Iterator[Any]:
         for partition, lines in waiting.items():
             rows = to_rows(lines, partition)
             yield rows.filter([self._is_new(row) for row in rows.to_pylist()])
@@ -156,24 +144,24 @@ class _Reading:
         if row["key"] is None and row["type"] != NO_TYPE:
             return True
         place = row["partition"], row["offset"]
-        is_new = place not in self._known and place not in self.seen
+        is_new = place not in self.known and place not in self.seen
         self.seen.add(place)
         self.rejected += is_new and not _is_decoded(row["key"], row["value"])
         return is_new
 
-    def _lines(self) -> Iterator[tuple[int, _Line, int]]:
+    def _lines(self) -> Iterator[tuple[int, Any, int]]:
         """Of each line its partition, its record, and how long it is."""
         number = 0
         try:
-            with gzip.open(self._dump) if self._dump.suffix == ".gz" else self._dump.open("rb") as stream:
+            with gzip.open(self.dump) if self.dump.suffix == ".gz" else self.dump.open("rb") as stream:
                 while text := stream.readline(_LONGEST):
                     number += 1
                     yield *_read_line(text), len(text)
         except (OSError, EOFError, zlib.error, ValueError) as error:
-            raise WrongDumpError(f"cannot read {self._dump}, line {number}: {error}") from error
+            raise WrongDumpError(f"cannot read {self.dump}, line {number}: {error}") from error
 
 
-def _read_line(text: bytes) -> tuple[int, _Line]:
+def _read_line(text: bytes) -> tuple[int, Any]:
     found = _LINE.fullmatch(text)
     numbers = [] if found is None else [*map(int, found.groups()[:3])]
     if found is None or any(map(gt, numbers, _GREATEST)):
@@ -182,7 +170,7 @@ def _read_line(text: bytes) -> tuple[int, _Line]:
             " with the options that docs/history.md names"
         )
     time_ms, partition, offset = numbers
-    return partition, _Line(time_ms, offset, _bytes(found[4]), _bytes(found[5]))
+    return partition, _message(time_ms, offset, _bytes(found[4]), _bytes(found[5]))
 
 
 def _bytes(printed: bytes) -> bytes | None:

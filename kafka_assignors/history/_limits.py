@@ -36,9 +36,8 @@ ROW_GROUP: Final = 8 * 2**20
 its row groups: were they larger, a day of one restless group would be one task's."""
 LARGE_BATCH: Final = 2**20
 """Bytes of rows that are a row group of a table."""
-LEAST_ROWS: Final = 50_000
 MOST_WAITING: Final = 16 * 2**20
-"""Bytes of fewer rows that wait until there are enough of them."""
+"""Bytes of smaller batches that wait until they are a row group."""
 
 # Maintenance
 

@@ -34,7 +34,7 @@ def add_batch(archive: Archive, *units: Any) -> None:
 def write_batch(archive: Archive, *units: Any) -> list[DataFile]:
     """Write the files of a batch, and commit nothing; see `add_batch`."""
     records, _ = archive.logs
-    with TaskFiles(records.where, f"{records.version + 1:08d}-part", compression="zstd") as files:
+    with TaskFiles(records.where, f"{records.version + 1:08d}-part") as files:
         write_days(iter(units), files, source=TOPIC_SOURCE)
     return [*files.written.values()]
 

@@ -319,9 +319,7 @@ def test_types_have_kafkas_names() -> None:
 
 
 def test_counts_add_up() -> None:
-    one = Counts()
-    one.kept["GroupMetadata"] = 2
-    one.counted["OffsetCommit"] = 1_000
+    one = Counts(kept=Counter({"GroupMetadata": 2}), counted=Counter({"OffsetCommit": 1_000}))
     both = one + one
     assert (both.kept, both.counted, both.read) == ({"GroupMetadata": 4}, {"OffsetCommit": 2_000}, 2_004)
     assert [*count_lines(both)] == [
@@ -450,23 +448,22 @@ def test_properties_files_serve_both_clients(tmp_path: Path) -> None:
         librdkafka_settings({"fetch_max_bytes": 1})
 
 
-@pytest.mark.parametrize(("terminal", "shown"), [(True, True), (False, False)])
-def test_progress_is_shown_on_terminals_only(terminal: bool, shown: bool) -> None:
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_shown_on_terminals_only(terminal: bool) -> None:
     output = io.StringIO()
-    counts = Counts()
-    counts.kept["GroupMetadata"] = 1_234
-    counts.counted["OffsetCommit"] = 56_789
+    counts = Counts(kept=Counter({"GroupMetadata": 1_234}), counted=Counter({"OffsetCommit": 56_789}))
     with show_capture(Console(file=output, force_terminal=terminal, width=120)) as watch:
         watch(Captured(offsets=60_000, total=90_000, batches=1, counts=counts))
-    assert ("1,234 records kept, 56,789 counted" in output.getvalue()) == shown
-    assert ("60000/90000" in output.getvalue()) == shown
-    assert (output.getvalue() == "") != shown
+    if terminal:
+        assert "1,234 records kept, 56,789 counted" in output.getvalue()
+        assert "60000/90000" in output.getvalue()
+    else:
+        assert output.getvalue() == ""
 
 
 def test_a_continuous_capture_writes_a_line_for_each_batch_into_a_file() -> None:
     output = io.StringIO()
-    counts = Counts()
-    counts.kept["GroupMetadata"] = 1_234
+    counts = Counts(kept=Counter({"GroupMetadata": 1_234}))
     with show_capture(Console(file=output, width=20), continuous=True) as watch:
         for batches in (1, 2):
             watch(Captured(offsets=batches * 60_000, total=90_000, batches=batches, counts=counts))
@@ -609,26 +606,15 @@ def test_no_tables_are_made_in_an_archive(tmp_path: Path, make: Callable[..., ob
     assert [path.name for path in tmp_path.iterdir()] == ["archive.json"]
 
 
-@pytest.mark.parametrize(
-    ("verb", "arguments", "said"),
-    [
-        ("capture", ["--bootstrap-server", "h:1"], "interrupted; the same command continues with the rest\n"),
-        ("metrics", [], "interrupted\n"),
-    ],
-)
-def test_only_what_goes_on_after_ctrl_c_says_so(
-    verb: str,
-    arguments: list[str],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_a_command_that_begins_again_after_ctrl_c_says_nothing_of_a_rest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(**_: Any) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"kafka_assignors._cli.history.{verb}.callback", interrupted)
-    assert main(["history", verb, "a", *arguments]) == 130
-    assert capsys.readouterr().err == said
+    monkeypatch.setattr("kafka_assignors._cli.history.metrics.callback", interrupted)
+    assert main(["history", "metrics", "a"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 @pytest.mark.usefixtures("no_cluster_asked")
