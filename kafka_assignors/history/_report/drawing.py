@@ -105,18 +105,15 @@ def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
     An instance id; else client id and host, unless two members had these at the same time: then with the
     end of the member id.
     """
+    names: dict[str, str] = {}
+    for snapshot in reversed(snapshots):
+        names.update((one.member_id, _name(one)) for one in snapshot.members if one.member_id not in names)
     shared: set[str] = set()
     for snapshot in snapshots:
-        seen: set[str] = set()
-        for member in snapshot.members:
-            (shared if _name(member) in seen else seen).add(_name(member))
-    return {
-        member.member_id: f"{_name(member)} …{member.member_id[-6:]}"
-        if _name(member) in shared
-        else _name(member)
-        for snapshot in snapshots
-        for member in snapshot.members
-    }
+        here = [names[one.member_id] for one in snapshot.members]
+        if len({*here}) < len(here):
+            shared.update(name for name in here if here.count(name) > 1)
+    return {who: f"{name} …{who[-6:]}" if name in shared else name for who, name in names.items()}
 
 
 def _name(member: SnapshotMember) -> str:
@@ -168,16 +165,14 @@ def columns(
 
 
 def _changes(snapshots: Sequence[Snapshot], rebalances: Sequence[Rebalance]) -> list[datetime]:
-    """When members or owners were others than before, or a rebalance ended."""
+    """When members, or what they owned, were others than before, or a rebalance ended."""
     found = {one.ended for one in rebalances}
-    before: Snapshot | None = None
+    before: object = None
     for snapshot in snapshots:
-        if before is None or (
-            snapshot.owners != before.owners
-            or [one.identity for one in snapshot.members] != [one.identity for one in before.members]
-        ):
+        owned = [(one.identity, one.assignment) for one in snapshot.members]
+        if owned != before:
             found.add(_time(snapshot))
-        before = snapshot
+        before = owned
     return sorted(found)
 
 

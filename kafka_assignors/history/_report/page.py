@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kafka_assignors._common.escaping import escaped, get_logger
+from kafka_assignors._common.escaping import escaped
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
@@ -28,23 +28,17 @@ if TYPE_CHECKING:
     from kafka_assignors.history._metrics import GroupSummary
     from kafka_assignors.history._report.drawing import Drawing, ReportedGroup
 
-_LOG = get_logger(__name__)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownGroup:
-    """A group in the overview, and its own part as HTML; that is empty if it has none.
-
-    `failed` is whether it could not be shown; its part says why then.
-    """
+    """A group in the overview, and its own part as HTML; that is empty if it has none."""
 
     rank: int
     summary: GroupSummary
+    reason: str
+    advice: str
     part: str = ""
     strip: Markup | None = None
-    reason: str = ""
-    advice: str = ""
-    failed: bool = False
 
     @property
     def key(self) -> str:
@@ -80,7 +74,6 @@ def render(
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
             sections=[one.part for one in parts],
-            undrawn=[one.summary.group for one in parts if one.failed],
             without=len(ranked) - len(parts),
             step=words.duration(bar_step(since, until).total_seconds()),
             colours=range(COLOURS),
@@ -91,28 +84,18 @@ def render(
 def _shown(
     one: ReportedGroup, rank: int, since: datetime, until: datetime, asked: datetime | None
 ) -> ShownGroup:
-    """A group, with a part of its own if it is drawn; if anything fails, that says why."""
-    bare = ShownGroup(rank=rank, summary=one.summary)
-    try:
-        saving = best_saving(one.what_if)
-        drawing = one.drawing if rank <= limits.GROUPS_DRAWN else None
-        found = replace(bare, reason=_reason(one.summary), advice=_advice(one.summary, saving))
-        if drawing is None:
-            return found
-        strip_of = strip(drawing.ended, since, until)
-        shown = _of_drawing(drawing, one, saving, key=bare.key, until=until)
-        said = sentences.group_sentences(one.summary, drawing, saving, asked)
-        part = (
-            _environment()
-            .get_template("group.html")
-            .render(group=bare, since=since, until=until, strip=strip_of, sentences=said, **shown)
-        )
-        return replace(found, part=part, strip=strip_of)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is of this group alone
-        _LOG.exception("the report cannot show all of group %r", one.summary.group)
-        template = _environment().get_template("undrawn.html")
-        part = template.render(group=bare, why=f"{type(error).__name__}: {error}")
-        return replace(bare, part=part, failed=True)
+    """A group, with a part of its own if it is drawn."""
+    summary, saving = one.summary, best_saving(one.what_if)
+    found = ShownGroup(rank=rank, summary=summary, reason=_reason(summary), advice=_advice(summary, saving))
+    drawing = one.drawing if rank <= limits.GROUPS_DRAWN else None
+    if drawing is None:
+        return found
+    strip_of = strip(drawing.ended, since, until)
+    shown = _of_drawing(drawing, one, saving, key=found.key, until=until)
+    said = sentences.group_sentences(summary, drawing, saving, asked)
+    template = _environment().get_template("group.html")
+    part = template.render(group=found, since=since, until=until, strip=strip_of, sentences=said, **shown)
+    return replace(found, part=part, strip=strip_of)
 
 
 def _of_drawing(
