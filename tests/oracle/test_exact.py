@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -47,13 +48,17 @@ def test_the_order_in_which_members_topics_and_partitions_come_does_not_matter(g
 
 
 def test_plans_without_the_compiled_flow_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds = range(scaled(3000))
-    plans = [plan_exact(random_case(seed).group) for seed in seeds]
+    options: tuple[dict[str, Any], ...] = ({}, {"max_skew": 0}, {"max_skew": 2}, {"max_moves": 1})
+
+    def plan(seed: int) -> Plan:
+        return plan_exact(random_case(seed).group, **options[seed % 4])
+
+    seeds = range(scaled(6000))
+    plans = [plan(seed) for seed in seeds]
     monkeypatch.setattr("kafka_assignors.planners._exact.flow._compiled", None)
-    for seed, plan in zip(seeds, plans, strict=True):
-        group = random_case(seed).group
-        again = plan_exact(group)
-        assert again.assignments() == plan.assignments(), told(seed, group, again)
+    for seed, compiled in zip(seeds, plans, strict=True):
+        again = plan(seed)
+        assert again.assignments() == compiled.assignments(), told(seed, again.group, again)
 
 
 @pytest.mark.parametrize("number", range(2))

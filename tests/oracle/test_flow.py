@@ -429,15 +429,3 @@ def test_a_long_search_calls_tick_within_its_steps(way: Any, monkeypatch: pytest
             send(copied(network), lambda steps=steps: steps.append(None))  # type: ignore[misc]
             counts.append(len(steps))
     assert counts[1] > 5 * counts[0] > 0
-
-
-@needs_compiler
-@pytest.mark.parametrize("options", [{"max_skew": 0}, {"max_skew": 2}, {"max_moves": 1}])
-def test_plans_are_the_same_with_and_without_the_compiled_module(options: Any) -> None:
-    for seed in range(scaled(1_000)):
-        group = random_case(seed).group
-        plans = []
-        for way in (flow._compiled, IN_PYTHON):
-            with using(way):
-                plans.append(plan_exact(group, **options).owner.tolist())
-        assert plans[0] == plans[1], seed
