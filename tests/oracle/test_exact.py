@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors._model.group import NO_GENERATION, Group, Member
+from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Goal, Plan, check
 from kafka_assignors.planners import plan_exact
+from kafka_assignors.planners._cooperative import awaited_holders, first_round
 from kafka_assignors.proofs import certify
 from tests.support.oracle import Oracle
 from tests.support.random_groups import RACKS, Case, random_case
-from tests.support.scale import block, examples, scaled
+from tests.support.scale import block, examples, few, scaled
 
 BLOCKS = [block(number, 2500) for number in range(8)]
 
@@ -46,13 +48,17 @@ def test_the_order_in_which_members_topics_and_partitions_come_does_not_matter(g
 
 
 def test_plans_without_the_compiled_flow_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds = range(scaled(3000))
-    plans = [plan_exact(random_case(seed).group) for seed in seeds]
+    options: tuple[dict[str, Any], ...] = ({}, {"max_skew": 0}, {"max_skew": 2}, {"max_moves": 1})
+
+    def plan(seed: int) -> Plan:
+        return plan_exact(random_case(seed).group, **options[seed % 4])
+
+    seeds = range(scaled(6000))
+    plans = [plan(seed) for seed in seeds]
     monkeypatch.setattr("kafka_assignors.planners._exact.flow._compiled", None)
-    for seed, plan in zip(seeds, plans, strict=True):
-        group = random_case(seed).group
-        again = plan_exact(group)
-        assert again.assignments() == plan.assignments(), told(seed, group, again)
+    for seed, compiled in zip(seeds, plans, strict=True):
+        again = plan(seed)
+        assert again.assignments() == compiled.assignments(), told(seed, again.group, again)
 
 
 @pytest.mark.parametrize("number", range(2))
@@ -214,3 +220,52 @@ def test_plans_of_large_groups_prove_themselves_when_members_leave_and_join(goal
     if goal == Goal():
         oracle = Oracle(plan.group)
         assert oracle.reached(plan) == oracle.reached(oracle.plan())
+
+
+# Carried out in cooperative rounds, on groups with stale, double and lost claims ----------------------------
+
+
+def holding_group(seed: int) -> Group:
+    """A random group all of whose claims are held."""
+    case = random_case(seed)
+    members = [replace(member, holds=True) for member in case.members]
+    return Group.of(case.topics, members, case.replica_racks)
+
+
+@pytest.mark.parametrize("max_skew", [None, 1])
+def test_every_group_settles_in_two_rounds(max_skew: int | None) -> None:
+    two = 0
+    for seed in range(scaled(4000)):
+        case, group = random_case(seed), holding_group(seed)
+        plan = plan_exact(group, max_skew=max_skew)
+        first, awaited = first_round(plan)
+        given = first.assignments()
+        newest = max((member.generation for member in group.members), default=0)
+        members = [
+            replace(member, claims=given[member.member_id], generation=newest + 1, holds=True)
+            for member in case.members
+        ]
+        second = plan_exact(Group.of(case.topics, members, case.replica_racks), max_skew=max_skew)
+        check(second, second.group)
+        assert second.moves == 0, f"seed {seed}"
+        assert not awaited_holders(second).size, f"seed {seed}"
+        if max_skew is None:
+            assert sorted(second.loads.tolist()) == sorted(plan.loads.tolist()), f"seed {seed}"
+        two += bool(awaited.size)
+    assert few() or two > scaled(1000)
+
+
+def test_no_partition_is_given_away_before_its_holders_let_go() -> None:
+    refused = 0
+    for seed in range(scaled(4000)):
+        group = holding_group(seed)
+        first, _ = first_round(plan_exact(group))
+        for partition, holder in group.holders.tolist():
+            to = int(first.owner[partition])
+            if to in {holder, NOBODY}:
+                refused += to == NOBODY
+                continue
+            # Only its present owner keeps what somebody else held in an older generation.
+            assert group.owner[partition] == to, f"seed {seed}"
+            assert group.members[holder].generation < group.members[to].generation, f"seed {seed}"
+    assert few() or refused > scaled(1000)

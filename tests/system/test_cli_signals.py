@@ -1,5 +1,6 @@
-"""What signals do to `kafka-assignors`."""
+"""What signals, and a pipe that is closed, do to `kafka-assignors`."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_assignors._cli.main import main
+from tests.support.group_files import large
 
 # Says that it has come to read the group, which never comes.
 WAITING = """
@@ -89,3 +91,15 @@ def test_a_handler_of_somebody_else_stays(monkeypatch: pytest.MonkeyPatch) -> No
     finally:
         signal.signal(signal.SIGTERM, before)
     assert seen == [signal.SIGTERM]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    name = tmp_path / "group.json"
+    name.write_text(json.dumps(large(200)), encoding="utf-8")
+    command = [sys.executable, "-m", "kafka_assignors._cli.main", "plan", str(name), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+# Here, as pytester forgets what an inner run imports: matplotlib would take half a second each time.
+import kafka_assignors._timelines.picture  # noqa: F401
 from kafka_assignors.testing import _topics as topics
 from kafka_assignors.testing._brokers import cluster, kept
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kafka_assignors._cli.main import main
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 class Cli:
@@ -46,8 +43,3 @@ class Cli:
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     return Cli(capsys)
-
-
-@pytest.fixture
-def run(cli: Cli) -> Run:
-    return cli.run

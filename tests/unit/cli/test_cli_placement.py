@@ -83,10 +83,7 @@ def test_a_plan_moves_as_few_replicas_as_possible(placements: str, tmp_path: Pat
     arguments = ("reassign", "uneven", "--placements", placements, "--brokers", "1,2,3,4")
     out = cli.shown(*arguments, "--output", str(after), "--rollback", str(before))
     # 4, 3, 1, 0 replicas become 2, 2, 2, 2.
-    assert "3 replicas to copy, 0 of them needed for any balance; " in out
     assert "replicas on a broker: 2 to 2, the best possible\n" in out
-    assert "preferred leaders of a broker: 1 to 1, the best possible\n" in out
-    assert out.endswith("nothing is changed: --execute does it\n")
     assert parse_reassignment(before.read_text()) == {"uneven": UNEVEN}
     document = cli.json(*arguments)
     assert len(document["plan"]["moves"]) == 3

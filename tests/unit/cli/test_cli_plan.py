@@ -12,7 +12,7 @@ import pytest
 
 from kafka_assignors._common.tree import describe
 from tests.support.group_files import GROUP, GROUP_AS_YAML, large
-from tests.unit.cli.conftest import Run
+from tests.unit.cli.conftest import Cli
 
 DOCS = Path(__file__).parents[3] / "docs" / "plan-file.md"
 
@@ -39,6 +39,7 @@ optimal: no valid plan does better
 """
 
 Write = Callable[..., str]
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -54,11 +55,11 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def run(run: Run) -> Run:
+def run(cli: Cli) -> Run:
     """Runs `plan`; times are taken out."""
 
     def _run(*arguments: str) -> tuple[int, str, str]:
-        status, out, err = run("plan", *arguments)
+        status, out, err = cli.run("plan", *arguments)
         return status, re.sub(r"\d+\.\d ms", "# ms", out), err
 
     return _run
