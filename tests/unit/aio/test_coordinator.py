@@ -294,18 +294,19 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
-    def rules(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for module in (_coordinator, _partitions):
-            monkeypatch.setattr(module, "time", self)
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    for module in (_coordinator, _partitions):
+        monkeypatch.setattr(module, "time", made)
+    return made
 
 
 @pytest.mark.parametrize("error", [0, RebalanceInProgressError.errno])
 async def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
-    coordinator: CooperativeCoordinator, error: int, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, error: int, clock: Clock
 ) -> None:
-    clock = Clock()
-    clock.rules(monkeypatch)
-
     async def answer_4_s_later(_: Any) -> Any:
         clock.now += 4
         return SimpleNamespace(error_code=error)
@@ -349,10 +350,8 @@ async def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows
 
 @pytest.mark.parametrize("error", [RebalanceInProgressError, IllegalGenerationError])
 async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
-    coordinator: CooperativeCoordinator, error: Any, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, error: Any, clock: Clock
 ) -> None:
-    clock = Clock()
-    clock.rules(monkeypatch)
     beats, join = asyncio.Queue[int](), Held(LOADING)
 
     async def beat(request: Any) -> Any:
@@ -413,10 +412,11 @@ def answered(request: Any, error: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
-async def test_a_commit_that_is_tried_again_is_of_what_stayed_only(
+async def test_a_commit_that_is_tried_again_is_of_what_stayed_only_and_an_event_for_each_part(
     coordinator: CooperativeCoordinator, comes_back: bool
 ) -> None:
     asked: list[dict[TopicPartition, int]] = []
+    events = observed(coordinator)
 
     async def commit(request: Any) -> Any:
         asked.append(committed(request))
@@ -431,6 +431,11 @@ async def test_a_commit_that_is_tried_again_is_of_what_stayed_only(
     with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
         await coordinator.commit_offsets(coordinator._lasting, OFFSETS)
     assert asked == [{A: 7, B: 9}, {A: 7}]
+    said = {"generation": 5, "member_id": "m"}
+    assert events[-2:] == [
+        ("committed", {**said, "positions": [("t", 0, 7)]}),
+        ("commit_failed", {**said, "positions": [("t", 1, 9)], "text": described(revoked_meanwhile([B]))}),
+    ]
 
 
 def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
@@ -450,34 +455,6 @@ def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
     ObservedAiokafkaConsumer(consumer, lambda kind, **fields: events.append((kind, fields)))
     events.clear()
     return events
-
-
-async def test_a_commit_that_leaves_out_what_is_gone_is_an_event_for_each_part(
-    coordinator: CooperativeCoordinator,
-) -> None:
-    events = observed(coordinator)
-
-    async def commit(request: Any) -> Any:
-        if len(coordinator._client.sent) > 1:
-            return answered(request)
-        coordinator._subscription.assign_from_subscribed({A})
-        return answered(request, GroupLoadInProgressError.errno)
-
-    coordinator._client.answers["OffsetCommitRequest"] = commit
-    with pytest.raises(CommitFailedError):
-        await coordinator.commit_offsets(coordinator._lasting, OFFSETS)
-    said = {"generation": 5, "member_id": "m"}
-    assert events[-2:] == [
-        ("committed", {**said, "positions": [("t", 0, 7)]}),
-        (
-            "commit_failed",
-            {
-                **said,
-                "positions": [("t", 1, 9)],
-                "text": described(revoked_meanwhile([B])),
-            },
-        ),
-    ]
 
 
 @pytest.mark.parametrize("fell_out", [True, False])
@@ -1347,11 +1324,8 @@ async def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_
 
 
 async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
-    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, clock: Clock
 ) -> None:
-    clock = Clock()
-    clock.rules(monkeypatch)
-
     async def beat(error: int = RebalanceInProgressError.errno) -> None:
         answer = SimpleNamespace(error_code=error)
         coordinator._client.answers["HeartbeatRequest"] = answer
@@ -1380,12 +1354,9 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
 
 
 async def test_heartbeats_while_the_leader_plans_are_no_word_that_nobody_waits_for_this_member(
-    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, clock: Clock
 ) -> None:
     """Its SyncGroup may be lost. Without one the coordinator expels it, whatever it answers before."""
-    clock = Clock()
-    clock.rules(monkeypatch)
-
     lasting: Any = coordinator._lasting
     coordinator._certainty = Certainty(10.0, 12.0)
     coordinator._certainty.synced(clock.now)
@@ -1404,10 +1375,8 @@ async def test_heartbeats_while_the_leader_plans_are_no_word_that_nobody_waits_f
 
 
 async def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certainty(
-    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, clock: Clock
 ) -> None:
-    clock = Clock()
-    clock.rules(monkeypatch)
     coordinator._certainty = Certainty(10.0, 4.0)
     coordinator._certainty.synced(clock.now)
     lasting: Any = coordinator._lasting
