@@ -805,8 +805,9 @@ C = TopicPartition("gone", 0)
 OF_A_AND_GONE = {A: OFFSETS[A], C: OFFSETS[B]}
 
 
-def with_a_topic_that_is_gone(coordinator: EagerCoordinator, sent: list[dict[TopicPartition, int]]) -> Any:
-    """A coordinator that autocommits what it has of two topics, of which the broker knows one."""
+def with_a_topic_that_is_gone(coordinator: EagerCoordinator) -> tuple[Any, list[dict[TopicPartition, int]]]:
+    """The assignment of what autocommits, of two topics, of which the broker knows one; and what it sends."""
+    sent: list[dict[TopicPartition, int]] = []
 
     async def commit(request: Any) -> Any:
         sent.append(committed(request))
@@ -826,15 +827,14 @@ def with_a_topic_that_is_gone(coordinator: EagerCoordinator, sent: list[dict[Top
     state.seek(C, 9)
     coordinator._enable_auto_commit = True
     coordinator._client.answers["OffsetCommitRequest"] = commit
-    return state.subscription.assignment
+    return state.subscription.assignment, sent
 
 
 @each_kind
 async def test_neither_a_join_nor_stop_waits_for_a_topic_that_was_deleted(
     coordinator: EagerCoordinator, listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sent: list[dict[TopicPartition, int]] = []
-    given = with_a_topic_that_is_gone(coordinator, sent)
+    given, sent = with_a_topic_that_is_gone(coordinator)
     await asyncio.wait_for(coordinator._on_join_prepare(given), 5)
     assert sent == [{A: 7, C: 9}]
     if isinstance(coordinator, CooperativeCoordinator):
@@ -853,8 +853,7 @@ async def test_neither_a_join_nor_stop_waits_for_a_topic_that_was_deleted(
 async def test_autocommit_tries_a_topic_that_was_deleted_at_each_interval_and_raises_nothing(
     coordinator: EagerCoordinator,
 ) -> None:
-    sent: list[dict[TopicPartition, int]] = []
-    given = with_a_topic_that_is_gone(coordinator, sent)
+    given, sent = with_a_topic_that_is_gone(coordinator)
     coordinator._auto_commit_interval_ms, coordinator._next_autocommit_deadline = 60_000, 0
     assert await coordinator._maybe_do_autocommit(given) == 60
     assert 59 < await coordinator._maybe_do_autocommit(given) <= 60
@@ -866,8 +865,7 @@ async def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_af
     coordinator: EagerCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_coordinator, "NEWS", 0.05)
-    sent: list[dict[TopicPartition, int]] = []
-    given = with_a_topic_that_is_gone(coordinator, sent)
+    given, sent = with_a_topic_that_is_gone(coordinator)
     with pytest.raises(CommitFailedError) as caught:
         await asyncio.wait_for(coordinator.commit_offsets(given, OF_A_AND_GONE), 5)
     assert (
@@ -885,8 +883,7 @@ async def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_af
 async def test_a_commit_for_a_topic_that_is_new_succeeds_when_the_broker_knows_it(
     coordinator: EagerCoordinator,
 ) -> None:
-    sent: list[dict[TopicPartition, int]] = []
-    given = with_a_topic_that_is_gone(coordinator, sent)
+    given, sent = with_a_topic_that_is_gone(coordinator)
     unknown = coordinator._client.answers["OffsetCommitRequest"]
 
     async def commit(request: Any) -> Any:
@@ -901,7 +898,7 @@ async def test_a_commit_for_a_topic_that_is_new_succeeds_when_the_broker_knows_i
 async def test_a_commit_names_what_was_revoked_though_the_broker_does_not_know_the_rest(
     coordinator: CooperativeCoordinator,
 ) -> None:
-    given = with_a_topic_that_is_gone(coordinator, [])
+    given, _ = with_a_topic_that_is_gone(coordinator)
     asked = {one: OffsetAndMetadata(7, "") for one in (A, B, C)}
     with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1") as caught:
         await asyncio.wait_for(coordinator._commit(given, asked), 5)
@@ -913,7 +910,7 @@ async def test_other_errors_of_a_commit_come_before_partitions_that_are_unknown(
     coordinator: EagerCoordinator,
 ) -> None:
     gone, fallen = UnknownTopicOrPartitionError.errno, UnknownMemberIdError.errno
-    given = with_a_topic_that_is_gone(coordinator, [])
+    given, _ = with_a_topic_that_is_gone(coordinator)
     answer = SimpleNamespace(topics=[(C.topic, [(0, gone)]), (A.topic, [(0, fallen)])])
     coordinator._client.answers["OffsetCommitRequest"] = answer
     with pytest.raises(CommitFailedError) as caught:
@@ -1391,7 +1388,7 @@ async def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certain
 async def test_a_commit_for_a_topic_that_is_gone_is_an_event_for_each_part(
     coordinator: EagerCoordinator,
 ) -> None:
-    given = with_a_topic_that_is_gone(coordinator, [])
+    given, _ = with_a_topic_that_is_gone(coordinator)
     events = observed(coordinator)
     with pytest.raises(UnknownPartitionsError):
         await coordinator._commit(given, OF_A_AND_GONE)
