@@ -40,6 +40,11 @@ def test_members_are_ordered_by_utf16_units(ids: str) -> None:
     assert names(Group.of({"a": [0]}, [member(one, "a") for one in reversed(ids)])) == [*ids]
 
 
+def test_two_members_with_one_id_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"member ids must differ, but \['m'\] came more than once"):
+        Group.of({"a": [0]}, [member("m", "a"), member("n", "a"), member("m", "b")])
+
+
 def test_partitions_are_numbered_by_topic_and_id_with_gaps_and_duplicates() -> None:
     group = Group.of({"b": [33, 10, 40, 21, 10], "a": [7]}, [member("m", "a", "b")])
     assert group.topics == ("a", "b")
