@@ -539,6 +539,15 @@ def restart_in_a_rebalance(group: RecordedGroup) -> None:
     group.simulation.restart("a", crash=True)
 
 
+def hang_in_a_rebalance(group: RecordedGroup) -> None:
+    group.simulation.members["b"].pause_polling()
+    group.simulation.join("c")
+
+
+def restart(group: RecordedGroup) -> None:
+    group.simulation.restart("a", crash=True)
+
+
 def restart_with_another_strategy(group: RecordedGroup) -> None:
     group.simulation.restart("a", crash=True, assignors=[StickyAssignor])
 
@@ -549,6 +558,8 @@ def restart_with_another_strategy(group: RecordedGroup) -> None:
         (join_again, "leader joined again", {"unknown"}),
         (move_in_a_rebalance, "coordinator moved", {"coordinator moved"}),
         (RecordedGroup.move_coordinator, None, set()),
+        (restart, None, set()),
+        (hang_in_a_rebalance, "member joined", {"member joined", "static member gone"}),
         (restart_in_a_rebalance, "static member came back in a rebalance", {"member joined", CAME_BACK}),
         (
             restart_with_another_strategy,
@@ -568,7 +579,7 @@ def test_records_tell_what_became_of_static_members_and_their_coordinator(
     group.simulation.group.causes.clear()
     before = len(lived(group))
     act(group)
-    group.settle()
+    group.run(40)
     assert trigger in triggers(group) if trigger else not triggers(group)
     assert {kind for one in lived(group)[before:] for kind in kinds(one)} == told
 
