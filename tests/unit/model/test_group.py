@@ -10,8 +10,6 @@ from kafka_assignors._model.group import Group, Member, racks_matter
 from kafka_assignors.planners import plan_exact, plan_quickly
 from tests.support.random_groups import random_case
 
-TOPICS = ("a", "b", "c")
-
 
 def member(name: str, *topics: str, instance: str | None = None, **claim: Any) -> Member:
     """A member of `topics`; `claims`, `generation`, `holds` and `rack` as in `Member`."""

@@ -23,7 +23,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._model.group import NO_GENERATION
-from kafka_assignors._wire.user_data import encode_generation
+from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.planners import hand_over
 from kafka_assignors.planners._cooperative import awaited_holders
 from tests.support.kafka_scenarios import (
@@ -159,3 +159,9 @@ def test_uniform_subscription_transfer_ownership_list_is_right(planner: str) -> 
     assert hand_over(plan).assignments() == {"consumer0": parse("t1-0"), "consumer1": parse("t1-3")}
     told = placed.group(("t1-0", "t1-3"), holds=True)
     assert PLANNERS[planner](told).assignments() == plan.assignments()
+
+
+def test_data_of_an_eager_member_is_a_wish() -> None:
+    """Kafka's class has no such members: ours rebalances eagerly beside an eager strategy."""
+    sent = subscription(3, ["t"], "", 4, encode_sticky(parse("t-0 t-1"), 3))
+    assert as_read(CooperativeStickyAssignor, sent) == (parse("t-0 t-1"), 3, False)
