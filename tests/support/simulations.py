@@ -40,6 +40,12 @@ def gathered(group: Group, names: str, *, static: bool = False) -> Group:
     return group
 
 
+def at_rest(group: Group, names: str, *, static: bool = False) -> Group:
+    """The same, and the group is stable."""
+    gathered(group, names, static=static).run_until_stable()
+    return group
+
+
 def loads(assignments: Mapping[str, frozenset[Any]]) -> dict[str, int]:
     return {member: len(partitions) for member, partitions in assignments.items()}
 

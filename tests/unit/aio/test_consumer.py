@@ -111,30 +111,6 @@ async def test_a_call_that_is_cancelled_as_a_record_comes_takes_none(one: Starte
 
 
 @pytest.mark.parametrize("later", range(6))
-async def test_a_call_whose_time_is_over_as_a_record_comes_takes_none(one: Started, later: int) -> None:
-    limits: list[asyncio.Timeout] = []
-
-    async def get() -> Any:
-        async with asyncio.timeout(100) as limit:
-            limits.append(limit)
-            return await one.consumer.getone(A)
-
-    getting = asyncio.create_task(get())
-    await turns(20)
-    one.fetched()
-    await turns(later)
-    if not getting.done():
-        limits[0].reschedule(asyncio.get_running_loop().time() - 1)
-    await asyncio.wait([getting])
-    if isinstance(getting.exception(), TimeoutError):
-        assert one.position == 10
-        assert await one.consumer.getone(A) == 10
-    else:
-        assert getting.result() == 10
-    assert one.position == 11
-
-
-@pytest.mark.parametrize("later", range(6))
 async def test_a_batch_that_is_cancelled_as_records_come_takes_none(one: Started, later: int) -> None:
     getting = await cancelled_as_records_come(
         one, one.consumer.getmany(A, timeout_ms=100_000, max_records=2), later

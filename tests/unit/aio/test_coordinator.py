@@ -294,18 +294,19 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
-    def rules(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for module in (_coordinator, _partitions):
-            monkeypatch.setattr(module, "time", self)
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    for module in (_coordinator, _partitions):
+        monkeypatch.setattr(module, "time", made)
+    return made
 
 
 @pytest.mark.parametrize("error", [0, RebalanceInProgressError.errno])
 async def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
-    coordinator: CooperativeCoordinator, error: int, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, error: int, clock: Clock
 ) -> None:
-    clock = Clock()
-    clock.rules(monkeypatch)
-
     async def answer_4_s_later(_: Any) -> Any:
         clock.now += 4
         return SimpleNamespace(error_code=error)
@@ -349,10 +350,8 @@ async def test_a_new_member_delivers_when_the_heartbeat_is_answered_that_follows
 
 @pytest.mark.parametrize("error", [RebalanceInProgressError, IllegalGenerationError])
 async def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
-    coordinator: CooperativeCoordinator, error: Any, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, error: Any, clock: Clock
 ) -> None:
-    clock = Clock()
-    clock.rules(monkeypatch)
     beats, join = asyncio.Queue[int](), Held(LOADING)
 
     async def beat(request: Any) -> Any:
@@ -413,10 +412,11 @@ def answered(request: Any, error: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
-async def test_a_commit_that_is_tried_again_is_of_what_stayed_only(
+async def test_a_commit_that_is_tried_again_is_of_what_stayed_only_and_an_event_for_each_part(
     coordinator: CooperativeCoordinator, comes_back: bool
 ) -> None:
     asked: list[dict[TopicPartition, int]] = []
+    events = observed(coordinator)
 
     async def commit(request: Any) -> Any:
         asked.append(committed(request))
@@ -431,6 +431,11 @@ async def test_a_commit_that_is_tried_again_is_of_what_stayed_only(
     with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
         await coordinator.commit_offsets(coordinator._lasting, OFFSETS)
     assert asked == [{A: 7, B: 9}, {A: 7}]
+    said = {"generation": 5, "member_id": "m"}
+    assert events[-2:] == [
+        ("committed", {**said, "positions": [("t", 0, 7)]}),
+        ("commit_failed", {**said, "positions": [("t", 1, 9)], "text": described(revoked_meanwhile([B]))}),
+    ]
 
 
 def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
@@ -450,34 +455,6 @@ def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
     ObservedAiokafkaConsumer(consumer, lambda kind, **fields: events.append((kind, fields)))
     events.clear()
     return events
-
-
-async def test_a_commit_that_leaves_out_what_is_gone_is_an_event_for_each_part(
-    coordinator: CooperativeCoordinator,
-) -> None:
-    events = observed(coordinator)
-
-    async def commit(request: Any) -> Any:
-        if len(coordinator._client.sent) > 1:
-            return answered(request)
-        coordinator._subscription.assign_from_subscribed({A})
-        return answered(request, GroupLoadInProgressError.errno)
-
-    coordinator._client.answers["OffsetCommitRequest"] = commit
-    with pytest.raises(CommitFailedError):
-        await coordinator.commit_offsets(coordinator._lasting, OFFSETS)
-    said = {"generation": 5, "member_id": "m"}
-    assert events[-2:] == [
-        ("committed", {**said, "positions": [("t", 0, 7)]}),
-        (
-            "commit_failed",
-            {
-                **said,
-                "positions": [("t", 1, 9)],
-                "text": described(revoked_meanwhile([B])),
-            },
-        ),
-    ]
 
 
 @pytest.mark.parametrize("fell_out", [True, False])
@@ -828,8 +805,9 @@ C = TopicPartition("gone", 0)
 OF_A_AND_GONE = {A: OFFSETS[A], C: OFFSETS[B]}
 
 
-def with_a_topic_that_is_gone(coordinator: EagerCoordinator, sent: list[dict[TopicPartition, int]]) -> Any:
-    """A coordinator that autocommits what it has of two topics, of which the broker knows one."""
+def with_a_topic_that_is_gone(coordinator: EagerCoordinator) -> tuple[Any, list[dict[TopicPartition, int]]]:
+    """The assignment of what autocommits, of two topics, of which the broker knows one; and what it sends."""
+    sent: list[dict[TopicPartition, int]] = []
 
     async def commit(request: Any) -> Any:
         sent.append(committed(request))
@@ -849,15 +827,14 @@ def with_a_topic_that_is_gone(coordinator: EagerCoordinator, sent: list[dict[Top
     state.seek(C, 9)
     coordinator._enable_auto_commit = True
     coordinator._client.answers["OffsetCommitRequest"] = commit
-    return state.subscription.assignment
+    return state.subscription.assignment, sent
 
 
 @each_kind
 async def test_neither_a_join_nor_stop_waits_for_a_topic_that_was_deleted(
     coordinator: EagerCoordinator, listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sent: list[dict[TopicPartition, int]] = []
-    given = with_a_topic_that_is_gone(coordinator, sent)
+    given, sent = with_a_topic_that_is_gone(coordinator)
     await asyncio.wait_for(coordinator._on_join_prepare(given), 5)
     assert sent == [{A: 7, C: 9}]
     if isinstance(coordinator, CooperativeCoordinator):
@@ -876,8 +853,7 @@ async def test_neither_a_join_nor_stop_waits_for_a_topic_that_was_deleted(
 async def test_autocommit_tries_a_topic_that_was_deleted_at_each_interval_and_raises_nothing(
     coordinator: EagerCoordinator,
 ) -> None:
-    sent: list[dict[TopicPartition, int]] = []
-    given = with_a_topic_that_is_gone(coordinator, sent)
+    given, sent = with_a_topic_that_is_gone(coordinator)
     coordinator._auto_commit_interval_ms, coordinator._next_autocommit_deadline = 60_000, 0
     assert await coordinator._maybe_do_autocommit(given) == 60
     assert 59 < await coordinator._maybe_do_autocommit(given) <= 60
@@ -889,8 +865,7 @@ async def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_af
     coordinator: EagerCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_coordinator, "NEWS", 0.05)
-    sent: list[dict[TopicPartition, int]] = []
-    given = with_a_topic_that_is_gone(coordinator, sent)
+    given, sent = with_a_topic_that_is_gone(coordinator)
     with pytest.raises(CommitFailedError) as caught:
         await asyncio.wait_for(coordinator.commit_offsets(given, OF_A_AND_GONE), 5)
     assert (
@@ -908,8 +883,7 @@ async def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_af
 async def test_a_commit_for_a_topic_that_is_new_succeeds_when_the_broker_knows_it(
     coordinator: EagerCoordinator,
 ) -> None:
-    sent: list[dict[TopicPartition, int]] = []
-    given = with_a_topic_that_is_gone(coordinator, sent)
+    given, sent = with_a_topic_that_is_gone(coordinator)
     unknown = coordinator._client.answers["OffsetCommitRequest"]
 
     async def commit(request: Any) -> Any:
@@ -924,7 +898,7 @@ async def test_a_commit_for_a_topic_that_is_new_succeeds_when_the_broker_knows_i
 async def test_a_commit_names_what_was_revoked_though_the_broker_does_not_know_the_rest(
     coordinator: CooperativeCoordinator,
 ) -> None:
-    given = with_a_topic_that_is_gone(coordinator, [])
+    given, _ = with_a_topic_that_is_gone(coordinator)
     asked = {one: OffsetAndMetadata(7, "") for one in (A, B, C)}
     with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1") as caught:
         await asyncio.wait_for(coordinator._commit(given, asked), 5)
@@ -936,7 +910,7 @@ async def test_other_errors_of_a_commit_come_before_partitions_that_are_unknown(
     coordinator: EagerCoordinator,
 ) -> None:
     gone, fallen = UnknownTopicOrPartitionError.errno, UnknownMemberIdError.errno
-    given = with_a_topic_that_is_gone(coordinator, [])
+    given, _ = with_a_topic_that_is_gone(coordinator)
     answer = SimpleNamespace(topics=[(C.topic, [(0, gone)]), (A.topic, [(0, fallen)])])
     coordinator._client.answers["OffsetCommitRequest"] = answer
     with pytest.raises(CommitFailedError) as caught:
@@ -1347,11 +1321,8 @@ async def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_
 
 
 async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
-    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, clock: Clock
 ) -> None:
-    clock = Clock()
-    clock.rules(monkeypatch)
-
     async def beat(error: int = RebalanceInProgressError.errno) -> None:
         answer = SimpleNamespace(error_code=error)
         coordinator._client.answers["HeartbeatRequest"] = answer
@@ -1380,12 +1351,9 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
 
 
 async def test_heartbeats_while_the_leader_plans_are_no_word_that_nobody_waits_for_this_member(
-    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, clock: Clock
 ) -> None:
     """Its SyncGroup may be lost. Without one the coordinator expels it, whatever it answers before."""
-    clock = Clock()
-    clock.rules(monkeypatch)
-
     lasting: Any = coordinator._lasting
     coordinator._certainty = Certainty(10.0, 12.0)
     coordinator._certainty.synced(clock.now)
@@ -1404,10 +1372,8 @@ async def test_heartbeats_while_the_leader_plans_are_no_word_that_nobody_waits_f
 
 
 async def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certainty(
-    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
+    coordinator: CooperativeCoordinator, clock: Clock
 ) -> None:
-    clock = Clock()
-    clock.rules(monkeypatch)
     coordinator._certainty = Certainty(10.0, 4.0)
     coordinator._certainty.synced(clock.now)
     lasting: Any = coordinator._lasting
@@ -1422,7 +1388,7 @@ async def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certain
 async def test_a_commit_for_a_topic_that_is_gone_is_an_event_for_each_part(
     coordinator: EagerCoordinator,
 ) -> None:
-    given = with_a_topic_that_is_gone(coordinator, [])
+    given, _ = with_a_topic_that_is_gone(coordinator)
     events = observed(coordinator)
     with pytest.raises(UnknownPartitionsError):
         await coordinator._commit(given, OF_A_AND_GONE)

@@ -31,6 +31,20 @@ def test_each_heartbeat_of_a_member_that_is_not_waited_for_counts_however_long_a
     assert certainty.until == 156.0
 
 
+def test_a_member_that_is_waited_for_is_expelled_by_the_rebalance_timeout_in_spite_of_heartbeats() -> None:
+    certainty = Certainty(6.0, 10.0)
+    certainty.synced(100.0)
+    for sent in range(101, 120):
+        certainty.confirm(float(sent), awaited=True)
+    assert certainty.until == 110.0
+    certainty.joined()
+    certainty.confirm(120.0)  # its JoinGroup is there, and its SyncGroup may be waited for
+    assert certainty.until == 110.0
+    certainty.synced(121.0)
+    certainty.confirm(122.0)
+    assert certainty.until == 128.0
+
+
 def test_a_member_that_has_synced_is_not_waited_for_before_the_next_rebalance() -> None:
     certainty = Certainty(6.0, 10.0)
     certainty.synced(100.0)

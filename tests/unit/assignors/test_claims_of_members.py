@@ -49,11 +49,17 @@ def took(host: HandHost, assignor: Assignor, generation: int, partitions: frozen
         assignor.on_assignment(ConsumerProtocolAssignment(1, list(topics.items()), b""), generation)
 
 
+def holding(partitions: frozenset[TopicPartition]) -> tuple[HandHost, CooperativeStickyAssignor]:
+    """A consumer that was assigned these partitions in generation 3."""
+    host, assignor = HandHost(), CooperativeStickyAssignor()
+    took(host, assignor, 3, partitions)
+    return host, assignor
+
+
 class TestWhatIsHeld:
     def test_a_cooperative_member_claims_topics_that_it_no_longer_subscribes_to(self) -> None:
         """kafka-python may still hold them: it revokes before the first try of a join only."""
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0) | parts("u", 1))
+        host, assignor = holding(parts("t", 0) | parts("u", 1))
         assert joined(host, assignor, {"t"}) == ({"t": [0], "u": [1]}, 3)
 
     def test_an_eager_member_wishes_for_nothing_that_it_does_not_subscribe_to(self) -> None:
@@ -65,8 +71,7 @@ class TestWhatIsHeld:
         assert b"u" not in said.user_data
 
     def test_a_join_that_gave_no_assignment_does_not_make_a_claim_newer(self) -> None:
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0, 1))
+        host, assignor = holding(parts("t", 0, 1))
         host.generation = 5
         assert joined(host, assignor, {"t"}) == ({"t": [0, 1]}, 3)
 
@@ -80,20 +85,17 @@ class TestWhatIsHeld:
 
     def test_a_part_of_an_assignment_is_as_old_as_that(self) -> None:
         """Topics given up, an assignment that the client rejected."""
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0, 1) | parts("u", 0))
+        host, assignor = holding(parts("t", 0, 1) | parts("u", 0))
         host.generation, host.partitions = 6, parts("t", 0, 1)
         assert joined(host, assignor, {"t"}) == ({"t": [0, 1]}, 3)
 
     def test_what_another_strategy_gave_is_as_new_as_the_generation_joined_before(self) -> None:
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0))
+        host, assignor = holding(parts("t", 0))
         host.generation, host.partitions = 4, parts("t", 2, 3)
         assert joined(host, assignor, {"t"}) == ({"t": [2, 3]}, 4)
 
     def test_who_refused_its_assignment_and_has_something_claims_that(self) -> None:
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0))
+        host, assignor = holding(parts("t", 0))
         host.generation = host.refused = 7
         assert joined(host, assignor, {"t"}) == ({"t": [0]}, 3)
 
@@ -103,8 +105,7 @@ class TestWhatIsHeld:
         self, refused: int, claimed: int, cooperative: bool
     ) -> None:
         """Said as before, the coordinator would give it the same assignment without a rebalance."""
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0))
+        host, assignor = holding(parts("t", 0))
         host.generation, host.cooperative, host.partitions = 7, cooperative, frozenset()
         host.refused = refused
         assert joined(host, assignor, {"u"}) == ({}, claimed)
@@ -112,16 +113,14 @@ class TestWhatIsHeld:
 
 class TestWhatWasLost:
     def test_nothing_is_claimed_out_of_the_group(self) -> None:
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0, 1))
+        host, assignor = holding(parts("t", 0, 1))
         host.generation = -1
         assert joined(host, assignor, {"t"}) == ({}, -1)
         host.partitions = frozenset()  # the client lets go of them before it joins
         assert joined(host, assignor, {"t"}) == ({}, -1)
 
     def test_nothing_is_claimed_out_of_the_group_though_the_client_let_go_before(self) -> None:
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0, 1))
+        host, assignor = holding(parts("t", 0, 1))
         host.generation, host.partitions = -1, frozenset()
         with calls(host):
             said = assignor.metadata({"t"})
@@ -129,8 +128,7 @@ class TestWhatWasLost:
 
     def test_what_it_has_beyond_what_it_lost_is_claimed(self) -> None:
         """It was given that since, under another strategy."""
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0, 1))
+        host, assignor = holding(parts("t", 0, 1))
         host.generation = -1
         joined(host, assignor, {"t"})
         host.generation, host.partitions = 7, parts("t", 1, 2)
@@ -140,8 +138,7 @@ class TestWhatWasLost:
 
     def test_what_is_left_of_it_is_not_claimed_in_the_next_generation_either(self) -> None:
         """Expelled while rejoining, subscription narrowed, assignment rejected."""
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0, 1) | parts("u", 0))
+        host, assignor = holding(parts("t", 0, 1) | parts("u", 0))
         host.generation = -1
         assert joined(host, assignor, {"t"}) == ({}, -1)
         host.generation = 7
@@ -152,8 +149,7 @@ class TestWhatWasLost:
         assert joined(host, assignor, {"t"}) == ({}, -1)
 
     def test_what_it_is_given_anew_it_claims(self) -> None:
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0, 1))
+        host, assignor = holding(parts("t", 0, 1))
         host.generation = -1
         joined(host, assignor, {"t"})
         took(host, assignor, 8, parts("t", 1))
@@ -163,8 +159,7 @@ class TestWhatWasLost:
 class TestWhoseItIs:
     def test_a_call_from_elsewhere_asks_the_consumer_that_is_known(self) -> None:
         """A wrapper may call from another thread, where no coordinator is on the stack."""
-        host, assignor = HandHost(), CooperativeStickyAssignor()
-        took(host, assignor, 3, parts("t", 0, 1))
+        host, assignor = holding(parts("t", 0, 1))
         joined(host, assignor, {"t"})
         host.generation = -1
         said = assignor.metadata({"t"})

@@ -11,13 +11,13 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors import CooperativeStickyAssignor, lead
 from kafka_assignors._assignors._membership.hand_over import PATIENCE, HandOver
 from kafka_assignors._assignors._membership.host import calls
-from kafka_assignors._assignors._messages import make_subscription
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.user_data import UNFINISHED
 from kafka_assignors.planners._cooperative import awaited_holders
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.by_hand import HandHost
 from tests.support.effort import with_memory
+from tests.support.wire import partition_list, subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,13 +51,12 @@ class Round:
             (
                 name,
                 f"instance-{name}" if name in static else None,
-                make_subscription(
+                subscription(
+                    3,
                     (topics or {}).get(name, ["t"]),
-                    owned={"t": claim} if claim else {},
+                    owned=partition_list([("t", claim)] if claim else []),
                     generation=stated,
-                    rack=None,
-                    user_data=None,
-                ).encode(),
+                ),
             )
             for name, (claim, stated) in members.items()
         ]

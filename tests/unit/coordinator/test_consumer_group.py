@@ -26,7 +26,7 @@ from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples
-from tests.support.simulations import QUICK_BROKER, by_epochs, gathered, loads, triggers
+from tests.support.simulations import QUICK_BROKER, at_rest, by_epochs, gathered, loads, triggers
 
 if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor
@@ -93,8 +93,7 @@ def test_only_what_moves_is_ever_without_an_owner() -> None:
 
 
 def test_a_member_that_gets_new_ones_waits_for_no_one_who_keeps_what_it_has() -> None:
-    group = gathered(by_epochs(), "abc")
-    group.run_until_stable()
+    group = at_rest(by_epochs(), "abc")
     group.members["a"].pause_polling()
     group.join("d")
     group.run(5)
@@ -111,8 +110,7 @@ def test_a_member_that_gets_new_ones_waits_for_no_one_who_keeps_what_it_has() ->
 
 
 def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back_under_its_id() -> None:
-    group = gathered(by_epochs(), "ab")
-    group.run_until_stable()
+    group = at_rest(by_epochs(), "ab")
     hangs = group.members["b"]
     hangs.pause_polling()
     group.run(19)
@@ -127,8 +125,7 @@ def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back_under_its_i
 
 
 def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() -> None:
-    group = gathered(by_epochs(), "ab", static=True)
-    group.run_until_stable()
+    group = at_rest(by_epochs(), "ab", static=True)
     group.restart("b", crash=True)
     group.run(1)
     assert not group.members["b.2"].running

@@ -28,7 +28,16 @@ from kafka_assignors.coordinator._simulator.simulation import NotStableError, Si
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, partitions_of
 from kafka_assignors.coordinator._simulator.what_if import Cost, rolling_restart
 from tests.support.scale import examples
-from tests.support.simulations import QUICK, by_epochs, classic, gathered, loads, random_life, triggers
+from tests.support.simulations import (
+    QUICK,
+    at_rest,
+    by_epochs,
+    classic,
+    gathered,
+    loads,
+    random_life,
+    triggers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,8 +78,7 @@ def test_a_group_lives_as_on_a_broker(assignor: type[Assignor]) -> None:
 
 
 def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer() -> None:
-    group = gathered(classic(member=replace(QUICK, max_poll_interval_ms=300_000)), "ab")
-    group.run_until_stable()
+    group = at_rest(classic(member=replace(QUICK, max_poll_interval_ms=300_000)), "ab")
     leader, other = sorted(group.members.values(), key=lambda member: member.member_id != group.group.leader)
     group.join("c")
     while group.group.state != State.COMPLETING:
@@ -109,8 +117,7 @@ def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
 
 
 def test_a_static_member_that_does_not_come_back_is_lost() -> None:
-    group = gathered(classic(), "ab", static=True)
-    group.run_until_stable()
+    group = at_rest(classic(), "ab", static=True)
     group.members["b"].leave()
     assert loads(group.run_until_stable()) == {"a": 12}
     assert triggers(group) == ["member joined", "member lost"]
@@ -128,8 +135,7 @@ def test_one_instance_given_to_two_members_ends_the_first() -> None:
 
 
 def test_a_frozen_member_is_lost_and_comes_back_as_another() -> None:
-    group = gathered(classic(), "ab")
-    group.run_until_stable()
+    group = at_rest(classic(), "ab")
     frozen = group.members["b"]
     old_id = frozen.member_id
     frozen.freeze()
@@ -145,8 +151,7 @@ def test_a_frozen_member_is_lost_and_comes_back_as_another() -> None:
 
 
 def test_a_member_that_does_not_poll_leaves_by_itself() -> None:
-    group = gathered(classic(), "ab")
-    group.run_until_stable()
+    group = at_rest(classic(), "ab")
     group.members["b"].pause_polling()
     group.run(19)
     assert triggers(group) == ["member joined"]
@@ -158,8 +163,7 @@ def test_a_member_that_does_not_poll_leaves_by_itself() -> None:
 
 
 def test_a_member_that_does_not_poll_in_a_rebalance_is_left_behind() -> None:
-    group = gathered(classic(), "ab")
-    group.run_until_stable()
+    group = at_rest(classic(), "ab")
     group.members["b"].pause_polling()
     group.join("c")
     group.run(19)
@@ -169,8 +173,7 @@ def test_a_member_that_does_not_poll_in_a_rebalance_is_left_behind() -> None:
 
 
 def test_new_partitions_are_the_leaders_to_find() -> None:
-    group = gathered(classic(metadata_max_age_ms=5000), "ab")
-    group.run_until_stable()
+    group = at_rest(classic(metadata_max_age_ms=5000), "ab")
     group.grow("orders", 16)
     group.run(4)
     assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
@@ -184,8 +187,7 @@ def test_new_partitions_are_the_leaders_to_find() -> None:
     [(classic, "member joined again with other metadata"), (by_epochs, "member changed its subscription")],
 )
 def test_a_changed_subscription_makes_a_round(simulated: Callable[..., Any], begun: str) -> None:
-    group = gathered(simulated(topics={"orders": 6, "payments": 6}), "ab")
-    group.run_until_stable()
+    group = at_rest(simulated(topics={"orders": 6, "payments": 6}), "ab")
     group.members["b"].subscribe(["payments"])
     after = group.run_until_stable()
     assert {partition.topic for partition in after["b"]} == {"payments"}
@@ -211,8 +213,7 @@ def test_a_group_at_rest_does_not_notice_that_its_coordinator_moved(assignor: ty
 @pytest.mark.parametrize("assignor", ALL)
 def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: type[Assignor]) -> None:
     slow = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=3000)
-    group = gathered(classic(assignor, member=slow), "ab")
-    group.run_until_stable()
+    group = at_rest(classic(assignor, member=slow), "ab")
     group.join("c")
     group.run(0.1)
     # a and b have not heard of the rebalance, and c has never been in a generation: it comes as new again.
@@ -231,8 +232,7 @@ def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: ty
 
 
 def test_who_waits_for_an_assignment_hears_that_the_coordinator_moved() -> None:
-    group = gathered(classic(), "ab")
-    group.run_until_stable()
+    group = at_rest(classic(), "ab")
     (leader,) = [one for one in group.members.values() if one.member_id == group.group.leader]
     group.join("c")
     while group.group.state != State.COMPLETING:
@@ -250,8 +250,7 @@ def test_who_waits_for_an_assignment_hears_that_the_coordinator_moved() -> None:
 def test_moves_that_overlap_are_over_with_the_one_that_ends_last(
     first: tuple[float, float], second: float
 ) -> None:
-    group = gathered(classic(), "a")
-    group.run_until_stable()
+    group = at_rest(classic(), "a")
     member_id = group.members["a"].member_id
     group.move_coordinator(away=first[0])
     group.run(first[1])
@@ -273,8 +272,7 @@ def test_moves_that_overlap_are_over_with_the_one_that_ends_last(
 def test_a_member_that_its_coordinator_refuses_ends(
     options: dict[str, Any], second: dict[str, Any], error: str
 ) -> None:
-    group = gathered(classic(**options), "a")
-    group.run_until_stable()
+    group = at_rest(classic(**options), "a")
     group.join("b", **second)
     group.run(2)
     assert not group.members["b"].running

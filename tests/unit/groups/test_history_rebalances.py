@@ -20,6 +20,7 @@ from kafka_assignors._groups.best import Best, find_best
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, SpanFinder, find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
 from tests.support.group_histories import (
@@ -35,10 +36,11 @@ from tests.support.group_histories import (
 from tests.support.scale import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kafka_assignors._groups.snapshots import Snapshot
 
+CAME_BACK = "static member came back"
 ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
 
 
@@ -517,6 +519,69 @@ def test_every_cause_that_the_simulator_knows_is_told_as_far_as_records_can() ->
 
 def triggers(group: RecordedGroup) -> list[str]:
     return [cause.trigger for cause in group.simulation.group.causes]
+
+
+def join_again(group: RecordedGroup) -> None:
+    member = group.simulation.members["a"]
+    assert isinstance(member, SimulatedMember)
+    member.request_rejoin()
+
+
+def move_in_a_rebalance(group: RecordedGroup) -> None:
+    join_again(group)
+    group.run_until("CompletingRebalance")
+    group.move_coordinator()
+
+
+def restart_in_a_rebalance(group: RecordedGroup) -> None:
+    group.simulation.join("c")
+    group.run_until("CompletingRebalance")
+    group.simulation.restart("a", crash=True)
+
+
+def hang_in_a_rebalance(group: RecordedGroup) -> None:
+    group.simulation.members["b"].pause_polling()
+    group.simulation.join("c")
+
+
+def restart(group: RecordedGroup) -> None:
+    group.simulation.restart("a", crash=True)
+
+
+def restart_with_another_strategy(group: RecordedGroup) -> None:
+    group.simulation.restart("a", crash=True, assignors=[StickyAssignor])
+
+
+@pytest.mark.parametrize(
+    ("act", "trigger", "told"),
+    [
+        (join_again, "leader joined again", {"unknown"}),
+        (move_in_a_rebalance, "coordinator moved", {"coordinator moved"}),
+        (RecordedGroup.move_coordinator, None, set()),
+        (restart, None, set()),
+        (hang_in_a_rebalance, "member joined", {"member joined", "static member gone"}),
+        (restart_in_a_rebalance, "static member came back in a rebalance", {"member joined", CAME_BACK}),
+        (
+            restart_with_another_strategy,
+            "static member came back with another strategy",
+            {"strategy changed", CAME_BACK},
+        ),
+    ],
+)
+def test_records_tell_what_became_of_static_members_and_their_coordinator(
+    act: Callable[[RecordedGroup], None], trigger: str | None, told: set[str]
+) -> None:
+    group = RecordedGroup({"orders": 8}, RangeAssignor, StickyAssignor)
+    for name in "ab":
+        group.simulation.join(name, instance_id=name)
+    group.settle()
+    group.run(8)
+    group.simulation.group.causes.clear()
+    before = len(lived(group))
+    act(group)
+    group.run(40)
+    assert trigger in triggers(group) if trigger else not triggers(group)
+    assert {kind for one in lived(group)[before:] for kind in kinds(one)} == told
 
 
 def unowned_really(group: RecordedGroup) -> float:

@@ -13,6 +13,7 @@ from kafka_assignors._model.claims import ClaimTable
 from kafka_assignors._model.group import NOBODY, Group
 from kafka_assignors._model.members import NO_GENERATION, Member
 from kafka_assignors._wire.codec import read_partition_lists
+from tests.support.scale import examples
 
 Claim = Mapping[str, Collection[int]]
 
@@ -176,6 +177,7 @@ class TestAsMappings:
 
 
 class TestGroups:
+    @examples(300)
     @given(SIZES, CLAIMS, st.integers(0, 2**32), st.integers(1, 3))
     def test_claims_are_settled_by_the_rules_wherever_they_come_from(
         self, sizes: dict[str, list[int]], claims: list[dict[str, list[int]]], seed: int, tables: int

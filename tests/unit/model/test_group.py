@@ -11,8 +11,6 @@ from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.random_groups import random_case
 
-TOPICS = ("a", "b", "c")
-
 
 def member(name: str, *topics: str, instance: str | None = None, **claim: Any) -> Member:
     """A member of `topics`; `claims`, `generation`, `holds` and `rack` as in `Member`."""
@@ -39,6 +37,11 @@ def test_static_members_come_first_by_instance_id_then_dynamic_ones_by_member_id
 @pytest.mark.parametrize("ids", ["z\U0001f600\ue000", "\ud800\ue000"], ids=["characters", "a lone surrogate"])
 def test_members_are_ordered_by_utf16_units(ids: str) -> None:
     assert names(Group.of({"a": [0]}, [member(one, "a") for one in reversed(ids)])) == [*ids]
+
+
+def test_two_members_with_one_id_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"member ids must differ, but \['m'\] came more than once"):
+        Group.of({"a": [0]}, [member("m", "a"), member("n", "a"), member("m", "b")])
 
 
 def test_partitions_are_numbered_by_topic_and_id_with_gaps_and_duplicates() -> None:

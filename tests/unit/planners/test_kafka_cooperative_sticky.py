@@ -26,12 +26,10 @@ from kafka_assignors._model.group import NO_GENERATION
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.planners import hand_over
 from kafka_assignors.planners._cooperative import awaited_holders
-from tests.support.by_hand import HandGroup
 from tests.support.kafka_scenarios import (
     PLANNERS,
     Begin,
     Placed,
-    Planner,
     as_read,
     assign_by_hand,
     every_planner,
@@ -161,37 +159,6 @@ def test_uniform_subscription_transfer_ownership_list_is_right(planner: str) -> 
     assert hand_over(plan).assignments() == {"consumer0": parse("t1-0"), "consumer1": parse("t1-3")}
     told = placed.group(("t1-0", "t1-3"), holds=True)
     assert PLANNERS[planner](told).assignments() == plan.assignments()
-
-
-@every_planner
-@pytest.mark.parametrize("subscriptions", ["equal", "unequal"])
-def test_rounds_over_the_wire_until_everything_is_given_away(planner: str, subscriptions: str) -> None:
-    """Members come and go; nobody gets what somebody else had until the round before."""
-    chosen: Planner = PLANNERS[planner]
-    topics = {"t1": range(6), "t2": range(5), "t3": range(4)}
-    wanted = {"c1": ["t1", "t2", "t3"], "c2": ["t1", "t2"], "c3": ["t2", "t3"], "c4": ["t1", "t3"]}
-    group = HandGroup(dict(topics))
-
-    def settle() -> None:
-        had: dict[str, set[tuple[str, int]]] = {}
-        for _ in range(5):
-            had = flat_all(group.assigned)
-            got = flat_all(group.rebalance())
-            for member, mine in got.items():
-                for other, theirs in had.items():
-                    assert other == member or other not in got or not (mine - had.get(member, set())) & theirs
-            if set().union(*got.values()) == flat(topics):
-                return
-        pytest.fail("partitions are still held back after five rounds")
-
-    for member, some in wanted.items():
-        mine = list(topics) if subscriptions == "equal" else some
-        group.join(member, CooperativeStickyAssignor(planner=chosen), mine)
-        settle()
-    for member in ("c2", "c4"):
-        group.leave(member)
-        settle()
-    assert sorted(sum(map(len, mine.values())) for mine in group.assigned.values()) == [7, 8]
 
 
 def test_data_of_an_eager_member_is_a_wish() -> None:

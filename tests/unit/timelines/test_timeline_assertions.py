@@ -448,8 +448,8 @@ def test_a_member_that_goes_back_in_a_partition_is_named_unless_it_was_given_it_
     ]
 
 
-def processed(time: float, member: str, *ranges: tuple[TopicPartition, int, int]) -> Event:
-    return Processed(time, member, records=ranges)
+def processed(time: float, member: str, *ranges: tuple[TopicPartition, int, int], thread: str = "") -> Event:
+    return Processed(time, member, records=ranges, thread=thread)
 
 
 def committed(time: float, member: str, **positions: int) -> Event:
@@ -772,10 +772,6 @@ def test_a_rebalance_that_was_not_to_be_says_who_brought_it_about() -> None:
 # Causes -----------------------------------------------------------------------------------------------
 
 
-def worked(time: float, member: str, thread: str, *ranges: tuple[TopicPartition, int, int]) -> Event:
-    return Processed(time, member, records=ranges, thread=thread)
-
-
 def first_fault(assertion: Callable[[], None]) -> str:
     return message(assertion).splitlines()[1].strip()
 
@@ -877,7 +873,7 @@ def test_several_threads_in_one_consumer_are_named_before_those_that_only_proces
             event(time, "a", "records", records=[["t", 0, 2 * time, 2 * time + 1]], thread=thread)
             for time, thread in enumerate(polled_in)
         ]
-        done = [worked(4, "a", "x", (P0, 2, 3)), worked(5, "a", "y", (P0, 0, 1))]
+        done = [processed(4, "a", (P0, 2, 3), thread="x"), processed(5, "a", (P0, 0, 1), thread="y")]
         return first_fault(lived(*service("a"), *polls, *done).assert_in_order)
 
     came = "t-0: once: a came to offsets 2..3 at 4.000 s, and offsets 0..1 at 5.000 s; a"

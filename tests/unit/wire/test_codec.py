@@ -31,13 +31,6 @@ from tests.support.wire import (
 
 IN_PYTHON = None
 needs_compiler = pytest.mark.skipif(codec._compiled is None, reason="installed without a compiler")
-each_way = pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param(codec._compiled, id="compiled", marks=needs_compiler),
-        pytest.param(IN_PYTHON, id="python"),
-    ],
-)
 
 
 @contextmanager
@@ -45,6 +38,21 @@ def using(way: Any) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codec, "_compiled", way)
         yield
+
+
+@pytest.fixture(
+    scope="class",
+    params=[
+        pytest.param(codec._compiled, id="compiled", marks=needs_compiler),
+        pytest.param(IN_PYTHON, id="python"),
+    ],
+)
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    with using(request.param):
+        yield
+
+
+each_way = pytest.mark.usefixtures("way")
 
 
 class Subscription(NamedTuple):
@@ -60,20 +68,18 @@ class Subscription(NamedTuple):
 NO_TOPICS = Subscription(frozenset())
 
 
-def read_lists(blobs: list[bytes], way: Any) -> list[tuple[Entries, int, list[int]]]:
+def read_lists(blobs: list[bytes]) -> list[tuple[Entries, int, list[int]]]:
     """For each list what stands in it, its length, and the two integers behind it."""
-    with using(way):
-        lists = codec.read_partition_lists(blobs)
+    lists = codec.read_partition_lists(blobs)
     assert lists.table.claimants == len(blobs)
     assert lists.tails.shape == (len(blobs), 2)
     claims = [list(claims.items()) for claims in lists.table.claims()]
     return list(zip(claims, lists.lengths.tolist(), lists.tails.tolist(), strict=True))
 
 
-def read_subscriptions(blobs: list[bytes], way: Any) -> list[Subscription | None]:
+def read_subscriptions(blobs: list[bytes]) -> list[Subscription | None]:
     """Each subscription, None for one that cannot be read."""
-    with using(way):
-        read = codec.read_subscriptions(blobs)
+    read = codec.read_subscriptions(blobs)
     assert read.owned.claimants == len(blobs)
     found: list[Subscription | None] = [
         Subscription(
@@ -98,7 +104,7 @@ def read_subscriptions(blobs: list[bytes], way: Any) -> list[Subscription | None
     return found
 
 
-def write_lists(lists: list[Entries], way: Any, *, head: bytes = b"", tail: bytes = b"") -> list[bytes]:
+def write_lists(lists: list[Entries], *, head: bytes = b"", tail: bytes = b"") -> list[bytes]:
     """Write lists in which no topic comes twice in a row."""
     names = sorted({name for entries in lists for name, _ in entries})
     rows = [
@@ -109,15 +115,14 @@ def write_lists(lists: list[Entries], way: Any, *, head: bytes = b"", tail: byte
     ]
     sizes = [sum(len(partitions) for _, partitions in entries) for entries in lists]
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
-    with using(way):
-        return codec.write_partition_lists(
-            names,
-            columns[:, 0].copy(),
-            columns[:, 1].copy(),
-            np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
-            head=head,
-            tail=tail,
-        )
+    return codec.write_partition_lists(
+        names,
+        columns[:, 0].copy(),
+        columns[:, 1].copy(),
+        np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
+        head=head,
+        tail=tail,
+    )
 
 
 def merged(entries: Entries) -> Entries:
@@ -164,44 +169,44 @@ REFUSED: tuple[Entries, int, list[int]] = ([], UNREADABLE, [0, 0])
 class TestReadingPartitionLists:
     @given(st.lists(st.tuples(ENTRIES, st.binary(max_size=8)), max_size=5))
     def test_what_stands_there_is_read_and_what_follows_is_not(
-        self, way: Any, sent: list[tuple[Entries, bytes]]
+        self, sent: list[tuple[Entries, bytes]]
     ) -> None:
         raw = [partition_list(entries) for entries, _ in sent]
         blobs = [one + tail for one, (_, tail) in zip(raw, sent, strict=True)]
         expected = [
             (merged(entries), len(one), tail_of(tail)) for one, (entries, tail) in zip(raw, sent, strict=True)
         ]
-        assert read_lists(blobs, way) == expected
+        assert read_lists(blobs) == expected
 
     @pytest.mark.parametrize("raw", UNREADABLE_LISTS.values(), ids=UNREADABLE_LISTS)
-    def test_an_unreadable_list_is_empty_and_the_others_are_whole(self, way: Any, raw: bytes) -> None:
+    def test_an_unreadable_list_is_empty_and_the_others_are_whole(self, raw: bytes) -> None:
         first, last = partition_list([("t", [0, 1]), ("u", [2])]), partition_list([("v", [3]), ("t", [4])])
-        assert read_lists([first, raw, last, raw], way) == [
+        assert read_lists([first, raw, last, raw]) == [
             ([("t", [0, 1]), ("u", [2])], len(first), [0, 0]),
             REFUSED,
             ([("v", [3]), ("t", [4])], len(last), [0, 0]),
             REFUSED,
         ]
 
-    def test_a_name_that_is_no_utf8_spoils_every_list_that_has_it(self, way: Any) -> None:
+    def test_a_name_that_is_no_utf8_spoils_every_list_that_has_it(self) -> None:
         bad, good = partition_list([(b"\xff", [0])]), partition_list([("t", [0])])
-        found = read_lists([bad, good, bad, partition_list([("t", [1]), (b"\xff", [])])], way)
+        found = read_lists([bad, good, bad, partition_list([("t", [1]), (b"\xff", [])])])
         assert found == [REFUSED, ([("t", [0])], len(good), [0, 0]), REFUSED, REFUSED]
 
-    def test_many_names_are_told_apart(self, way: Any) -> None:
+    def test_many_names_are_told_apart(self) -> None:
         """More than any first guess of how many there are, alike but for a byte, of all short lengths."""
         names = ["x" * length + f"{number}" for length in range(20) for number in range(100)]
         entries = [(name, [number]) for number, name in enumerate(dict.fromkeys(names))]
         blobs = [partition_list(entries), partition_list(entries[::-1]), partition_list(entries[::7])]
-        assert read_lists(blobs, way) == [
+        assert read_lists(blobs) == [
             (expected, len(blob), [0, 0])
             for expected, blob in zip((entries, entries[::-1], entries[::7]), blobs, strict=True)
         ]
 
-    def test_a_name_may_have_32767_bytes(self, way: Any) -> None:
+    def test_a_name_may_have_32767_bytes(self) -> None:
         longest = "ä" * 16383 + "x"
         raw = partition_list([(longest, [1])])
-        assert read_lists([raw, raw[:-1]], way) == [([(longest, [1])], len(raw), [0, 0]), REFUSED]
+        assert read_lists([raw, raw[:-1]]) == [([(longest, [1])], len(raw), [0, 0]), REFUSED]
 
     @pytest.mark.parametrize(
         "head",
@@ -214,12 +219,12 @@ class TestReadingPartitionLists:
         ],
         ids=["topics", "partitions", "partitions of 2 GiB", "partitions that wrap to 4 bytes", "name"],
     )
-    def test_an_absurd_count_takes_neither_memory_nor_time(self, way: Any, head: bytes) -> None:
+    def test_an_absurd_count_takes_neither_memory_nor_time(self, head: bytes) -> None:
         blobs = [head + b"\0" * 4_000] * 50
-        found, peak = with_memory(lambda: read_lists(blobs, way))
+        found, peak = with_memory(lambda: read_lists(blobs))
         assert found == [REFUSED] * 50
         assert peak < 1_000_000
-        assert_takes(lambda: read_lists(blobs, way), million_steps=100)
+        assert_takes(lambda: read_lists(blobs), million_steps=100)
 
 
 @each_way
@@ -230,7 +235,7 @@ class TestWritingPartitionLists:
         st.none() | st.binary(max_size=9),
     )
     def test_assignments_are_kafka_pythons_byte_by_byte(
-        self, way: Any, lists: list[dict[str, list[int]]], version: int, user_data: bytes | None
+        self, lists: list[dict[str, list[int]]], version: int, user_data: bytes | None
     ) -> None:
         entry = ConsumerProtocolAssignment.TopicPartition
         expected = [
@@ -245,32 +250,27 @@ class TestWritingPartitionLists:
         ]
         tail = b"\xff\xff\xff\xff" if user_data is None else struct.pack(">i", len(user_data)) + user_data
         written = write_lists(
-            [sorted(one.items()) for one in lists], way, head=struct.pack(">h", version), tail=tail
+            [sorted(one.items()) for one in lists], head=struct.pack(">h", version), tail=tail
         )
         assert written == expected
 
-    def test_the_same_topic_at_the_end_of_a_list_and_at_the_start_of_the_next_stands_in_both(
-        self, way: Any
-    ) -> None:
+    def test_the_same_topic_at_the_end_of_a_list_and_at_the_start_of_the_next_stands_in_both(self) -> None:
         lists: list[Entries] = [[], [("t", [0, 1])], [("t", [2])], [], [("t", [3]), ("u", [0])], []]
-        assert write_lists(lists, way) == [partition_list(one) for one in lists]
+        assert write_lists(lists) == [partition_list(one) for one in lists]
 
-    def test_nothing_to_write(self, way: Any) -> None:
+    def test_nothing_to_write(self) -> None:
         nothing = np.empty(0, dtype=np.int64)
-        with using(way):
-            for names in ([], ["unused"]):
-                for lists in (0, 1, 3):
-                    bounds = np.zeros(lists + 1, dtype=np.int64)
-                    written = codec.write_partition_lists(
-                        names, nothing, nothing, bounds, head=b"h", tail=b""
-                    )
-                    assert written == [b"h\0\0\0\0"] * lists
+        for names in ([], ["unused"]):
+            for lists in (0, 1, 3):
+                bounds = np.zeros(lists + 1, dtype=np.int64)
+                written = codec.write_partition_lists(names, nothing, nothing, bounds, head=b"h", tail=b"")
+                assert written == [b"h\0\0\0\0"] * lists
 
-    def test_a_name_has_up_to_32767_bytes(self, way: Any) -> None:
+    def test_a_name_has_up_to_32767_bytes(self) -> None:
         longest = "ä" * 16383 + "x"
-        assert write_lists([[(longest, [1])]], way) == [partition_list([(longest, [1])])]
+        assert write_lists([[(longest, [1])]]) == [partition_list([(longest, [1])])]
         with pytest.raises(ValueError, match="a string of 32768 bytes is too long"):
-            write_lists([[("ä" * 16384, [1])]], way)
+            write_lists([[("ä" * 16384, [1])]])
 
 
 @needs_compiler
@@ -313,10 +313,9 @@ def test_compiled_what_is_no_bytes_or_no_array_is_an_error() -> None:
             read([b"\0\0\0\0", "text"])
 
 
-def read_assignments(blobs: list[bytes], way: Any) -> list[Entries | None]:
+def read_assignments(blobs: list[bytes]) -> list[Entries | None]:
     """What each assignment gives, None for one that cannot be read."""
-    with using(way):
-        given, unreadable = codec.read_assignments(blobs)
+    given, unreadable = codec.read_assignments(blobs)
     assert given.claimants == len(blobs)
     return [
         None if number in unreadable else list(claim.items()) for number, claim in enumerate(given.claims())
@@ -327,7 +326,7 @@ def read_assignments(blobs: list[bytes], way: Any) -> list[Entries | None]:
 class TestReadingAssignments:
     @given(st.lists(ENTRIES, max_size=4), st.integers(0, 3), st.none() | st.binary(max_size=9))
     def test_what_kafka_python_writes_is_read(
-        self, way: Any, lists: list[Entries], version: int, user_data: bytes | None
+        self, lists: list[Entries], version: int, user_data: bytes | None
     ) -> None:
         entry = ConsumerProtocolAssignment.TopicPartition
         blobs = [
@@ -338,14 +337,14 @@ class TestReadingAssignments:
             ).encode()
             for entries in lists
         ]
-        assert read_assignments([*blobs, b""], way) == [*map(merged, lists), []]
+        assert read_assignments([*blobs, b""]) == [*map(merged, lists), []]
 
 
 @each_way
 class TestReadingSubscriptions:
     @given(st.integers(0, 3), TOPICS, ENTRIES, st.data())
     def test_subscriptions_are_kafka_pythons_byte_by_byte(
-        self, way: Any, version: int, topics: list[str | None], owned: Entries, data: st.DataObject
+        self, version: int, topics: list[str | None], owned: Entries, data: st.DataObject
     ) -> None:
         user_data = data.draw(st.none() | st.binary(max_size=9))
         generation, rack = data.draw(INT32), data.draw(st.none() | NAMES)
@@ -380,22 +379,21 @@ class TestReadingSubscriptions:
             generation=generation if version >= 2 else None,
             rack=(rack or None) if version >= 3 else None,
         )
-        assert read_subscriptions([theirs, with_nulls], way) == [expected, expected]
+        assert read_subscriptions([theirs, with_nulls]) == [expected, expected]
 
     @pytest.mark.parametrize("name", ODD)
-    def test_what_stands_behind_the_topics_never_makes_them_unreadable(self, way: Any, name: str) -> None:
+    def test_what_stands_behind_the_topics_never_makes_them_unreadable(self, name: str) -> None:
         raw, rest = ODD[name]
-        with using(way):
-            assert codec.read_subscriptions([subscription(0, ["t"]), raw]).strange == [1]
-        assert read_subscriptions([raw], way) == [Subscription(frozenset({"t"}), **rest)]
+        assert codec.read_subscriptions([subscription(0, ["t"]), raw]).strange == [1]
+        assert read_subscriptions([raw]) == [Subscription(frozenset({"t"}), **rest)]
 
     @given(SUBSCRIPTIONS)
     def test_what_ends_among_the_topics_cannot_be_read_and_what_ends_behind_them_can(
-        self, way: Any, raw: bytes
+        self, raw: bytes
     ) -> None:
-        whole = read_subscriptions([raw], way)[0]
+        whole = read_subscriptions([raw])[0]
         assert (whole is None) == (raw[:2] == b"\xff\xff")
-        cut = read_subscriptions([raw[:end] for end in range(len(raw))], way)
+        cut = read_subscriptions([raw[:end] for end in range(len(raw))])
         if whole is None:
             assert cut == [None] * len(raw)
             return
@@ -409,52 +407,51 @@ class TestReadingSubscriptions:
         )
 
     @pytest.mark.parametrize("raw", UNREADABLE_SUBSCRIPTIONS.values(), ids=UNREADABLE_SUBSCRIPTIONS)
-    def test_an_unreadable_subscription_leaves_the_others_alone(self, way: Any, raw: bytes) -> None:
+    def test_an_unreadable_subscription_leaves_the_others_alone(self, raw: bytes) -> None:
         others = [subscription(0, ["t"]), subscription(2, ["t", "u"], generation=5), subscription(1, [])]
-        alone = read_subscriptions(others, way)
+        alone = read_subscriptions(others)
         assert None not in alone
         expected = [None, alone[0], None, alone[1], None, alone[2], None]
-        assert read_subscriptions([raw, others[0], raw, others[1], raw, others[2], raw], way) == expected
+        assert read_subscriptions([raw, others[0], raw, others[1], raw, others[2], raw]) == expected
 
-    def test_null_topics_are_none_and_nulls_in_user_data_and_rack_are_nothing(self, way: Any) -> None:
+    def test_null_topics_are_none_and_nulls_in_user_data_and_rack_are_nothing(self) -> None:
         null = subscription(3, [None, "t", None], user_data=None, rack=None)
         empty = subscription(3, ["t"], user_data=b"", rack="")
         expected = Subscription(frozenset({"t"}), generation=-1)
-        assert read_subscriptions([null, empty], way) == [expected, expected]
+        assert read_subscriptions([null, empty]) == [expected, expected]
 
     @pytest.mark.parametrize("version", [4, 100, 2**15 - 1])
-    def test_what_newer_versions_append_is_not_read(self, way: Any, version: int) -> None:
+    def test_what_newer_versions_append_is_not_read(self, version: int) -> None:
         raw = subscription(version, ["t"], user_data=b"u", generation=9, rack="r")
         expected = Subscription(frozenset({"t"}), b"u", generation=9, rack="r")
-        assert read_subscriptions([raw, raw + b"\xff" * 50], way) == [expected, expected]
+        assert read_subscriptions([raw, raw + b"\xff" * 50]) == [expected, expected]
 
-    def test_owned_partitions_are_only_passed_over(self, way: Any) -> None:
+    def test_owned_partitions_are_only_passed_over(self) -> None:
         """A name that is no UTF-8 makes the claim unreadable, not the subscription."""
         owned = partition_list([("t", [0]), (b"\xff", [1])])
         sent = [
             subscription(3, ["t"], owned=each, generation=4) for each in (owned, partition_list([("t", [5])]))
         ]
-        assert read_subscriptions(sent, way) == [
+        assert read_subscriptions(sent) == [
             Subscription(frozenset({"t"}), generation=4),
             Subscription(frozenset({"t"}), owned=(("t", [5]),), generation=4),
         ]
 
-    def test_equal_topics_have_one_number(self, way: Any) -> None:
-        with using(way):
-            read = codec.read_subscriptions(
-                [
-                    subscription(0, ["t", "u"]),
-                    subscription(0, ["u"]),
-                    subscription(3, ["t", "u"], user_data=b"u", generation=4, rack="r"),
-                ]
-            )
+    def test_equal_topics_have_one_number(self) -> None:
+        read = codec.read_subscriptions(
+            [
+                subscription(0, ["t", "u"]),
+                subscription(0, ["u"]),
+                subscription(3, ["t", "u"], user_data=b"u", generation=4, rack="r"),
+            ]
+        )
         assert read.topics_of.tolist() == [0, 1, 0]
         assert list(read.topics) == [{"t", "u"}, {"u"}]
 
-    def test_topics_that_begin_with_anothers_topics_are_told_apart(self, way: Any) -> None:
+    def test_topics_that_begin_with_anothers_topics_are_told_apart(self) -> None:
         """As bytes, each of these lists of topics and user data begins as the one before."""
         lists: list[list[str | None]] = [["a"], ["a", "b"], ["a", "b", "c"], ["a", "b"], ["a"], [], ["a"]]
-        found = read_subscriptions([subscription(0, one) for one in lists], way)
+        found = read_subscriptions([subscription(0, one) for one in lists])
         assert [each and each.topics for each in found] == [frozenset(one) for one in lists]
 
     @pytest.mark.parametrize(
@@ -474,13 +471,13 @@ class TestReadingSubscriptions:
         ids=["topics", "topic", "user data", "owned", "partitions", "partitions of 4 GiB", "rack"],
     )
     def test_an_absurd_count_takes_neither_memory_nor_time(
-        self, way: Any, head: bytes, expected: Subscription | None
+        self, head: bytes, expected: Subscription | None
     ) -> None:
         blobs = [head + b"\0" * 4_000] * 50
-        found, peak = with_memory(lambda: read_subscriptions(blobs, way))
+        found, peak = with_memory(lambda: read_subscriptions(blobs))
         assert found == [expected] * 50
         assert peak < 1_000_000
-        assert_takes(lambda: read_subscriptions(blobs, way), million_steps=100)
+        assert_takes(lambda: read_subscriptions(blobs), million_steps=100)
 
 
 @needs_compiler
@@ -506,6 +503,7 @@ def test_an_odd_one_does_not_make_others_slow(odd: bytes, monkeypatch: pytest.Mo
         return read(blob)
 
     monkeypatch.setattr(codec, "_read_subscription", look)
-    found = read_subscriptions([*good, odd, *good], codec._compiled)
+    found = read_subscriptions([*good, odd, *good])
     assert set(one_by_one) <= {odd}
-    assert found == read_subscriptions([*good, odd, *good], IN_PYTHON)
+    with using(IN_PYTHON):
+        assert found == read_subscriptions([*good, odd, *good])

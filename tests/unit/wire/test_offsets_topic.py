@@ -44,6 +44,7 @@ from tests.support.wire import (
 )
 
 GROUP_KEY = group_metadata_key("g")
+VARINT = b"\0\4\xff\xff\xff\xff"  # the length of the protocol type begins so, in version 4
 GROUPS = [raw for key, raw, _ in WRITTEN if key == "0002000167"]
 
 
@@ -93,29 +94,6 @@ class TestRecords:
             ),
             (b"\0\2\xff\xff", None, "GroupMetadataKey, byte 4 of 4: the group id is null"),
             (GROUP_KEY + b"\0", None, "GroupMetadataKey, byte 5 of 6: 1 bytes are left over"),
-            (GROUP_KEY, b"", "GroupMetadataValue, byte 0 of 0: the version wants 2 bytes, 0 are left"),
-            (GROUP_KEY, b"\0\5", "GroupMetadataValue, byte 2 of 2: version 5 is not known, only 0 to 4 are"),
-            (
-                GROUP_KEY,
-                b"\xff\xff",
-                "GroupMetadataValue, byte 2 of 2: version -1 is not known, only 0 to 4 are",
-            ),
-            (GROUP_KEY, b"\0\3\0\1\xff", "GroupMetadataValue, byte 5 of 5: the protocol type is not UTF-8"),
-            (
-                GROUP_KEY,
-                b"\0\3\xff\xfe",
-                "GroupMetadataValue, byte 4 of 4: the protocol type is negative (-2)",
-            ),
-            (
-                GROUP_KEY,
-                b"\0\4\xff\xff\xff\xff\xff\1",
-                "GroupMetadataValue, byte 7 of 8: the length of the protocol type is a varint of more than 5",
-            ),
-            (
-                GROUP_KEY,
-                b"\0\4\xff\xff\xff\xff\x10",
-                "GroupMetadataValue, byte 7 of 7: the length of the protocol type (4563402751) takes",
-            ),
             (
                 b"\0\3\0\1g",
                 bytes.fromhex("0000 00000005 01 00 09 0000000000000006 00"),
@@ -134,6 +112,25 @@ class TestRecords:
         with pytest.raises(RecordError) as caught:
             decode_record(key, value)
         assert str(caught.value).startswith(message)
+
+    @pytest.mark.parametrize(
+        ("value", "byte", "why"),
+        [
+            (b"", "0 of 0", "the version wants 2 bytes, 0 are left"),
+            (b"\0\5", "2 of 2", "version 5 is not known, only 0 to 4 are"),
+            (b"\xff\xff", "2 of 2", "version -1 is not known, only 0 to 4 are"),
+            (b"\0\3\0\1\xff", "5 of 5", "the protocol type is not UTF-8"),
+            (b"\0\3\xff\xfe", "4 of 4", "the protocol type is negative (-2)"),
+            (VARINT + b"\xff\1", "7 of 8", "the length of the protocol type is a varint of more than 5"),
+            (VARINT + b"\x10", "7 of 7", "the length of the protocol type (4563402751) takes"),
+        ],
+    )
+    def test_what_is_no_group_is_refused_with_place_and_reason(
+        self, value: bytes, byte: str, why: str
+    ) -> None:
+        with pytest.raises(RecordError) as caught:
+            decode_record(GROUP_KEY, value)
+        assert str(caught.value).startswith(f"GroupMetadataValue, byte {byte}: {why}")
 
     @pytest.mark.parametrize(("key", "value", "_"), WRITTEN)
     def test_a_record_cut_short_anywhere_is_refused(self, key: str, value: str, _: Record) -> None:
