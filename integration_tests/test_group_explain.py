@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +10,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.structs import OffsetAndMetadata
 
-from integration_tests.support.commands import run_command
+from integration_tests.support.commands import read_command, run_command
 from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import ClassicGroup, committed_offsets, describe_classic
@@ -44,9 +43,7 @@ def run(cluster: Cluster, verb: str, *arguments: str) -> subprocess.CompletedPro
 
 
 def explained(cluster: Cluster, group_id: str) -> Any:
-    done = run(cluster, "explain", group_id, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
+    return read_command(cluster, "group", "explain", group_id, status=0)
 
 
 def reasons(cluster: Cluster, group_id: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import time
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from integration_tests.support.commands import run_command
+from integration_tests.support.commands import read_command, run_command
 from integration_tests.support.records import commit, produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
@@ -46,15 +45,7 @@ LEADERS = {
 
 
 def explained(cluster: Cluster, group_id: str, *arguments: str) -> Any:
-    done = run_command(cluster, "group", "explain", group_id, "--json", *arguments)
-    assert done.stderr == ""
-    return json.loads(done.stdout)
-
-
-def listed(cluster: Cluster, *arguments: str) -> Any:
-    done = run_command(cluster, "group", "list", *arguments, "--json")
-    assert done.stderr == ""
-    return json.loads(done.stdout)
+    return read_command(cluster, "group", "explain", group_id, *arguments)
 
 
 def wait_for_state(admin: Admin, group_id: str, state: str) -> None:
@@ -299,7 +290,7 @@ def test_the_worst_groups_come_first_and_fail_a_check(
     for name, offset in (("ahead", 99), ("far", 1), ("near", 8)):
         commit(kafka_cluster, f"{group_id}-{name}", topic, offset)
     with stuck_group(kafka_cluster, admin, topic, f"{group_id}-stuck"):
-        found = listed(kafka_cluster, f"{group_id}-*", "--observe", "1")
+        found = read_command(kafka_cluster, "group", "list", f"{group_id}-*", "--observe", "1")
         text = run_command(kafka_cluster, "group", "list", f"{group_id}-*", "--observe", "1", "--check")
     assert [(one["group"].removeprefix(f"{group_id}-"), one["state"], one["members"]) for one in found] == [
         ("stuck", "PreparingRebalance", 2),
@@ -326,7 +317,7 @@ def test_groups_at_rest_pass_a_check_unless_they_lag_too_far(
     with group_on(kafka_cluster, topic, group_id, settings=LONG) as group:
         group.join("a")
         group.wait_stable()
-        (found,) = listed(kafka_cluster, group_id, "--check")
+        (found,) = read_command(kafka_cluster, "group", "list", group_id, "--check")
         passed = run_command(kafka_cluster, "group", "list", group_id, "--check")
     assert (found["type"], found["strategy"], found["members"]) == ("classic", "range", 1)
     assert [problem["severity"] for problem in found["problems"]] in ([], ["note"])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import jpype
 import pytest
-from confluent_kafka import Consumer
 
 from integration_tests.support.commands import run_command
 from integration_tests.support.scene import live_through, sizes
+from integration_tests.support.services import commits_last_with_librdkafka
 from kafka_assignors.testing import ConsumerGroup, GroupNotStableError
 from kafka_assignors.testing._groups.clients import java
 
@@ -73,17 +73,8 @@ def test_a_classic_group_comes_over_by_a_rolling_restart(scene: Scene) -> None:
     group.timeline.assert_all_consumed(load.produced)
 
 
-def reads_by_epochs(seat: Seat) -> None:
-    """A service on confluent-kafka that leaves the protocol to its settings."""
-    consumer = seat.observe(Consumer(seat.librdkafka()))
-    consumer.subscribe(seat.topics)
-    while not seat.leaving:
-        consumer.poll(0.5)
-    consumer.close()
-
-
 def test_an_application_s_own_consumer_is_followed_by_epochs(scene: Scene) -> None:
-    group = scene.group(client=reads_by_epochs, settings=BY_EPOCHS, members=1)
+    group = scene.group(client=commits_last_with_librdkafka, settings=BY_EPOCHS, members=1)
     group.join("b")
     assert sizes(group) == {"m1": 3, "b": 3}
 

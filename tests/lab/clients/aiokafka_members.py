@@ -105,7 +105,7 @@ class AiokafkaMember(RealMember):
     def _kinds(self, chosen: list[Any]) -> tuple[Callable[..., Any], Callable[[], Any]]:
         """What makes the coordinator, and the state of its subscription."""
         del chosen
-        return _Stock, _StockState
+        return _Watched, _StockState
 
     # What is done to it
 
@@ -273,10 +273,6 @@ class _Watched(GroupCoordinator):
         given = ConsumerProtocol.ASSIGNMENT.decode(member_assignment_bytes).partitions()
         self.member.received(frozenset(given))
         await super()._on_join_complete(generation, member_id, protocol, member_assignment_bytes)
-
-
-class _Stock(_Watched):
-    pass
 
 
 class _Eager(_Watched, EagerCoordinator):

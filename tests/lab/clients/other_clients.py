@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.messages import Joined, Synced
 
 
-class UnaidedMember(NetworkedMember):
+class _Alone(NetworkedMember):
+    """A member whose joins no assignor completes: it does by itself, or nothing can be done."""
+
+    def complete_joins(self, *, reads_on: bool) -> None:
+        """Do nothing."""
+
+
+class UnaidedMember(_Alone):
     """kafka-python's consumer in a release in which assignors cannot complete its joins.
 
     Attributes:
@@ -43,10 +50,6 @@ class UnaidedMember(NetworkedMember):
     """
 
     unheard: frozenset[TopicPartition] = frozenset()
-
-    def complete_joins(self, *, reads_on: bool) -> None:
-        """Nothing can be done."""
-        del reads_on
 
     def _reset_generation(self, member_id: str = "") -> None:
         self.unheard |= self.held
@@ -57,15 +60,11 @@ class UnaidedMember(NetworkedMember):
         super()._take(encoded)
 
 
-class JavaMember(NetworkedMember):
+class JavaMember(_Alone):
     """Java's consumer: what a join gave between two polls is kept, and the next poll applies it."""
 
     _unread: tuple[Attempt, Joined] | None = None
     _kept: bytes | None = None
-
-    def complete_joins(self, *, reads_on: bool) -> None:
-        """It does by itself."""
-        del reads_on
 
     @property
     def needs_rejoin(self) -> bool:
@@ -131,7 +130,7 @@ class JavaMember(NetworkedMember):
         super()._reset_generation(member_id)
 
 
-class LibrdkafkaMember(NetworkedMember):
+class LibrdkafkaMember(_Alone):
     """librdkafka's consumer: a thread of its own joins; the application hears of it when it polls next."""
 
     _to_hear: Callable[[], None] | None = None  # by the application, with its next poll
@@ -140,10 +139,6 @@ class LibrdkafkaMember(NetworkedMember):
     @property
     def _serving(self) -> bool:
         return self._to_hear is not None
-
-    def complete_joins(self, *, reads_on: bool) -> None:
-        """It does by itself."""
-        del reads_on
 
     @property
     def needs_rejoin(self) -> bool:

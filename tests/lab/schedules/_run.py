@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
     from tests.lab.clients.network import NetworkedConsumer
-    from tests.lab.schedules._schedule import Kind, Schedule, Step
+    from tests.lab.schedules._schedule import Schedule, Step
 
 SESSION_MS: Final = 6000
 HEARTBEAT_MS: Final = 1000
@@ -55,18 +55,6 @@ REFUSALS: Final = 3
 """How often a member may be given what it does not subscribe to, in one generation."""
 
 _LOOK_MS: Final = 500
-
-_DONE: Final[Mapping[Kind, str]] = {
-    "leave": "leave",
-    "crash": "crash",
-    "freeze": "freeze",
-    "thaw": "thaw",
-    "pause": "pause_polling",
-    "resume": "resume_polling",
-    "cut": "cut",
-    "reconnect": "reconnect",
-}
-"""What a step does to a member: the methods of `NetworkedConsumer`."""
 
 
 class BrokenError(KafkaAssignorsError, AssertionError):
@@ -191,7 +179,8 @@ class _ScheduleRun:
             case "leave" | "freeze" | "thaw" if member.frozen != (step.kind == "thaw"):
                 pass  # one that stands still does nothing of that, and one that runs cannot thaw
             case _:
-                getattr(member, _DONE[step.kind])()
+                does: str = {"pause": "pause_polling", "resume": "resume_polling"}.get(step.kind, step.kind)
+                getattr(member, does)()
 
     def _join(self, step: Step) -> None:
         client, assignors = make_client(step.client, self._schedule.strategy)
