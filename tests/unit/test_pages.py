@@ -26,6 +26,7 @@ COORDINATOR = "docs/coordinator.md"
 NIGHT = "docs/how-to/a-bad-night.md"
 IN_CI = "docs/how-to/test-a-rebalance-in-ci.md"
 MOVING = "docs/how-to/move-replicas-off-a-broker.md"
+PLACEMENT = "docs/placement.md"
 PLANNING = "docs/how-to/plan-without-a-consumer.md"
 TESTING = "docs/testing.md"
 REASONS = "docs/how-to/why-did-my-group-rebalance.md"
@@ -67,25 +68,6 @@ def test_a_listing_runs(code: str) -> None:
     exec(compile(code, COORDINATOR, "exec"), {})  # noqa: S102 - the page is ours
 
 
-def test_what_if_prints_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    assignors = ["range", "cooperative-sticky", "kip848:uniform"]
-    named = [option for name in assignors for option in ("--assignor", name)]
-    topics = ["--topic", "orders=30", "--topic", "payments=12"]
-    assert main(["group", "what-if", "--members", "6", *topics, *named]) == 0
-    assert capsys.readouterr().out in read(COORDINATOR)
-
-
-def test_a_plan_off_a_broker_is_what_the_page_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("orders.json").write_text(listing(MOVING, "orders", "json"), encoding="utf-8")
-    command, printed = listing(MOVING, "reassign", "console").split("\n", 1)
-    assert main(shlex.split(command.removeprefix("$ kafka-assignors "))) == 0
-    assert capsys.readouterr().out == printed
-    assert "in place of 0" in printed
-
-
 @pytest.mark.parametrize("line", ["c2           2     5", "6 of 10 owned partitions", "optimal: no valid"])
 def test_the_plan_shown_is_that_of_the_documented_file(line: str) -> None:
     (documented,) = (each for each in read("docs/plan-file.md").splitlines() if each.startswith(line))
@@ -122,6 +104,30 @@ def test_a_command_that_a_page_shows_can_be_called_so(
     _, *arguments = shlex.split(line, comments=True)
     assert main(arguments) == 0
     assert len(run) == ("--help" not in arguments), page
+
+
+@pytest.mark.parametrize(
+    ("page", "line"),
+    [
+        (page, line)
+        for page, line in shown_commands()
+        if page in {COORDINATOR, MOVING, PLACEMENT} and not re.search("--(bootstrap-server|draw)", line)
+    ],
+)
+def test_a_command_that_needs_no_cluster_prints_what_the_page_shows(
+    page: str,
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for placements in listings(page, "json"):
+        Path("orders.json").write_text(placements, encoding="utf-8")
+    assert main(shlex.split(line)[1:]) == 0
+    printed = capsys.readouterr().out
+    assert printed
+    assert f"\n{printed}" in read(page)
 
 
 def test_the_readmes_two_commands_are_there() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from kafka import TopicPartition
 
 from kafka_assignors import placement
 from kafka_assignors._cli.arguments import data_size
-from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
 from kafka_assignors.placement import PlacementError, Placements, _moving
 from kafka_assignors.placement._reassignment_file import parse_reassignment
@@ -217,20 +215,6 @@ def test_sizes_have_the_units_that_people_write(text: str, size: int | None) -> 
             data_size(text)
     else:
         assert data_size(text) == size
-
-
-def test_the_page_shows_what_the_commands_print(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    (placements,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
-    Path("orders.json").write_text(placements)
-    sessions = re.findall(r"```console\n\$ kafka-assignors (.*?)\n(.*?)```", page, re.DOTALL)
-    assert len(sessions) == 4
-    for command, printed in sessions:
-        assert main(shlex.split(command)) == 0
-        assert capsys.readouterr().out == printed
 
 
 def test_the_examples_of_the_page_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
