@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors.history._arrow import as_numpy
+from kafka_assignors.history._arrow import as_numpy, integers
 from kafka_assignors.history._records import COLUMNS, GROUPED, UNIT, each_group
 from kafka_assignors.history._store.reading import through
 from kafka_assignors.history._store.writing import Outcome, Task, TaskFiles, run_task
@@ -183,7 +183,7 @@ def _sorted(source: Source, order: Order, size: float) -> Iterator[Any]:
             hashes = [crc32(str(value).encode()) for value in values.dictionary.to_pylist()]
             number += np.array(hashes, dtype=np.int64)[as_numpy(values.indices)]
         number %= count
-        apart = batch.take(pa.array(np.argsort(number, kind="stable")))
+        apart = batch.take(integers(np.argsort(number, kind="stable").tolist()))
         begin = 0
         for share, rows in zip(shares, np.bincount(number, minlength=count).tolist(), strict=True):
             share.add(apart.slice(begin, rows))

@@ -27,15 +27,16 @@ class Column(NamedTuple):
     """A time in which a group is drawn as it was at last.
 
     It begins with a record of the group, or with the end of a rebalance, and ends where the next begins.
-    `owners` are by partition of the drawing, empty of nobody; `loads` by consumer that was in the group.
-    `ended` are rebalances too near each other to be drawn one by one. Partitions without an owner meanwhile
-    are all if it `stopped`, else those that moved (`without`, their numbers in the drawing). It stands for so
-    many `states` of the group.
+    If each partition has a lane, `owners` are those of all, empty of nobody; `free` is how many had nobody.
+    `loads` are by consumer that was in the group. `ended` are rebalances too near each other to be drawn one
+    by one. Partitions without an owner meanwhile are all if it `stopped`, else those that moved (`without`,
+    their numbers in the drawing). It stands for so many `states` of the group.
     """
 
     begin: datetime
     end: datetime
     owners: Sequence[str]
+    free: int
     loads: Mapping[str, int]
     ended: Sequence[datetime]
     moved: int
@@ -137,6 +138,7 @@ def columns(
     states = [snapshots[number - 1] if number else None for _, number, _ in bounds[1:]]
     owned = [{} if state is None else _owners(state, names) for state in states]
     partitions = sorted(set().union(*owned))
+    few = len(partitions) <= limits.LANES
     found = []
     for number, (begin, end) in enumerate(zip(kept, [*kept[1:], changes[-1]], strict=True)):
         (before, _, since), (after, _, until) = bounds[number : number + 2]
@@ -148,7 +150,8 @@ def columns(
             Column(
                 begin=begin,
                 end=end,
-                owners=[owned[number].get(one, "") for one in partitions],
+                owners=[owned[number].get(one, "") for one in partitions] if few else (),
+                free=len(partitions) - len(owned[number]),
                 loads={}
                 if state is None
                 else {names[member.member_id]: len(member.assignment) for member in state.members},

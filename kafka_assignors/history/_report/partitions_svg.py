@@ -40,7 +40,7 @@ def lanes(scale: Scale, colouring: Colouring, partitions: Sequence[str], top: fl
     slivers = [
         f"M{n(x + SLIVER / 2)} {n(top + ROW * row)}v{ROW * length}"
         for column, x in scale.placed
-        for row, length in _in_rows(_without(column))
+        for row, length in _in_rows(_without(column, len(partitions)))
     ]
     return [
         *names,
@@ -57,9 +57,9 @@ def _in_rows(places: Sequence[int]) -> list[tuple[int, int]]:
     return [(group[0], len(group)) for group in found]
 
 
-def _without(column: Column) -> Sequence[int]:
+def _without(column: Column, partitions: int) -> Sequence[int]:
     """The numbers of the partitions that were without an owner while the group rebalanced."""
-    return range(len(column.owners)) if column.stopped else column.without
+    return range(partitions) if column.stopped else column.without
 
 
 def stack(scale: Scale, colouring: Colouring, partitions: Sequence[str], top: float) -> Iterator[Markup]:
@@ -72,7 +72,7 @@ def stack(scale: Scale, colouring: Colouring, partitions: Sequence[str], top: fl
         (colouring.shade(name), [one.loads.get(name, 0) for one in scale.columns])
         for name in reversed(colouring.names)
     ]
-    layers.append(("none", [one.owners.count("") for one in scale.columns]))
+    layers.append(("none", [one.free for one in scale.columns]))
     bottoms = [top + STACK] * len(scale.columns)
     for shade, counts in layers:
         tops = [bottom - count * unit for bottom, count in zip(bottoms, counts, strict=True)]
@@ -88,7 +88,7 @@ def stack(scale: Scale, colouring: Colouring, partitions: Sequence[str], top: fl
     slivers = [
         f"M{n(x + SLIVER / 2)} {n(top)}v{n(len(lost) * unit)}"
         for column, x in scale.placed
-        if (lost := _without(column))
+        if (lost := _without(column, len(partitions)))
     ]
     yield shape("sliver", "".join(slivers))
     yield label(words.count(len(partitions), "partition"), top + 6)

@@ -711,11 +711,11 @@ def test_an_assignor_that_there_is_not_is_said(name: str, why: str) -> None:
 # Scenarios
 
 
-def restarted(back: float, *, instance: str | None = None, session: int = 45_000) -> list[Snapshot]:
+def restarted(back: float, *, session: int = 45_000) -> list[Snapshot]:
     """b is gone at 20 and back at a second; the group ends at 200."""
 
     def b(name: str) -> SnapshotMember:
-        return member(name, {"t": [2, 3]}, client="b", instance=instance, session=session)
+        return member(name, {"t": [2, 3]}, client="b", session=session)
 
     a = member("a", {"t": [0, 1]})
     return [
