@@ -75,7 +75,7 @@ def test_a_function_in_a_file_may_import_relatively_to_its_package(package: str,
 
 
 def test_what_is_no_path_is_refused() -> None:
-    with pytest.raises(ValueError, match="'best' is no path of the form 'package.module:name' or "):
+    with pytest.raises(ValueError, match=r"^'best' is no path of the form 'package\.module:name' or "):
         imported("best")
 
 
