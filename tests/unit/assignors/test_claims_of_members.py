@@ -70,11 +70,6 @@ class TestWhatIsHeld:
             said = assignor.metadata({"t"})
         assert b"u" not in said.user_data
 
-    def test_a_join_that_gave_no_assignment_does_not_make_a_claim_newer(self) -> None:
-        host, assignor = holding(parts("t", 0, 1))
-        host.generation = 5
-        assert joined(host, assignor, {"t"}) == ({"t": [0, 1]}, 3)
-
     def test_a_generation_of_0_is_one(self) -> None:
         host, assignor = HandHost(), CooperativeStickyAssignor()
         took(host, assignor, 0, parts("t", 0))

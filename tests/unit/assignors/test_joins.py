@@ -1,17 +1,24 @@
-"""Which coordinators have their joins completed; that it works is seen in integration_tests/."""
+"""What an assignor changes in its coordinator: joins that are completed, members that are shown first.
+
+That joins are completed is seen in integration_tests/.
+"""
 
 from __future__ import annotations
 
 import gc
 import weakref
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors._assignors import _joins as joins
+from kafka_assignors._assignors._host import KafkaPythonHost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def made() -> Any:
@@ -31,9 +38,12 @@ def test_the_coordinator_of_this_release_is_changed_once() -> None:
     assert made()._do_join_and_sync_async.__func__ is ConsumerCoordinator._do_join_and_sync_async
 
 
-def test_it_is_not_kept_alive_by_that() -> None:
+@pytest.mark.parametrize(
+    "change", [joins.complete, lambda one: KafkaPythonHost(one).show_members_first(lambda _: None)]
+)
+def test_a_changed_coordinator_is_not_kept_alive_by_that(change: Callable[[Any], Any]) -> None:
     coordinator = made()
-    joins.complete(coordinator)
+    change(coordinator)
     alive = weakref.ref(coordinator)
     gc.disable()
     try:
@@ -41,6 +51,31 @@ def test_it_is_not_kept_alive_by_that() -> None:
         assert alive() is None
     finally:
         gc.enable()
+
+
+class WithAnotherOfItsOwn:
+    """What another library has changed already."""
+
+    def __init__(self) -> None:
+        self._perform_assignment = lambda *given: given
+
+
+def test_a_coordinator_that_another_library_has_changed_is_left_as_it_is() -> None:
+    coordinator: Any = WithAnotherOfItsOwn()
+    before = dict(vars(coordinator))
+    KafkaPythonHost(coordinator).show_members_first(lambda _: None)
+    assert vars(coordinator) == before
+
+
+def test_the_coordinator_of_this_release_shows_its_members_once_and_goes_on_as_before() -> None:
+    coordinator = object.__new__(ConsumerCoordinator)
+    coordinator._assignors = {}
+    looks: list[Any] = []
+    for _ in range(2):
+        KafkaPythonHost(coordinator).show_members_first(looks.append)
+    with pytest.raises(ValueError, match="Invalid assignment protocol: range"):
+        coordinator._perform_assignment("leader", "range", ["a member"])
+    assert looks == [["a member"]]
 
 
 def ended(coordinator: Any, assignment: bytes) -> Any:

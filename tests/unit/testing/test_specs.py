@@ -74,6 +74,11 @@ def test_a_function_in_a_file_may_import_relatively_to_its_package(package: str,
     assert found == [3, 4]
 
 
+def test_what_is_no_path_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^'best' is no path of the form 'package\.module:name' or "):
+        imported("best")
+
+
 def test_settings_that_are_the_broker_s_are_no_member_s_by_epochs() -> None:
     made = config(spec(settings=BY_EPOCHS))
     assert made.settings == {"auto_offset_reset": "earliest", "metadata_max_age_ms": 1000, **BY_EPOCHS}

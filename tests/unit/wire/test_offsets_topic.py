@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors._model.group import NO_GENERATION
 from kafka_assignors._wire.offsets_topic import (
@@ -292,20 +292,6 @@ class TestWhatMembersSay:
             owned_partitions=merged(owned) if version >= 1 else {},
             generation_id=theirs.generation_id if version >= 2 else NO_GENERATION,
             rack_id=theirs.rack_id if version >= 3 else None,
-        )
-
-    @given(st.integers(0, 3), ENTRIES, st.none() | st.binary(max_size=9))
-    def test_an_assignment_is_what_kafka_python_wrote(
-        self, version: int, entries: Entries, user_data: bytes | None
-    ) -> None:
-        entry = ConsumerProtocolAssignment.TopicPartition
-        raw = ConsumerProtocolAssignment(
-            version=version,
-            assigned_partitions=[entry(topic=topic, partitions=ids) for topic, ids in entries],
-            user_data=user_data,
-        ).encode()
-        assert decode_assignment(raw) == Assignment(
-            version=version, assigned_partitions=merged(entries), user_data=user_data
         )
 
     def test_newer_versions_are_read_as_far_as_they_are_known(self) -> None:

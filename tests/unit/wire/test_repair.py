@@ -27,19 +27,11 @@ def repaired(raw: bytes) -> tuple[bytes, str] | None:
     return (found[1].subscription, found[1].fault) if found else None
 
 
-UNREADABLE = {
-    "no bytes": b"",
-    "half a version": b"\0",
-    "negative version": b"\xff\xff" + subscription(3, ["t"])[2:],
-    "absurd count": bytes.fromhex("0003 7fffffff"),
-    "negative count": bytes.fromhex("0003 fffffff0 ffffffff 00000000 ffffffff ffff"),
-    "null topics": bytes.fromhex("0003 ffffffff ffffffff 00000000 ffffffff ffff"),
-    "absurd length": bytes.fromhex("0003 00000001 7fff 74"),
-    "topic not UTF-8": subscription(0, [b"\xff"]),
-}
-
-
-@pytest.mark.parametrize("raw", UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize(
+    "raw",
+    [b"", bytes.fromhex("0003 7fffffff"), subscription(0, [b"\xff"])],
+    ids=["no bytes", "absurd count", "topic not UTF-8"],
+)
 def test_what_cannot_be_read_is_nothing(raw: bytes) -> None:
     assert repaired(raw) == (NOTHING, f"gets nothing: its subscription ({len(raw)} bytes) cannot be read")
 

@@ -4,7 +4,6 @@ import struct
 
 import pytest
 
-from kafka_assignors._model.group import NO_GENERATION
 from kafka_assignors._wire.user_data import (
     UserDataError,
     decode_generation,
@@ -13,10 +12,8 @@ from kafka_assignors._wire.user_data import (
 )
 from tests.support.effort import with_memory
 
-# t0-0 and t0-1 in generation 7, as Java's StickyAssignor, Java's before KIP-341 and kafka-python 3 write it.
+# t0-0 and t0-1 in generation 7; the other layouts in use are read in test_offsets_topic.py.
 JAVA_V1 = bytes.fromhex("00000001 0002 7430 00000002 00000000 00000001 00000007")
-JAVA_V0 = bytes.fromhex("00000001 0002 7430 00000002 00000000 00000001")
-KAFKA_PYTHON = bytes.fromhex("0001 00000001 0002 7430 00000002 00000000 00000001 00000007")
 
 
 def test_writes_javas_layout_with_topics_and_partitions_sorted() -> None:
@@ -24,17 +21,6 @@ def test_writes_javas_layout_with_topics_and_partitions_sorted() -> None:
     assert encode_sticky({"b": [], "a": [3]}, -1) == bytes.fromhex(
         "00000002 0001 61 00000001 00000003 0001 62 00000000 ffffffff"
     )
-
-
-@pytest.mark.parametrize(
-    ("data", "generation"),
-    [(JAVA_V1, 7), (JAVA_V0, NO_GENERATION), (KAFKA_PYTHON, 7)],
-    ids=["java v1", "java v0", "kafka-python"],
-)
-def test_reads_every_layout_in_use(data: bytes, generation: int) -> None:
-    prior = decode_sticky(data)
-    assert prior.claims == {"t0": [0, 1]}
-    assert prior.generation == generation
 
 
 def test_a_topic_named_twice_counts_once_with_all_its_partitions() -> None:
