@@ -9,6 +9,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,10 +27,11 @@ from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
 from kafka_assignors.history._store.location import Location, locate
 from kafka_assignors.history._store.reading import read_parts, whole
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
-from tests.support.archives import random_records as random_pairs
+from tests.support.archives import random_records as random_pairs, row
 from tests.support.delta_tables import rows_of
 from tests.support.group_histories import random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.local_archives import rows_of as rows_of_records
 from tests.support.object_store import Fault
 from tests.support.written_archives import add_batch
 
@@ -69,30 +71,14 @@ def all_rows() -> Rows:
     """Simulated groups, one of KIP-848, and whatever else there may be, damaged records among it."""
     lives = [random_records(SEED + number, group=f"group-{number}", records=50) for number in range(GROUPS)]
     lives.append(modern().records)
-    rows = [
-        row(record.key, record.value, partition, record.offset, record.time_us)
-        for partition, records in enumerate(lives)
-        for record in records
-    ]
+    rows = [row for partition, records in enumerate(lives) for row in rows_of_records(records, partition)]
     began = rows[0]["timestamp"]
     rows += [
-        row(key, value, len(lives), offset, began + offset * 1_000_000)
+        row(key, value, partition=len(lives), offset=offset)
+        | {"timestamp": began + timedelta(seconds=offset)}
         for offset, (key, value) in enumerate(random_pairs(Random(SEED), 200))
     ]
     return rows
-
-
-def row(key: bytes | None, value: bytes | None, partition: int, offset: int, time_us: int) -> dict[str, Any]:
-    return {
-        "type": -1 if key is None or len(key) < 2 else int.from_bytes(key[:2], signed=True),
-        "count": 1,
-        "key": key,
-        "value": value,
-        "partition": partition,
-        "offset": offset,
-        "timestamp": time_us,
-        "leader_epoch": 0,
-    }
 
 
 def make_archive(folder: Path | str, options: Mapping[str, str] | None = None) -> Archive:
