@@ -1,13 +1,11 @@
 """Members of every client library, and of a user's own making."""
 
-import asyncio
 import itertools
 import re
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 
 from integration_tests.support.patience import QUICK, QUICK_POLLS
 from integration_tests.support.scene import Scene, live_through, sizes
+from integration_tests.support.services import commits_by_itself, iterates_with_aiokafka
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._timelines.events import Closed, CommitFailed, Consumed, Lost
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, Seat, grow_topic
@@ -222,16 +221,6 @@ def confluent_application(seat: Seat) -> None:
     consumer.close()
 
 
-async def asynchronous_application(seat: Seat) -> None:
-    consumer = seat.observe(AIOKafkaConsumer(**seat.aiokafka()))
-    consumer.subscribe(list(seat.topics))
-    await consumer.start()
-    while not seat.leaving:
-        await consumer.getmany(timeout_ms=300)
-        await asyncio.sleep(0)
-    await consumer.stop()
-
-
 async def asynchronous_consumer(seat: Seat) -> Any:
     consumer = AIOKafkaConsumer(**seat.aiokafka())
     await consumer.start()
@@ -255,7 +244,7 @@ LISTENING: list[Any] = [
 
 @pytest.mark.parametrize(
     "function",
-    [*LISTENING, consumer_with_its_own_settings, asynchronous_application, asynchronous_consumer],
+    [*LISTENING, consumer_with_its_own_settings, iterates_with_aiokafka, asynchronous_consumer],
 )
 def test_a_function_of_the_users_is_a_member(function: Any, scene: Scene) -> None:
     group = scene.group(["range"], client=function, settings=QUICK, commit="auto")
@@ -283,7 +272,7 @@ def test_a_function_of_the_users_is_a_member(function: Any, scene: Scene) -> Non
     [
         *((client, "the kit's") for client in CLIENTS),
         (LISTENING[0], "of kafka-python"),
-        (asynchronous_application, "of aiokafka"),
+        (commits_by_itself, "of aiokafka"),
     ],
 )
 def test_a_member_that_does_not_poll_is_replaced_until_it_polls_again(
@@ -311,21 +300,3 @@ def test_a_function_that_returns_early_or_no_consumer_is_told_of(scene: Scene) -
     other.join("b")
     with pytest.raises(TimeoutError, match="'b' is no consumer of kafka-python, confluent-kafka or aiokafka"):
         other.wait_stable()
-
-
-USERS = """
-from kafka import KafkaConsumer
-
-def billing(seat):
-    return KafkaConsumer(**seat.kafka_python())
-"""
-
-
-def test_a_function_is_found_by_its_file(tmp_path: Path, scene: Scene) -> None:
-    file = tmp_path / "users.py"
-    file.write_text(USERS, encoding="utf-8")
-    group = scene.group(["range"], client=f"{file}:billing")
-    group.join("a")
-    assert sizes(group) == {"a": 6}
-    with pytest.raises(ValueError, match="another process cannot import"):
-        group.join(client=lambda seat: seat)

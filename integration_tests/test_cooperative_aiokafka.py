@@ -25,7 +25,7 @@ from kafka_assignors.planners import plan_exact
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client, existing_partitions
-from tests.support.pages import listings
+from tests.support.pages import defined, listings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     MakeGroup = Callable[..., ConsumerGroup]
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
+
+PAGE = "docs/aiokafka.md"
 
 
 def revoked_in_vain(group: ConsumerGroup) -> dict[str, list[str]]:
@@ -46,14 +48,6 @@ def revoked_in_vain(group: ConsumerGroup) -> dict[str, list[str]]:
                 if kept:
                     found.setdefault(name, []).append(str(event))
     return found
-
-
-def defined_by_the_page() -> dict[str, Any]:
-    """What the listings of the page define, by name."""
-    names: dict[str, Any] = {}
-    for code in listings("docs/aiokafka.md"):
-        exec(code, names)  # noqa: S102 - the page is ours
-    return names
 
 
 EAGER_AND_COOPERATIVE = [
@@ -406,7 +400,7 @@ async def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
 async def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_listener_hears_of_them(
     topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    seeks = defined_by_the_page()["FromTheEnd"]
+    seeks = defined(*listings(PAGE))["FromTheEnd"]
 
     with Load(kafka_cluster, topic, rate=200) as load:
         wait_for("records in each partition", lambda: len(load.produced) == 6, 60)
@@ -573,7 +567,7 @@ async def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
     admin = admin_client(kafka_cluster)
     if "orders" not in existing_partitions(admin):
         create_topic(kafka_cluster, 6, name="orders")
-    names = defined_by_the_page()
+    names = defined(*listings(PAGE))
     servers = ",".join(kafka_cluster.bootstrap_servers)
 
     with Load(kafka_cluster, "orders", rate=50):

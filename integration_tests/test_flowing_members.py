@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,7 +21,7 @@ from integration_tests.support.driven_consumer import (
     settle,
 )
 from integration_tests.support.membership import expel
-from integration_tests.support.waiting import wait_for
+from integration_tests.support.waiting import Gate, wait_for
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived, Event, Joining, Lost, Revoked
 from kafka_assignors.coordinator._simulator.messages import Error
@@ -32,7 +33,6 @@ from tests.lab.clients.real_member import close
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kafka_assignors._model.group import Group
     from kafka_assignors.testing import Cluster
 
     Drive = Callable[[str], DrivenConsumer]
@@ -46,20 +46,10 @@ SLACK = 0.5
 
 COMPARED = (Assigned, AssignmentReceived, Joining, Lost, Revoked)
 
+GATE = Gate()
+"""Of the leader on a real broker."""
+
 _AT_A_TIME = threading.RLock()
-
-
-class Gated(CooperativeStickyAssignor):
-    """Of a leader that plans only while its gate is open."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = threading.Event()
-        self.gate.set()
-
-    def lead(self, group: Group) -> dict[str, Any]:
-        self.gate.wait(SECONDS)
-        return super().lead(group)
 
 
 class SimulatedConsumer(DrivenConsumer):
@@ -127,7 +117,8 @@ def drive(request: pytest.FixtureRequest) -> Iterator[Drive]:
     cluster: Cluster = request.getfixturevalue("kafka_cluster")
     topic_factory = request.getfixturevalue("topic_factory")
     topics = [topic_factory(3), topic_factory(3)]
-    with driven_group(cluster.access, topics, Gated) as make:
+    assignor = partial(CooperativeStickyAssignor, planner=GATE.planner)
+    with driven_group(cluster.access, topics, assignor) as make:
         yield lambda name: make(name, heartbeat_interval_ms=SPARSE.heartbeat_interval_ms)
 
 
@@ -187,7 +178,7 @@ def test_a_second_round_is_joined_without_a_poll(drive: Drive) -> None:
         first.begin_join()
         first.hold_plan()
     else:
-        first.assignor.gate.clear()
+        GATE.shut()
         begins.start()
 
     def answered() -> bool:
@@ -206,7 +197,7 @@ def test_a_second_round_is_joined_without_a_poll(drive: Drive) -> None:
     if isinstance(first, SimulatedConsumer):
         first.send_plan()
     else:
-        first.assignor.gate.set()
+        GATE.open()
         begins.join()
     settle(first, second, third, fourth)
     assert second.since(mark, Lost) == []

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import UUID
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition as Offset
@@ -29,16 +28,13 @@ from kafka.admin import (
 )
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
-from integration_tests.support.clusters import own_cluster
+from integration_tests.support.clusters import AUTHORIZED, own_cluster
 from integration_tests.support.offsets_log import OFFSETS_TOPIC, SECONDS, read_messages
 from integration_tests.support.records import commit
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cluster.admin import Admin, ClusterError
-from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._wire.offsets_topic import (
-    GroupMetadataValue,
-    encode_group_metadata,
     group_metadata_key,
 )
 from kafka_assignors.history._archive import Archive
@@ -57,6 +53,7 @@ from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from kafka_assignors.testing._brokers.jars import class_path, fetch_jars
 from tests.support import sessions
+from tests.support.archives import group as group_value
 from tests.support.dumps import dump_command, printed_record
 from tests.support.object_store import Fault
 
@@ -143,12 +140,8 @@ def form_a_group(cluster: Cluster | str, topic: str, assignor: type[Any]) -> Non
             member.commit()
 
 
-def a_generation(number: int, *, size: int = 100) -> bytes:
-    """A group's record without members, of some size."""
-    empty = GroupMetadataValue(
-        version=3, protocol_type="x" * size, generation=number, protocol=None, leader=None, members=()
-    )
-    return encode_group_metadata(empty)
+a_generation = partial(group_value, protocol_type="x" * 100)
+"""A group's record without members, of some size."""
 
 
 def a_commit(group: str, partition: int) -> bytes:
@@ -343,23 +336,6 @@ def test_a_store_that_takes_seconds_for_each_request_is_waited_for(
     assert read_table(f"{home}/tables", "records", object_store.options).read_all().num_rows == made.decoded
 
 
-@pytest.mark.usefixtures("spark")
-def test_topics_are_noted_by_name_and_id_when_they_change(cluster: Cluster, tmp_path: Path) -> None:
-    form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
-    archive = Archive.create(tmp_path)
-    capture(cluster.bootstrap_servers, archive)
-    created = create_topic(cluster, 2)
-    capture(cluster.bootstrap_servers, archive)
-    with Admin(cluster.bootstrap_servers) as admin:
-        described = admin.ask(lambda client: client.describe_topics())
-    seen = archive.topics()
-    assert {one[:3] for one in seen} == {
-        (one["name"], uuid_text(UUID(one["topic_id"])), len(one["partitions"])) for one in described
-    }
-    assert len(seen) == len(described)
-    assert [one.topic for one in seen if one.seen == seen[-1].seen] == [created]
-
-
 @pytest.mark.timeout(900)  # starts Spark twice more
 def test_nothing_is_lost_or_twice_when_captures_are_killed(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
@@ -478,11 +454,7 @@ def allow(servers: str, operation: ACLOperation) -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_who_may_not_see_or_read_the_topic_is_told(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    settings = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",  # who comes to the kit's own listener
-    }
-    with new_cluster(request, settings=settings, security="sasl") as cluster:
+    with new_cluster(request, settings=AUTHORIZED, security="sasl") as cluster:
         inner = cluster.brokers[0].bootstrap
         form_a_group(inner, create_topic(inner, 2), RangeAssignor)
         access = cluster.access.kafka_python()

@@ -6,7 +6,8 @@ The simulated members of `tests.lab.clients.other_clients` rest on it.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -27,12 +28,33 @@ from integration_tests.support.waiting import wait_for
 from kafka_assignors._timelines.events import Assigned, Lost, Revoked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from kafka_assignors.testing import Cluster, ConsumerGroup, Member
     from kafka_assignors.testing._groups.runners import Place
 
+    Beside = Callable[..., AbstractContextManager[tuple[ConsumerGroup, Callable[..., DrivenConsumer]]]]
+
 PLACES: dict[str, Place] = {"java": "process", "confluent-kafka": "thread"}
+
+
+@pytest.fixture
+def beside(
+    topic_factory: Callable[..., str], consumer_group: Callable[..., ConsumerGroup], kafka_cluster: Cluster
+) -> Beside:
+    """Makes a group of a client's members, and what makes driven consumers in it."""
+
+    @contextmanager
+    def make(
+        client: str, strategy: str = "cooperative-sticky", assignor: Any = Hesitant, **how: Any
+    ) -> Iterator[tuple[ConsumerGroup, Callable[..., DrivenConsumer]]]:
+        topic = topic_factory(6)
+        group = consumer_group(topic, [strategy], client=client, place=PLACES[client], **how)
+        with driven_group(kafka_cluster.access, [topic], assignor, group.group_id) as drive:
+            yield group, drive
+
+    return make
 
 
 def sharing(group: ConsumerGroup, drive: Callable[..., DrivenConsumer]) -> tuple[DrivenConsumer, Member]:
@@ -51,16 +73,10 @@ def sharing(group: ConsumerGroup, drive: Callable[..., DrivenConsumer]) -> tuple
 
 @pytest.mark.parametrize(("client", "ahead"), [("java", 1), ("confluent-kafka", 0)])
 def test_after_a_refused_sync_java_says_the_generation_it_joined_librdkafka_the_one_it_took(
-    client: str,
-    ahead: int,
-    topic_factory: Callable[..., str],
-    consumer_group: Callable[..., ConsumerGroup],
-    kafka_cluster: Cluster,
+    client: str, ahead: int, beside: Beside
 ) -> None:
     """`ConsumerCoordinator.metadata`, `rd_kafka_cgrp_assignor_run`; both claim what they hold."""
-    topic = topic_factory(6)
-    group = consumer_group(topic, ["cooperative-sticky"], client=client, place=PLACES[client])
-    with driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive:
+    with beside(client) as (group, drive):
         leader, other = sharing(group, drive)
         generation, held = leader.generation, other.state().assignment
         leader.assignor.gate.clear()  # so SyncGroup waits
@@ -92,18 +108,11 @@ def test_after_a_refused_sync_java_says_the_generation_it_joined_librdkafka_the_
 
 @pytest.mark.parametrize("client", ["java", "confluent-kafka"])
 def test_a_join_that_completes_between_two_polls_counts(
-    client: str,
-    topic_factory: Callable[..., str],
-    consumer_group: Callable[..., ConsumerGroup],
-    kafka_cluster: Cluster,
+    client: str, beside: Beside, kafka_cluster: Cluster
 ) -> None:
     """`AbstractCoordinator.joinFuture`, `rd_kafka_cgrp_handle_SyncGroup`: two rounds, however slow it is."""
-    topic = topic_factory(6)
-    group = consumer_group(
-        topic, ["cooperative-sticky"], client=client, place=PLACES[client], commit="on command"
-    )
     with (
-        driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive,
+        beside(client, commit="on command") as (group, drive),
         ThreadPoolExecutor(2) as pool,
         logged_requests(kafka_cluster) as sent,
     ):
@@ -132,20 +141,11 @@ def test_a_join_that_completes_between_two_polls_counts(
     ("client", "timeout"), [("java", "request_timeout_ms"), ("confluent-kafka", "socket_timeout_ms")]
 )
 def test_a_member_that_is_expelled_amid_a_join_is_told_that_it_lost(
-    client: str,
-    timeout: str,
-    topic_factory: Callable[..., str],
-    consumer_group: Callable[..., ConsumerGroup],
-    kafka_cluster: Cluster,
+    client: str, timeout: str, beside: Beside, kafka_cluster: Cluster
 ) -> None:
     """`ConsumerCoordinator.onJoinPrepare`, `rd_kafka_cgrp_revoke_all_rejoin`; kafka-python's is not told."""
-    topic = topic_factory(6)
     # The coordinator never answers the SyncGroup of a member that it has removed: so long the client waits.
-    settings = {timeout: 3000}
-    group = consumer_group(
-        topic, ["cooperative-sticky"], client=client, place=PLACES[client], settings=settings
-    )
-    with driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive:
+    with beside(client, settings={timeout: 3000}) as (group, drive):
         leader, other = sharing(group, drive)
         held, mark = other.state().assignment, group.timeline.end
         leader.assignor.gate.clear()
@@ -171,16 +171,10 @@ def test_a_member_that_is_expelled_amid_a_join_is_told_that_it_lost(
 
 @pytest.mark.parametrize(("client", "stays"), [("java", False), ("confluent-kafka", True)])
 def test_amid_a_join_only_librdkafka_sends_heartbeats_without_a_poll(
-    client: str,
-    stays: bool,
-    topic_factory: Callable[..., str],
-    consumer_group: Callable[..., ConsumerGroup],
-    kafka_cluster: Cluster,
+    client: str, stays: bool, beside: Beside, kafka_cluster: Cluster
 ) -> None:
     """Java's end with `AbstractCoordinator.sendJoinGroupRequest`, until a poll reads the answer."""
-    topic = topic_factory(4)
-    group = consumer_group(topic, ["range"], client=client, place=PLACES[client], settings=SHORT)
-    with driven_group(kafka_cluster.access, [topic], RangePartitionAssignor, group.group_id) as drive:
+    with beside(client, "range", RangePartitionAssignor, settings=SHORT) as (group, drive):
         leader, other = sharing(group, drive)
         (member_id,) = leader.listed - {leader.member_id}
         newcomer = drive("newcomer", **SHORT)

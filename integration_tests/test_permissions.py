@@ -21,7 +21,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from integration_tests.support.clusters import own_cluster
+from integration_tests.support.clusters import AUTHORIZED, own_cluster, write_properties
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement._cluster import topics as live
@@ -84,11 +84,7 @@ COMMANDS: Final = dict(rows())
 
 @pytest.fixture(scope="module")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    settings = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",  # who comes to the kit's own listener
-    }
-    with own_cluster(pytestconfig, settings=settings, security="sasl") as cluster:
+    with own_cluster(pytestconfig, settings=AUTHORIZED, security="sasl") as cluster:
         yield cluster
 
 
@@ -141,13 +137,7 @@ def run(cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     """Runs a command as the user, with its password or another; returns its status and what it printed."""
 
     def run(command: str, password: str = cluster.security.password or "") -> tuple[int, str]:
-        security = cluster.security
-        config = tmp_path / "ops.properties"
-        config.write_text(
-            f"security.protocol={security.protocol}\nsasl.mechanism={security.mechanism}\n"
-            f"sasl.username={security.username}\nsasl.password={password}\n",
-            encoding="utf-8",
-        )
+        config = write_properties(cluster, tmp_path / "ops.properties", password)
         number = next(NUMBERS)
         arguments = command.replace("orders-new", f"orders-{number}").replace(
             "ARCHIVE", str(tmp_path / f"{number}")

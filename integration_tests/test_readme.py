@@ -8,7 +8,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from integration_tests.support.patience import QUICK
 from kafka_assignors.testing import consumer_group_factory
-from tests.support.pages import HOME, listing, listings
+from tests.support.pages import HOME, defined, listing, listings
 
 CHOOSING = "docs/how-to/which-assignor.md"
 IN_CI = "docs/how-to/test-a-rebalance-in-ci.md"
@@ -18,9 +18,7 @@ WRITING = "docs/how-to/write-an-assignor.md"
 
 
 def test_a_plan_in_code_moves_the_least_and_proves_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {}
-    exec(listing(PLANNING, "plan(Group.of("), names)  # noqa: S102 - the page's code is ours
-    made = names["planned"].plan
+    made = defined(listing(PLANNING, "plan(Group.of("))["planned"].plan
     assert made.assignments() == {"c1": {"orders": [0, 1, 2]}, "c2": {"orders": [3, 4, 5]}}
     assert made.moves == 1
     assert "optimal: no valid plan does better" in capsys.readouterr().out
@@ -34,16 +32,13 @@ def default_cluster(kafka_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.usefixtures("default_cluster")
 def test_passing_a_class_makes_a_consumer() -> None:
-    names: dict[str, Any] = {}
-    exec(listing(HOME, '    "orders",'), names)  # noqa: S102 - the README's code is ours
-    names["consumer"].close()
+    defined(listing(HOME, '    "orders",'))["consumer"].close()
 
 
 @pytest.mark.usefixtures("default_cluster")
 def test_passing_instances_with_options_makes_a_consumer() -> None:
-    names: dict[str, Any] = {}
-    exec("from kafka_assignors import RangeAssignor, StickyAssignor", names)  # noqa: S102 - as above
-    exec(listing(CHOOSING, "StickyAssignor(rack="), names)  # noqa: S102 - as above
+    imports = "from kafka_assignors import RangeAssignor, StickyAssignor"
+    names = defined(imports, listing(CHOOSING, "StickyAssignor(rack="))
     strategies = names["partition_assignment_strategy"]
     KafkaConsumer(group_id="readme", partition_assignment_strategy=strategies).close()
 
@@ -61,8 +56,7 @@ def test_an_assignor_of_ones_own_assigns(
 
 
 def test_a_group_under_test(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {}
-    exec(listing(IN_CI, "with kafka_cluster() as kafka"), names)  # noqa: S102 - as above
+    names = defined(listing(IN_CI, "with kafka_cluster() as kafka"))
     printed = capsys.readouterr().out
     assert printed.count("TopicPartition") == 6
     assert all(repr(TopicPartition(names["topic"], number)) in printed for number in range(6))
@@ -75,17 +69,12 @@ quick_group = consumer_group_factory(settings=QUICK)
     ("page", "containing"), [(HOME, "consumer_group(members=3)"), (IN_CI, "# test_rebalance.py")]
 )
 def test_a_whole_test(page: str, containing: str, quick_group: Any) -> None:
-    names: dict[str, Any] = {}
-    exec(listing(page, containing), names)  # noqa: S102 - as above
+    names = defined(listing(page, containing))
     names["test_a_crash_leaves_no_partition_without_an_owner"](quick_group)
 
 
 def test_the_lists_of_the_migration_lead_from_range_to_cooperative_sticky(consumer_group: Any) -> None:
-    lists = []
-    for code in listings(MIGRATING):
-        names: dict[str, Any] = {}
-        exec(code, names)  # noqa: S102 - as above
-        lists.append(names["partition_assignment_strategy"])
+    lists = [defined(code)["partition_assignment_strategy"] for code in listings(MIGRATING)]
     group = consumer_group(assignors=["range"], members=2)
     strategies = [group.wait_stable().protocol]
     members = [*group.members.values()]

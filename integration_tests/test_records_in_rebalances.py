@@ -798,8 +798,9 @@ def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Applica
 
 
 @pytest.mark.usefixtures("load")
-def test_kafka_pythons_own_owns_on_when_it_is_fenced(group: Application) -> None:
-    first = taken_over(group, **STOCK)
+@pytest.mark.parametrize("assignor", [StockCooperativeSticky, RangeAssignor])
+def test_kafka_pythons_own_owns_on_when_it_is_fenced(assignor: Any, group: Application) -> None:
+    first = taken_over(group, assignor=assignor)
     first.reads_on(first.held, records=100)
     assert (len(first.held), first.errors) == (6, [])
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import KafkaException
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from integration_tests.support.waiting import wait_for
 from kafka_assignors import RangeAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._brokers.access import Access, Security
@@ -43,34 +42,10 @@ def let_in(access: Access, seconds: float) -> list[str]:
 BOTH = ["kafka-python", "confluent-kafka"]
 
 
-def read_by_kafka_python(access: Access, topic: str, count: int) -> int:
-    settings = {**access.kafka_python(), "auto_offset_reset": "earliest"}
-    client: Any = KafkaConsumer(topic, **settings)
-    with contextlib.closing(client) as consumer:
-        return sum(1 for _, _ in zip(range(count), consumer, strict=False))
-
-
-def read_by_confluent_kafka(access: Access, topic: str, count: int) -> int:
-    client: Any = Consumer({**access.librdkafka(), "group.id": topic, "auto.offset.reset": "earliest"})
-    with contextlib.closing(client) as consumer:
-        consumer.subscribe([topic])
-        return len(consumer.consume(count, timeout=PATIENCE))
-
-
-def test_clients_with_the_credentials_produce_and_consume(cluster: Cluster) -> None:
-    topic = create_topic(cluster, 2)
-    grow_topic(cluster, topic, 3)
-    with Load(cluster, topic, rate=300) as load:
-        wait_for("a record of each partition", lambda: len(load.produced) == 3, PATIENCE)
-        count = sum(load.stop().values())
-    assert read_by_kafka_python(cluster.access, topic, count) == count
-    assert read_by_confluent_kafka(cluster.access, topic, count) == count
-    assert existing_partitions(cluster)[topic] == [TopicPartition(topic, number) for number in range(3)]
-    delete_topic(cluster, topic)
-
-
 def test_a_group_of_every_client_runs_over_it(cluster: Cluster) -> None:
-    topic = create_topic(cluster, 8)
+    topic = create_topic(cluster, 7)
+    grow_topic(cluster, topic, 8)
+    assert existing_partitions(cluster)[topic] == [TopicPartition(topic, number) for number in range(8)]
     group = ConsumerGroup(cluster, topic, ["range"], place="thread", timeout=PATIENCE)
     with group, Load(cluster, topic) as load:
         group.join("a", assignors=[RangeAssignor])
@@ -81,9 +56,11 @@ def test_a_group_of_every_client_runs_over_it(cluster: Cluster) -> None:
         group.members["b"].leave()
         group.members["c"].leave()
         group.wait_stable(expect={"a": 4, "d": 4})
+        group.wait_for(lambda: len(load.produced) == 8, what="a record of each partition")
         load.stop()
         group.wait_consumed(load)
     group.timeline.assert_never_owned_twice()
+    delete_topic(cluster, topic)
 
 
 def test_clients_without_them_are_refused(cluster: Cluster) -> None:

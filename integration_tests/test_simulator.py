@@ -25,7 +25,9 @@ from kafka_assignors.testing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from kafka import TopicPartition
 
     from kafka_assignors.testing import Timeline
 
@@ -74,16 +76,16 @@ def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> tuple[list[Whe
             else:
                 getattr(group.members[name], act)()
             stable = group.wait_stable()
-            passed.append(
-                (
-                    stable.generation,
-                    {
-                        member.partition(".")[0]: sorted(one.partition for one in partitions)
-                        for member, partitions in stable.assignments.items()
-                    },
-                )
-            )
+            passed.append((stable.generation, owned(stable.assignments)))
         return passed, group.timeline
+
+
+def owned(assignments: Mapping[str, Collection[TopicPartition]]) -> dict[str, list[int]]:
+    """The partition ids of each member, which restarts under its name."""
+    return {
+        member.partition(".")[0]: sorted(one.partition for one in partitions)
+        for member, partitions in assignments.items()
+    }
 
 
 def drawn_by_the_broker(timeline: Timeline) -> Iterator[str]:
@@ -120,15 +122,7 @@ def simulated_life(assignor: type[Assignor], new_id: Callable[[], str]) -> list[
         else:
             getattr(group.members[name], act)()
         stable = group.run_until_stable()
-        passed.append(
-            (
-                group.group.generation,
-                {
-                    member.partition(".")[0]: sorted(one.partition for one in partitions)
-                    for member, partitions in stable.items()
-                },
-            )
-        )
+        passed.append((group.group.generation, owned(stable)))
     return passed
 
 

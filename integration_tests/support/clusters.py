@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -12,6 +12,24 @@ from kafka_assignors.testing._plugin import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+AUTHORIZED: Final = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",  # who comes to the kit's own listener
+}
+"""Settings of brokers whose users need rights."""
+
+
+def write_properties(cluster: Cluster, path: Path, password: str | None) -> Path:
+    """Properties for a client that has this password."""
+    security = cluster.security
+    path.write_text(
+        f"security.protocol={security.protocol}\nsasl.mechanism={security.mechanism}\n"
+        f"sasl.username={security.username}\nsasl.password={password}\n",
+        encoding="utf-8",
+    )
+    return path
 
 
 @contextmanager

@@ -106,6 +106,14 @@ class RawMember:
     def _send(self, request: Any, response: Any, version: int) -> Any:
         return exchange(self._connection, request, response, version, time.monotonic() + _TIMEOUT)
 
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "group_id": self._group_id,
+            "generation_id": self._generation,
+            "member_id": self._member_id,
+            "group_instance_id": None,
+        }
+
     def _be_a_member(self) -> None:
         while not self._stop.is_set():
             self._join()
@@ -152,17 +160,8 @@ class RawMember:
 
     def _sync(self) -> bool:
         """Ask for the assignment; whether there was one, and not the next rebalance."""
-        synced = self._send(
-            SyncGroupRequest(
-                group_id=self._group_id,
-                generation_id=self._generation,
-                member_id=self._member_id,
-                group_instance_id=None,
-                assignments=[],
-            ),
-            SyncGroupResponse,
-            _SYNC,
-        )
+        request = SyncGroupRequest(**self._identity(), assignments=[])
+        synced = self._send(request, SyncGroupResponse, _SYNC)
         if not self._goes_on(synced.error_code):
             return False
         partitions = ConsumerProtocolAssignment.decode(bytes(synced.assignment)).partitions()
@@ -173,16 +172,7 @@ class RawMember:
 
     def _heartbeat(self) -> bool:
         """Send a heartbeat; whether the membership goes on without another join."""
-        beat = self._send(
-            HeartbeatRequest(
-                group_id=self._group_id,
-                generation_id=self._generation,
-                member_id=self._member_id,
-                group_instance_id=None,
-            ),
-            HeartbeatResponse,
-            _BEAT,
-        )
+        beat = self._send(HeartbeatRequest(**self._identity()), HeartbeatResponse, _BEAT)
         return self._goes_on(beat.error_code)
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
 HOME: Final = "README.md"
@@ -23,6 +23,14 @@ def read(page: str) -> str:
 def listings(page: str, language: str = "python") -> list[str]:
     """The listings of a page in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.DOTALL | re.MULTILINE)
+
+
+def defined(*codes: str) -> dict[str, Any]:
+    """What listings define, by name, when they are run one after the other."""
+    names: dict[str, Any] = {}
+    for code in codes:
+        exec(code, names)  # noqa: S102 - the pages are ours
+    return names
 
 
 def listing(page: str, containing: str, language: str = "python") -> str:
