@@ -40,13 +40,13 @@ from kafka_assignors.history._archive_format import (
     log_of,
 )
 from kafka_assignors.history._arrow import as_numpy, rows_of
-from kafka_assignors.history._counts import TALLIES, Counts, counts_of, is_kept, tally
+from kafka_assignors.history._counts import Counts, counts_of, is_kept, tally
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
 from kafka_assignors.history._store.reading import read_parts, source_of_files, through, whole
-from kafka_assignors.history._store.writing import Task, TaskFiles, units
+from kafka_assignors.history._store.writing import TaskFiles, units
 
 if TYPE_CHECKING:
     import os
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._log import LogTopic
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Split
-    from kafka_assignors.history._store.writing import MakeFiles, Outcome
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
 
     Run = Callable[[Task, MakeFiles], Outcome]
 
@@ -318,7 +318,7 @@ def write_batch(
     By their names, batches come one after another as they were added.
     """
     files = partial(TaskFiles, log.where, prefix=f"{name}{log.version + 1:08d}-")
-    done = run(Task(partial(write_days, source=source), TALLIES), files)
+    done = run(partial(write_days, source=source), files)
     added = [file for some in done.files.values() for file in some]
     with asking(f"look for files of {log.where}"):
         found = log.where.files().get_file_info([file.path for file in added])

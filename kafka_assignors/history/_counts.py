@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 NO_TYPE: Final = -1
 """The type of records whose key does not begin with one."""
-TALLIES: Final = pa.schema({"type": pa.int16(), "kept": pa.bool_(), "count": pa.int64()})
 _NO_TYPE: Final = number(NO_TYPE, pa.int16())
 
 
@@ -58,7 +57,7 @@ def is_kept(batch: Any) -> Any:
 
 
 def tally(batch: Any) -> list[dict[str, Any]]:
-    """Rows of TALLIES: the types of a batch's rows, whether kept, and how many records they stand for."""
+    """Rows with the types of a batch's rows, whether kept, and how many records they stand for."""
     # In numpy, as Arrow's own grouping imports pandas.
     codes = 2 * as_numpy(batch["type"]).astype(np.int64) + as_numpy(is_kept(batch))
     found, places = np.unique(codes, return_inverse=True)

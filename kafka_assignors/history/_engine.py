@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -21,23 +20,22 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._arrow import as_numpy, integers
 from kafka_assignors.history._records import COLUMNS, GROUPED, UNIT, each_group
 from kafka_assignors.history._store.reading import through
-from kafka_assignors.history._store.writing import Outcome, Task, TaskFiles, run_task
+from kafka_assignors.history._store.writing import TaskFiles, run_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._records import GroupTask, Order, Selection
     from kafka_assignors.history._store.location import Location
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Source, Split
-    from kafka_assignors.history._store.writing import MakeFiles
+    from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
 
 SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
 SMALL_TO_REPLAY: Final = 8 * 2**20
 """The same if groups are replayed, too: of more, Spark on several cores soon makes up for its start."""
-_PICKLED: Final = pa.schema({"found": pa.binary()})
 _SHARE: Final = 2 * 2**20
 """Bytes of files, compressed, whose records are sorted at a time."""
 _SHARES: Final = 64
@@ -115,7 +113,7 @@ class Engine:
         self,
         archive: Archive,
         selection: Selection,
-        do: Callable[[Iterator[Any], TaskFiles | None], Iterable[Any]],
+        task: Task,
         *,
         where: Location | None = None,
     ) -> Outcome:
@@ -123,10 +121,7 @@ class Engine:
         files = archive.files_of(selection)
         split = through(archive.split(files, COLUMNS), selection.of)
         made = None if where is None else partial(TaskFiles, where)
-        task = Task(partial(_pickled, do=do), _PICKLED)
-        done = self.run(split, task, made, order=GROUPED, size=size_of(files))
-        found = [pickle.loads(row["found"]) for row in done.rows]  # noqa: S301 - of tasks of our own
-        return Outcome(rows=found, files=done.files)
+        return self.run(split, task, made, order=GROUPED, size=size_of(files))
 
     def map_rows(self, archive: Archive, columns: Sequence[str], task: Task) -> Outcome:
         """Call a function with batches of all of an archive's rows, in any order, with some columns."""
@@ -155,16 +150,6 @@ class Engine:
 
         with _spark.running_spark(self._master, self._doing) as spark:
             return _spark.run(spark, split, task, files, order)
-
-
-def _pickled(
-    batches: Iterator[Any],
-    files: TaskFiles | None,
-    *,
-    do: Callable[[Iterator[Any], TaskFiles | None], Iterable[Any]],
-) -> Iterator[dict[str, bytes]]:
-    """What a function finds, as any engine can hand it on."""
-    return ({"found": pickle.dumps(one)} for one in do(batches, files))
 
 
 def size_of(files: Iterable[DataFile]) -> int:

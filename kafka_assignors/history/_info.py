@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._common.times import moment
 from kafka_assignors.history._arrow import as_numpy
-from kafka_assignors.history._counts import TALLIES, counts_of, tally
+from kafka_assignors.history._counts import counts_of, tally
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
-from kafka_assignors.history._schemas import TIME
-from kafka_assignors.history._store.writing import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -82,7 +78,7 @@ def info(
     count = partial(_count, selection=selection)
     engine = engine or Engine.fitting(doing="counting")
     columns = ("source", "type", "count", "key", "timestamp")
-    rows = engine.map_rows(archive, columns, Task(count, _ROWS)).rows
+    rows = engine.map_rows(archive, columns, count).rows
     of_sources = [row for row in rows if row.get("source") is not None]
     of_groups = [row for row in rows if row.get("source") is None]
     records: Counter[str] = Counter()
@@ -107,17 +103,6 @@ def info(
         until=max((row["last"] for row in of_groups), default=None),
         groups=dict(sorted(records.items(), key=lambda one: (-one[1], one[0]))),
     )
-
-
-_ROWS: Final = pa.schema(
-    [
-        pa.field("source", pa.string()),
-        *TALLIES,
-        pa.field("group", pa.string()),
-        pa.field("first", TIME),
-        pa.field("last", TIME),
-    ]
-)
 
 
 def _count(batches: Iterator[Any], _: object, *, selection: Selection) -> Iterator[dict[str, Any]]:

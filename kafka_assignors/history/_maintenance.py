@@ -170,9 +170,9 @@ def _newest(run: Run, task: Task, files: MakeFiles) -> Outcome:
         for batch in batches:
             newest = newest_rows([*newest, batch])
         kept = [rows.filter(pc.is_valid(rows["value"])) for rows in newest]
-        return task.do(in_order(pa.Table.from_batches(kept, ARCHIVED), _BY_DAY), opened)
+        return task(in_order(pa.Table.from_batches(kept, ARCHIVED), _BY_DAY), opened)
 
-    return run(task._replace(do=write), files)
+    return run(write, files)
 
 
 def _replace(

@@ -6,7 +6,6 @@ All that an engine has Spark do is here. A task reads its share of the rows itse
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.serializers import CPickleSerializer
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -28,7 +28,6 @@ import kafka_assignors
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history._java import find_java, make_java_home
 from kafka_assignors.history._records import SparkError
-from kafka_assignors.history._store.log import DataFile, moment_text
 from kafka_assignors.history._store.writing import Outcome, run_task
 
 if TYPE_CHECKING:
@@ -45,6 +44,9 @@ if TYPE_CHECKING:
     Read = Callable[[Iterator[Any]], Iterator[Any]]
 
 _LOOK_SECONDS: Final = 0.3
+
+_SENT: Final[Any] = CPickleSerializer()
+"""Sends what tasks found as Spark itself sends what Python's tasks return; tasks are sent by it as well."""
 
 LOCAL: Final = "local[*]"
 """All cores of this machine, in one process."""
@@ -225,17 +227,14 @@ def _outcome(rows: DataFrame, read: Read, task: Task, files: MakeFiles | None) -
     """Have Spark do tasks, each with files of its own, if any are to be written."""
 
     def do(batches: Iterator[Any]) -> Iterator[Any]:
-        done = run_task(read(batches), task, files)
-        # As Arrow's own bytes: Spark would give times in the zone of its session.
-        rows = pa.RecordBatch.from_pylist(done.rows, schema=task.schema).serialize().to_pybytes()
-        written = json.dumps(done.files, default=moment_text)
-        yield pa.RecordBatch.from_pydict({"rows": [rows], "files": [written]})
+        yield pa.RecordBatch.from_pydict({"done": [_SENT.dumps(run_task(read(batches), task, files))]})
 
     found = Outcome(rows=[])
-    for found_rows, written in rows.mapInArrow(do, "rows binary, files string").collect():
-        found.rows.extend(pa.ipc.read_record_batch(pa.py_buffer(found_rows), task.schema).to_pylist())
-        for table, files_of_table in json.loads(written).items():
-            found.files.setdefault(table, []).extend(DataFile(*file) for file in files_of_table)
+    for (sent,) in rows.mapInArrow(do, "done binary").collect():
+        done: Outcome = _SENT.loads(sent)
+        found.rows.extend(done.rows)
+        for table, of_table in done.files.items():
+            found.files.setdefault(table, []).extend(of_table)
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     MakeFiles = Callable[[str], "TaskFiles"]
     """Opens a task's files, given a name that is nobody else's."""
+    Task = Callable[[Iterator[Any], "TaskFiles | None"], Iterable[Any]]
+    """What is done with batches of rows: it gives what it finds, and may write files."""
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
 """Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
@@ -168,13 +170,6 @@ class _OpenFile:
         return DataFile(self.path, size, metadata.num_rows, partition, least, greatest)
 
 
-class Task(NamedTuple):
-    """What is done with batches of rows: it gives rows of a schema, and may write files."""
-
-    do: Callable[[Iterator[Any], TaskFiles | None], Iterable[dict[str, Any]]]
-    schema: pa.Schema
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What tasks found: rows, those of a group in order, and by table the files that they wrote."""
@@ -186,7 +181,7 @@ class Outcome:
 def run_task(batches: Iterator[Any], task: Task, files: MakeFiles | None) -> Outcome:
     """Do a task, whose files count if it ends. Attempts of one task can run at the same time."""
     if files is None:
-        return Outcome(rows=[*task.do(batches, None)])
+        return Outcome(rows=[*task(batches, None)])
     with files(f"part-{uuid4().hex}") as opened:
-        rows = [*task.do(batches, opened)]
+        rows = [*task(batches, opened)]
     return Outcome(rows=rows, files={table: [file] for table, file in opened.written.items()})

@@ -34,7 +34,7 @@ from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.reading import read_parts, whole
-from kafka_assignors.history._store.writing import Task, TaskFiles, units
+from kafka_assignors.history._store.writing import TaskFiles, units
 from kafka_assignors.history._tables import fast
 from kafka_assignors.history._tables.replaced import read_versions, replacing
 
@@ -55,7 +55,6 @@ them. If units are a quarter as large, each step of numpy takes in too few recor
 
 _PARTITION_METADATA: Final = 4
 """The type of the records by which brokers up to 4.0 name a group's topics."""
-_NAMES: Final = pa.schema({"topic_id": pa.string(), "topic": pa.string()})
 _MOVES: Final = 50_000
 """How many moves are held until they are written."""
 
@@ -231,7 +230,7 @@ def _topic_names(archive: Archive, engine: Engine) -> dict[str, str]:
     """The names of an archive's topics by id, as Java prints it."""
     names: dict[str, str] = {}
     if archive.may_have(_PARTITION_METADATA):
-        rows = engine.map_rows(archive, ("type", "key", "value"), Task(_named, _NAMES)).rows
+        rows = engine.map_rows(archive, ("type", "key", "value"), _named).rows
         names |= {row["topic_id"]: row["topic"] for row in rows}
     return names | {topic.topic_id: topic.topic for topic in archive.topics()}
 
