@@ -16,6 +16,7 @@ import pytest
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
+    RandomAssignor,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
@@ -135,6 +136,14 @@ def test_seed_002_example_11_cooperative_takes_away_first_and_gives_in_the_next_
     group.join("c3", CooperativeStickyAssignor())
     assert names(group.rebalance()) == {"c1": "tp0", "c2": "tp1", "c3": ""}
     assert names(group.rebalance()) == {"c1": "tp0", "c2": "tp1", "c3": "tp2"}
+
+
+def test_seed_004_example_12_random_gives_every_partition_to_one_subscriber() -> None:
+    """With equal chances: test_planners.py."""
+    members = {"C0": "t0", "C1": "t0", "C2": "t0 t1"}
+    assigned = group_of(RandomAssignor, {"t0": 30, "t1": 10}, members).rebalance()
+    given = sorted((topic, one) for mine in assigned.values() for topic, ids in mine.items() for one in ids)
+    assert given == [("t0", one) for one in range(30)] + [("t1", one) for one in range(10)]
 
 
 def test_seed_004_example_13_broadcast_gives_every_member_every_partition_of_its_topics() -> None:
