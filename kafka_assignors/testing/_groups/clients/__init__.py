@@ -21,7 +21,7 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.strategies import COMPARED
 from kafka_assignors._timelines.events import LONG
 from kafka_assignors._timelines.records import merged
-from kafka_assignors.testing._groups.config import is_by_epochs
+from kafka_assignors.testing._groups.config import WorkerConfig, is_by_epochs
 
 __tracebackhide__ = True
 
@@ -143,19 +143,11 @@ MODULES: Final[Mapping[ClientName, tuple[str, str]]] = {
 }
 """Client -> its module here, and what to install for it."""
 
-STRATEGIES: Final[Mapping[ClientName, frozenset[str]]] = {
-    "confluent-kafka": frozenset({*COMPARED} - {"sticky"}),
-    "aiokafka": frozenset(COMPARED),
-    "java": frozenset(COMPARED),
-    "kafka-python": frozenset(COMPARED),
-}
-"""Client -> the strategies that the library itself brings; cooperative-sticky on aiokafka is ours."""
+STRATEGIES_OF_LIBRDKAFKA: Final = frozenset(COMPARED) - {"sticky"}
+"""The other libraries bring all of `COMPARED`; cooperative-sticky on aiokafka is ours."""
 
-BY_EPOCHS: Final[Mapping[ClientName, str]] = {
-    "confluent-kafka": "group.remote.assignor",
-    "java": "group.remote.assignor",
-}
-"""The clients that know KIP-848, and the setting in which they name one of the broker's assignors."""
+BY_EPOCHS: Final[Sequence[ClientName]] = ("confluent-kafka", "java")
+"""The clients that know KIP-848."""
 
 OF_THE_BROKER: Final = ("uniform", "range")
 """The assignors that brokers of KIP-848 bring; they take classes of their own, too."""
@@ -284,6 +276,25 @@ class Commits:
         """
         text = error if isinstance(error, str) else described(error)
         self._report("commit_failed", positions=_triples(positions), text=text, **sent_as)
+
+
+class Observed:
+    """What observers of every library have: they report events with where their consumer stands."""
+
+    def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
+        self.consumer = consumer
+        self.subscribed = False
+        self._write, self._gate = report, gate
+        self._commits = Commits(self._report)
+        self.absences = Absences(self._report)
+
+    def membership(self) -> Membership:
+        """See `Client`."""
+        raise NotImplementedError
+
+    def _report(self, kind: str, **fields: Any) -> None:
+        generation, member_id, _ = self.membership()
+        self._write(kind, **{"generation": generation, "member_id": member_id, **fields})
 
 
 class Absences:
@@ -437,9 +448,15 @@ def _triples(positions: Mapping[Pair, int]) -> list[tuple[str, int, int]]:
     return [(*pair, offset) for pair, offset in sorted(positions.items())]
 
 
-def dotted(settings: Mapping[str, Any], other_names: Mapping[str, str]) -> dict[str, Any]:
-    """Settings in kafka-python's spelling, in that of librdkafka and Java: `session.timeout.ms`.
+def settings_with_dots(
+    config: WorkerConfig, of_access: Mapping[str, Any], other_names: Mapping[str, str]
+) -> dict[str, Any]:
+    """A member's settings as librdkafka and Java spell them: `session.timeout.ms`, with `other_names`.
 
     A name that has dots already stays as it is.
     """
-    return {other_names.get(name, name.replace("_", ".")): value for name, value in settings.items()}
+    common = {other_names.get(name, name.replace("_", ".")): value for name, value in config.common().items()}
+    setting = "group.remote.assignor" if config.by_epochs else "partition.assignment.strategy"
+    names = ",".join(map(str, config.made_assignors() or ()))
+    chosen = {**common, **of_access, **({setting: names} if names else {})}
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
