@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]] | Mapping[str, Any]
+AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]]
 """A member's assignor: a strategy's name, for the client's own ("range"). For kafka-python it can be one to
-make: a class or its path "package.module:Class", alone or in a pair with its arguments by name. The form
-{"class": path, "options": arguments} means the same.
+make: a class or its path "package.module:Class", alone or in a pair with its arguments by name.
 """
 
 _Function = Callable[..., Any] | str
@@ -171,18 +170,13 @@ def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any
 
     aiokafka takes assignors of this library, too (`kafka_assignors.aio`).
     """
-    if isinstance(spec, Mapping):
-        spec = (spec["class"], spec.get("options", {}))
     target, options = spec if isinstance(spec, tuple) else (spec, {})
-    foreign = client in MODULES and client != "kafka-python"
-    if client == "aiokafka" and (":" in target if isinstance(target, str) else _is_ours(target)):
+    of_aiokafka = client == "aiokafka" and (isinstance(target, str) or _is_ours(target))
+    is_made = of_aiokafka or client == "kafka-python" or client not in MODULES
+    if is_made and (not isinstance(target, str) or ":" in target):
         return target if isinstance(target, str) else path_of(target), dict(options)
     if not isinstance(target, str):
-        if not foreign:
-            return path_of(target), dict(options)
         target = str(getattr(target, "name", target.__name__))
-    if ":" in target and not foreign:
-        return target, dict(options)
     own = STRATEGIES_OF_LIBRDKAFKA if client == "confluent-kafka" else COMPARED
     # Java takes any class of its own by its full name.
     if target not in own and not (client == "java" and "." in target):

@@ -414,34 +414,27 @@ def first_line(error: BaseException) -> str:
     return described(error).partition("\n")[0]
 
 
-def configured(
-    report: Report,
-    *,
-    session_timeout_ms: Any,
-    max_poll_interval_ms: Any,
-    auto_offset_reset: str,
-    instance_id: str | None,
-) -> None:
-    """Report what a consumer is configured to, as far as explanations need it."""
+def configured(report: Report, settings: Mapping[str, Any]) -> None:
+    """Report what a consumer is configured to, as far as explanations need it; in kafka-python's spelling."""
     report(
         "configured",
-        session_timeout_ms=int(session_timeout_ms),
-        max_poll_interval_ms=int(max_poll_interval_ms),
-        auto_offset_reset=auto_offset_reset,
-        instance_id=instance_id or None,
+        session_timeout_ms=int(settings["session_timeout_ms"]),
+        max_poll_interval_ms=int(settings["max_poll_interval_ms"]),
+        auto_offset_reset=settings["auto_offset_reset"],
+        instance_id=settings["group_instance_id"] or None,
     )
 
 
 def configured_with_dots(report: Report, settings: Mapping[str, Any]) -> None:
     """The same of librdkafka and Java's client, with their defaults."""
-    configured(
-        report,
+    defaults = {
         # By KIP-848 it is the broker's, and 0 where nobody says.
-        session_timeout_ms=settings.get("session.timeout.ms", 0 if is_by_epochs(settings) else 45_000),
-        max_poll_interval_ms=settings.get("max.poll.interval.ms", 300_000),
-        auto_offset_reset=settings.get("auto.offset.reset", "latest"),
-        instance_id=settings.get("group.instance.id"),
-    )
+        "session_timeout_ms": 0 if is_by_epochs(settings) else 45_000,
+        "max_poll_interval_ms": 300_000,
+        "auto_offset_reset": "latest",
+        "group_instance_id": None,
+    }
+    configured(report, defaults | {name.replace(".", "_"): value for name, value in settings.items()})
 
 
 def _triples(positions: Mapping[Pair, int]) -> list[tuple[str, int, int]]:

@@ -111,13 +111,8 @@ class ObservedAiokafkaConsumer(Observed):
         consumer.getmany, consumer.getone = self._observed_getmany, self._observed_getone
         consumer.subscribe = self._observed_subscribe
         report_seeks(consumer, self._write, self.absences)
-        configured(
-            report,
-            session_timeout_ms=consumer._session_timeout_ms,  # noqa: SLF001 - there is no public way to them
-            max_poll_interval_ms=consumer._max_poll_interval_ms,  # noqa: SLF001
-            auto_offset_reset=consumer._auto_offset_reset,  # noqa: SLF001
-            instance_id=consumer._group_instance_id,  # noqa: SLF001
-        )
+        # There is no public way to its settings.
+        configured(report, {name.removeprefix("_"): value for name, value in vars(consumer).items()})
         self._of_ours = False
         for strategy in consumer._partition_assignment_strategy:  # noqa: SLF001
             if isinstance(strategy, Strategy):

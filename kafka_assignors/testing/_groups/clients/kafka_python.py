@@ -82,14 +82,7 @@ class ObservedKafkaConsumer(Observed):
         self._poll, self._subscribe, self._commit = consumer.poll, consumer.subscribe, consumer.commit
         for assignor in consumer._coordinator._assignors.values():  # noqa: SLF001 - the only way to them
             observe_assignor(assignor, self._report)
-        config = consumer.config
-        configured(
-            report,
-            session_timeout_ms=config["session_timeout_ms"],
-            max_poll_interval_ms=config["max_poll_interval_ms"],
-            auto_offset_reset=config["auto_offset_reset"],
-            instance_id=config["group_instance_id"],
-        )
+        configured(report, consumer.config)
         consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
         consumer.commit = self._observed_commit
         report_seeks(consumer, self._write, self.absences)
