@@ -4,17 +4,14 @@ import itertools
 import math
 import string
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import name_of
+from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups, round_step
-from kafka_assignors._timelines.ownership import Overlap, Ownership, by_partition
-
-if TYPE_CHECKING:
-    from kafka_assignors._timelines.facts import TimelineFacts
-    from kafka_assignors._timelines.ownership import Reading
+from kafka_assignors._timelines.ownership import Overlap, Ownership, Reading, by_partition
 
 __tracebackhide__ = True
 
@@ -31,10 +28,10 @@ _TICK_COLUMNS: Final = 10
 
 
 def chart(
-    timeline: "TimelineFacts",
+    timeline: TimelineFacts,
     *,
     width: int,
-    reading: "Reading",
+    reading: Reading,
     partitions: Collection[TopicPartition] | None,
     since: float | None,
     until: float | None,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import matplotlib as mpl
 from kafka import TopicPartition
@@ -19,15 +19,10 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import blended_transform_factory
 
 from kafka_assignors._timelines.events import Committed, name_of
+from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups
-from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership
+from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership, Reading
 from kafka_assignors._timelines.rebalances import SeenRebalance
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-
-    from kafka_assignors._timelines.facts import TimelineFacts
-    from kafka_assignors._timelines.ownership import Reading
 
 __tracebackhide__ = True
 
@@ -107,7 +102,7 @@ class _Scale:
         return time - self.begin
 
 
-def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: str) -> None:
+def draw(timeline: TimelineFacts, path: Path, *, reading: Reading, title: str) -> None:
     owned = timeline.ownership(reading)
     rows = {partition: row for row, partition in enumerate(sorted({one.partition for one in owned}))}
     scale = _Scale(begin=timeline.begin, end=timeline.end, rows=rows)
@@ -319,12 +314,12 @@ def _draw_legend(
         Rectangle((0, 0), 1, 1, facecolor=_BAND, alpha=2 * _BAND_ALPHA, linewidth=0, label="rebalance"),
     ]
     ticks = [Line2D([], [], color=_INK, marker="|", markersize=6, linestyle="none", label="commit")]
-    signs: list[Artist] = [*boxes, *(ticks if commits else [])]
+    signs: list[Rectangle | Line2D] = [*boxes, *(ticks if commits else [])]
     most = max(3, int(room / _LEGEND_ROW) - len(signs) - 1)
     names = list(groups)
     if len(names) > most:
         names = names[: most - 1]
-    entries: list[Artist] = [
+    entries: list[Patch] = [
         Patch(linewidth=0, label=_shortened(", ".join(groups[name])), **styles[name]) for name in names
     ]
     if len(names) < len(groups):
