@@ -485,8 +485,7 @@ def _without_records(timeline: TimelineFacts, since: float | None, until: float 
             last = ends[partition.topic]
             # Without a single record since then, the silence lasts until now.
             end = last if since is None or last > since else timeline.end
-        pause = find_longest_silence(reports, since=since, until=end)
-        yield partition, pause.start, pause.end
+        yield partition, *find_longest_silence(reports, since=since, until=end)
 
 
 def _fail(

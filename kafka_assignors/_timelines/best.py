@@ -1,6 +1,6 @@
 """What the best possible assignment would have been, by the library's own exact planner."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -80,30 +80,17 @@ def find_settled(
     judged. The next one begins with what members had then. So it is when a member went before it had its
     assignment.
     """
-    all_claims = _find_claims(events, identity)
-    found = []
-    open_since: _Situation | None = None
-    generations: list[SeenRebalance] = []
-    for situation in _situations(tuple(rebalances), all_claims, identity):
-        if open_since is None or not situation.continues(open_since):
-            open_since, generations = situation, []
-        generations.append(situation.rebalance)
+    found: list[Settled] = []
+    handing_over: list[_Situation] = []
+    for situation in _situations(tuple(rebalances), _find_claims(events, identity), identity):
+        if handing_over and not situation.continues(handing_over[0]):
+            handing_over = []
+        handing_over.append(situation)
         if situation.deserted:
-            open_since = None
-            continue
-        if situation.unowned:
-            continue
-        moves, least = _judge(situation, open_since.claims, weights)
-        found.append(
-            Settled(
-                generations=tuple(one.generation for one in generations),
-                start=generations[0].start,
-                end=generations[-1].end,
-                moves=moves,
-                least=least,
-            )
-        )
-        open_since = None
+            handing_over = []
+        elif not situation.unowned:
+            found.append(_settled(handing_over, weights))
+            handing_over = []
     return tuple(found)
 
 
@@ -194,33 +181,31 @@ def _situations(
         )
 
 
-def _judge(
-    situation: _Situation, claims: _Claims, weights: Weights | None
-) -> tuple[tuple[PartitionMove, ...], int]:
-    """What was moved since the claims, and the least that had to be."""
-    names = situation.names
+def _settled(situations: Sequence[_Situation], weights: Weights | None) -> Settled:
+    """What was moved from the first of these generations to the last, and the least that had to be."""
+    first, last = situations[0], situations[-1]
+    names, generations = last.names, tuple(one.rebalance.generation for one in situations)
     plan = best_plan(
-        situation.partitions,
-        situation.subscriptions,
-        {member: claim.partitions for member, claim in claims.items()},
-        generations={member: claim.generation for member, claim in claims.items()},
+        last.partitions,
+        last.subscriptions,
+        {member: claim.partitions for member, claim in first.claims.items()},
+        generations={member: claim.generation for member, claim in first.claims.items()},
         weights={member: (weights or {}).get(name, 1) for member, name in names.items()},
     )
-    owners: dict[TopicPartition, list[str]] = {}
-    for member, partitions in situation.holdings.items():
-        for one in partitions:
-            owners.setdefault(one, []).append(member)
     moves = []
-    for number, prior in enumerate(plan.group.owner.tolist()):
+    for number, owner in enumerate(plan.group.owner.tolist()):
         one = TopicPartition(*plan.group.name_of(number))
-        source = None if prior == NOBODY else plan.group.members.ids[prior]
-        if source is not None and source not in owners[one]:
+        if owner != NOBODY and one not in last.holdings[source := plan.group.members.ids[owner]]:
+            target = next(member for member, owned in last.holdings.items() if one in owned)
             moves.append(
                 PartitionMove(
-                    partition=one,
-                    generation=situation.rebalance.generation,
-                    source=names[source],
-                    target=names[owners[one][0]],
+                    partition=one, generation=generations[-1], source=names[source], target=names[target]
                 )
             )
-    return tuple(moves), plan.moves
+    return Settled(
+        generations=generations,
+        start=first.rebalance.start,
+        end=last.rebalance.end,
+        moves=tuple(moves),
+        least=plan.moves,
+    )

@@ -4,7 +4,7 @@ import itertools
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka import TopicPartition
 
@@ -18,10 +18,8 @@ from kafka_assignors._timelines.events import (
     Revoked,
     Sought,
 )
+from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.records import Delivery, merged
-
-if TYPE_CHECKING:
-    from kafka_assignors._timelines.facts import TimelineFacts
 
 __tracebackhide__ = True
 
@@ -30,7 +28,7 @@ _THREADS_SHOWN: Final = 3
 _ENDS: Final = {-1: "the end", -2: "the beginning"}
 
 
-def assigned_at(timeline: "TimelineFacts", member: str, partition: TopicPartition, until: float) -> float:
+def assigned_at(timeline: TimelineFacts, member: str, partition: TopicPartition, until: float) -> float:
     """When a member got a partition for the last time until then; -inf, where nothing says so."""
     called = timeline.callbacks.get((member, partition), ())
     return max(
@@ -39,7 +37,7 @@ def assigned_at(timeline: "TimelineFacts", member: str, partition: TopicPartitio
 
 
 def taken_from(
-    timeline: "TimelineFacts", member: str, partition: TopicPartition, at: float
+    timeline: TimelineFacts, member: str, partition: TopicPartition, at: float
 ) -> Revoked | Lost | None:
     """How a member no longer had a partition at that time; None if it had it."""
     called = [one for one in timeline.callbacks.get((member, partition), ()) if one.time <= at]
@@ -47,7 +45,7 @@ def taken_from(
 
 
 def processed_late(
-    timeline: "TimelineFacts", partition: TopicPartition, member: str, offsets: Sequence[int]
+    timeline: TimelineFacts, partition: TopicPartition, member: str, offsets: Sequence[int]
 ) -> list[str]:
     """That a member processed some of these records when their partition had been taken from it."""
     late: list[int] = []
@@ -67,7 +65,7 @@ def processed_late(
 
 
 def raised_at(
-    timeline: "TimelineFacts", partition: TopicPartition, member: str, offsets: Sequence[int]
+    timeline: TimelineFacts, partition: TopicPartition, member: str, offsets: Sequence[int]
 ) -> list[str]:
     """What a member's application raised over these records, and swallowed: the first.
 
@@ -91,7 +89,7 @@ def raised_at(
     return [f"{member} {verb} {first.text}{at}, {timeline.at(first.time)}{more}"]
 
 
-def failed_polls(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
+def failed_polls(timeline: TimelineFacts, partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
     """That a poll raised at one of these records: a sentence for each member."""
     found = {one.member: one for one in reversed(timeline.of(Failed)) if _is_about(one, partition, offsets)}
     return [
@@ -106,7 +104,7 @@ def error_of(failed: Failed) -> str:
 
 
 def poll_committed_whole(
-    timeline: "TimelineFacts", partition: TopicPartition, member: str, offsets: Sequence[int]
+    timeline: TimelineFacts, partition: TopicPartition, member: str, offsets: Sequence[int]
 ) -> list[str]:
     """That a member committed the end of a poll of which it had processed a part: its consumer's position."""
     polls = [
@@ -134,7 +132,7 @@ def poll_committed_whole(
     return []
 
 
-def in_several_threads(timeline: "TimelineFacts", partition: TopicPartition, member: str) -> list[str]:
+def in_several_threads(timeline: TimelineFacts, partition: TopicPartition, member: str) -> list[str]:
     """That several threads or tasks of a member polled its consumer, or processed a partition's records."""
     polled = _threads(timeline.deliveries.get(partition, ()), member)
     if len(polled) > 1:
@@ -146,7 +144,7 @@ def in_several_threads(timeline: "TimelineFacts", partition: TopicPartition, mem
 
 
 def how_it_came_to(
-    timeline: "TimelineFacts",
+    timeline: TimelineFacts,
     partition: TopicPartition,
     member: str,
     offset: int,

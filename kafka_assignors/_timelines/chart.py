@@ -4,17 +4,14 @@ import itertools
 import math
 import string
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import name_of
-from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups, round_step
-from kafka_assignors._timelines.ownership import Overlap, Ownership, by_partition
-
-if TYPE_CHECKING:
-    from kafka_assignors._timelines.facts import TimelineFacts
-    from kafka_assignors._timelines.ownership import Reading
+from kafka_assignors._timelines.facts import TimelineFacts
+from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups, looks_of, round_step
+from kafka_assignors._timelines.ownership import Overlap, Ownership, Reading, by_partition
 
 __tracebackhide__ = True
 
@@ -31,10 +28,10 @@ _TICK_COLUMNS: Final = 10
 
 
 def chart(
-    timeline: "TimelineFacts",
+    timeline: TimelineFacts,
     *,
     width: int,
-    reading: "Reading",
+    reading: Reading,
     partitions: Collection[TopicPartition] | None,
     since: float | None,
     until: float | None,
@@ -46,13 +43,7 @@ def chart(
     if not rows:
         return "nobody had a partition"
     groups = colour_groups(timeline.members, timeline.identity)
-    letters = {
-        member: letter
-        for letter, names in zip(
-            itertools.chain(LETTERS, itertools.repeat(OTHERS)), groups.values(), strict=False
-        )
-        for member in names
-    }
+    letters = looks_of(groups, itertools.chain(LETTERS, itertools.repeat(OTHERS)))
     label = max(len("generation"), *(len(name_of(one)) for one in rows))
     columns = _Columns(begin, end, max(_FEWEST_COLUMNS, width - label - 1))
     overlaps: dict[TopicPartition, list[Overlap]] = {}

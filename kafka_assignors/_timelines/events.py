@@ -63,7 +63,8 @@ class Event:
     def _details(self) -> Iterator[str]:
         for one in fields(self):
             value = getattr(self, one.name)
-            if one.name not in _NOT_SHOWN and value not in (None, "", -1) and not _is_empty(value):
+            is_empty = value in (None, -1) or (isinstance(value, Collection) and not value)
+            if one.name not in _NOT_SHOWN and not is_empty:
                 yield f"{one.name} {_in_short(one.name, value)}"
 
 
@@ -592,10 +593,6 @@ def format_partitions(partitions: Iterable[TopicPartition]) -> str:
         " ".join(f"{topic}:{','.join(str(one.partition) for one in group)}" for topic, group in topics)
         or "none"
     )
-
-
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, Collection) and not value
 
 
 def _in_short(name: str, value: Any) -> str:

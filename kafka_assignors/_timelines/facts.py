@@ -225,10 +225,11 @@ class TimelineFacts:
             since: Where to begin to count; by default each partition's first report.
             until: Where to end; by default each partition's last report.
         """
-        return {
-            partition: find_longest_silence(reports, since=since, until=until).seconds
-            for partition, reports in self.deliveries.items()
-        }
+        found = {}
+        for partition, reports in self.deliveries.items():
+            start, end = find_longest_silence(reports, since=since, until=until)
+            found[partition] = end - start
+        return found
 
     # For people
 

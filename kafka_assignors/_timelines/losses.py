@@ -4,7 +4,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kafka import TopicPartition
 
@@ -33,10 +33,8 @@ from kafka_assignors._timelines.events import (
     Processed,
     name_of,
 )
+from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.records import Delivery, find_deliveries
-
-if TYPE_CHECKING:
-    from kafka_assignors._timelines.facts import TimelineFacts
 
 __tracebackhide__ = True
 
@@ -44,7 +42,7 @@ _COMMITS_SHOWN: Final = 3
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
 
 
-def what_counts(timeline: "TimelineFacts") -> tuple[str, str]:
+def what_counts(timeline: TimelineFacts) -> tuple[str, str]:
     """The word for what counts for losses and duplicates, and what that is."""
     if not timeline.processing:
         return "consumed", "what counts is what polls returned"
@@ -53,7 +51,7 @@ def what_counts(timeline: "TimelineFacts") -> tuple[str, str]:
     return "processed", "what counts is what applications say, and what polls returned to the others"
 
 
-def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
+def why_missing(timeline: TimelineFacts, partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
     """What became of records that nobody processed, or nobody polled: a sentence for each who had them."""
     left, by = {*offsets}, dict[int, str]()
     for report in timeline.deliveries.get(partition, ()):
@@ -70,7 +68,7 @@ def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: S
 
 
 def _polled_only(
-    timeline: "TimelineFacts", partition: TopicPartition, member: str, offsets: Sequence[int]
+    timeline: TimelineFacts, partition: TopicPartition, member: str, offsets: Sequence[int]
 ) -> str:
     text, them = f"{member} polled {these(offsets)}", "them" if len(offsets) > 1 else "it"
     committed = [one for one in _commits(timeline, partition) if one.member == member]
@@ -100,7 +98,7 @@ def _committed_past(positions: Sequence[int], offsets: Sequence[int]) -> str:
     return ", ".join([*shown[:_COMMITS_SHOWN], *(["…"] if len(shown) > _COMMITS_SHOWN else [])])
 
 
-def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> str:
+def _never_polled(timeline: TimelineFacts, partition: TopicPartition, offsets: Sequence[int]) -> str:
     text = "; ".join([f"no member polled {these(offsets)}", *failed_polls(timeline, partition, offsets)])
     later = [one for one in timeline.deliveries.get(partition, ()) if one.first > offsets[0]]
     until, how = math.inf, ""
@@ -120,7 +118,7 @@ def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets:
     )
 
 
-def are_committed_past(timeline: "TimelineFacts", missing: Mapping[TopicPartition, Iterable[int]]) -> bool:
+def are_committed_past(timeline: TimelineFacts, missing: Mapping[TopicPartition, Iterable[int]]) -> bool:
     """Whether the last commit of each partition is beyond these offsets, so that none of them comes again."""
     last: dict[TopicPartition, int] = {}
     for one in timeline.of(Committed):
@@ -128,7 +126,7 @@ def are_committed_past(timeline: "TimelineFacts", missing: Mapping[TopicPartitio
     return all(max(offsets) < last.get(partition, 0) for partition, offsets in missing.items())
 
 
-def longest_processing(timeline: "TimelineFacts") -> float:
+def longest_processing(timeline: TimelineFacts) -> float:
     """Seconds that a record took at most from a member's poll until that member had processed it."""
     longest = 0.0
     for partition, reports in timeline.handled.items():
@@ -142,7 +140,7 @@ def longest_processing(timeline: "TimelineFacts") -> float:
     return longest
 
 
-def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartition, int]:
+def left_undone(timeline: TimelineFacts, member: str) -> Mapping[TopicPartition, int]:
     """What a member had polled and had not processed at its end: partition -> the first such offset.
 
     Empty for one whose application does not say what it has processed. After the end of a member that raised
@@ -163,7 +161,7 @@ def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartitio
     return found
 
 
-def failed_at_last(timeline: "TimelineFacts", member: str) -> Failed | None:
+def failed_at_last(timeline: TimelineFacts, member: str) -> Failed | None:
     """The failure of a member's last poll, if a deserializer raised in it."""
     polls = timeline.of(Failed, Consumed, member=member)
     return polls[-1] if polls and isinstance(polls[-1], Failed) and polls[-1].records else None
@@ -173,9 +171,7 @@ Record = tuple[TopicPartition, int]
 """A partition and an offset in it."""
 
 
-def ended_in_turn(
-    timeline: "TimelineFacts", ended: Sequence[str]
-) -> Mapping[Record, list[tuple[float, str]]]:
+def ended_in_turn(timeline: TimelineFacts, ended: Sequence[str]) -> Mapping[Record, list[tuple[float, str]]]:
     """Records at which several members ended by themselves, one after the other: when, and who."""
     at: dict[Record, list[tuple[float, str]]] = defaultdict(list)
     for member in ended:
@@ -185,7 +181,7 @@ def ended_in_turn(
     return {record: sorted(deaths) for record, deaths in sorted(at.items()) if len(deaths) > 1}
 
 
-def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
+def may_end_others(timeline: TimelineFacts, ended: Sequence[str]) -> bool:
     """Whether a record at which members ended has not been processed since, and so may end others, too."""
     suspects = {record for member in ended for record in left_undone(timeline, member).items()}
     done = timeline.handled
@@ -194,7 +190,7 @@ def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
     )
 
 
-def find_backward(timeline: "TimelineFacts") -> dict[TopicPartition, list[tuple[Delivery, Delivery]]]:
+def find_backward(timeline: TimelineFacts) -> dict[TopicPartition, list[tuple[Delivery, Delivery]]]:
     """Reports of records that come too late, each behind the report before it.
 
     The same member was there already, or beyond. Or the partition was taken from the member, and another was.
@@ -216,7 +212,7 @@ def find_backward(timeline: "TimelineFacts") -> dict[TopicPartition, list[tuple[
 
 
 def why_backward(
-    timeline: "TimelineFacts", partition: TopicPartition, pairs: Sequence[tuple[Delivery, Delivery]]
+    timeline: TimelineFacts, partition: TopicPartition, pairs: Sequence[tuple[Delivery, Delivery]]
 ) -> tuple[str, list[str]]:
     """How often a partition's records came too late, and the first time in words, with its cause."""
     before, now = pairs[0]
@@ -241,7 +237,7 @@ class _Again(NamedTuple):
     offsets: list[int]
 
 
-def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]:
+def why_twice(timeline: TimelineFacts, partition: TopicPartition) -> list[str]:
     """Who had not committed what another got again: a sentence for each pair of members."""
     had: dict[int, str] = {}
     found: dict[tuple[str, str], _Again] = {}
@@ -254,7 +250,7 @@ def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]
     return [_described(timeline, partition, again) for again in found.values()]
 
 
-def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
+def _described(timeline: TimelineFacts, partition: TopicPartition, again: _Again) -> str:
     before, now, time, offsets = again
     had = [
         one.time for one in timeline.handled[partition] if one.member == before and offsets[0] in one.offsets
@@ -282,7 +278,7 @@ def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Aga
 
 
 def _twice_by_itself(
-    timeline: "TimelineFacts", partition: TopicPartition, again: _Again, *, since: float, polls: int
+    timeline: TimelineFacts, partition: TopicPartition, again: _Again, *, since: float, polls: int
 ) -> str:
     _, member, time, offsets = again
     text = f"{member} {_done(timeline, member)} {these(offsets)} twice, again {timeline.at(time)}"
@@ -294,7 +290,7 @@ def _twice_by_itself(
     return f"{text}, of one poll" if polls == 1 and member in timeline.processing else text
 
 
-def _got_again(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
+def _got_again(timeline: TimelineFacts, partition: TopicPartition, again: _Again) -> str:
     before, now, time, offsets = again
     position, last = _last_commit(timeline, partition, _began(timeline, now, partition, time))
     if not last:
@@ -309,11 +305,11 @@ def _got_again(timeline: "TimelineFacts", partition: TopicPartition, again: _Aga
     return f"{text}; {failed}" if failed else text
 
 
-def _done(timeline: "TimelineFacts", member: str) -> str:
+def _done(timeline: TimelineFacts, member: str) -> str:
     return "processed" if member in timeline.processing else "consumed"
 
 
-def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member: str, time: float) -> str:
+def _failed_commit(timeline: TimelineFacts, partition: TopicPartition, member: str, time: float) -> str:
     """Why a member had not committed when another got its records: its last commit until then, or the next.
 
     The next, because one that was frozen or worked too long commits when others have its partitions.
@@ -336,11 +332,11 @@ def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member:
     return f"{text}, as of generation {generation}, failed: {one.text}{group}"
 
 
-def _commits(timeline: "TimelineFacts", partition: TopicPartition) -> list[Committed]:
+def _commits(timeline: TimelineFacts, partition: TopicPartition) -> list[Committed]:
     return [one for one in timeline.of(Committed) if partition in one.positions]
 
 
-def _last_commit(timeline: "TimelineFacts", partition: TopicPartition, until: float) -> tuple[int, str]:
+def _last_commit(timeline: TimelineFacts, partition: TopicPartition, until: float) -> tuple[int, str]:
     """The last committed position until then, and in words whose it is; empty if there is none."""
     commits = [one for one in _commits(timeline, partition) if one.time <= until]
     if not commits:
@@ -349,13 +345,13 @@ def _last_commit(timeline: "TimelineFacts", partition: TopicPartition, until: fl
     return position, f"{position}, by {commits[-1].member} {timeline.at(commits[-1].time)}"
 
 
-def _began(timeline: "TimelineFacts", member: str, partition: TopicPartition, time: float) -> float:
+def _began(timeline: TimelineFacts, member: str, partition: TopicPartition, time: float) -> float:
     """When a member got a partition that it had at a time; that time, where nothing says so."""
     began = assigned_at(timeline, member, partition, time)
     return time if began == -math.inf else began
 
 
-def _end_of(timeline: "TimelineFacts", member: str) -> str:
+def _end_of(timeline: TimelineFacts, member: str) -> str:
     """How a member ended and when, or nothing. That it was killed may be reported after its end."""
     for kind in (Crashed, Closed, Exited):
         for event in timeline.of(kind, member=member):

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from kafka_assignors._timelines.events import Closed, Crashed, Event, Exited, Subscribed
 
 __tracebackhide__ = True
+
+_Look = TypeVar("_Look")
 
 
 class Sign(NamedTuple):
@@ -61,6 +63,11 @@ def colour_groups(members: Iterable[str], identity: Mapping[str, str]) -> dict[s
     for member in members:
         found.setdefault(identity[member], []).append(member)
     return found
+
+
+def looks_of(groups: Mapping[str, Iterable[str]], looks: Iterable[_Look]) -> dict[str, _Look]:
+    """How each member is shown; members that are one to the group are shown alike."""
+    return {member: look for look, names in zip(looks, groups.values(), strict=False) for member in names}
 
 
 def round_step(span: float, most: int) -> float:

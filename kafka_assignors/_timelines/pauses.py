@@ -4,7 +4,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka_assignors._timelines.events import (
     LONG,
@@ -25,10 +25,8 @@ from kafka_assignors._timelines.events import (
     Subscribed,
     Thawed,
 )
+from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.rebalances import SeenRebalance
-
-if TYPE_CHECKING:
-    from kafka_assignors._timelines.facts import TimelineFacts
 
 __tracebackhide__ = True
 
@@ -60,7 +58,7 @@ class PauseCause:
         return min(self.end, end) - max(self.start, start)
 
 
-def why_paused(timeline: "TimelineFacts", start: float, end: float) -> list[str]:
+def why_paused(timeline: TimelineFacts, start: float, end: float) -> list[str]:
     """What members did in a time in which a group, or a partition, stood still: a sentence each.
 
     What took most of that time comes first. Nothing, if no member reported anything that lasts.
@@ -72,7 +70,7 @@ def why_paused(timeline: "TimelineFacts", start: float, end: float) -> list[str]
     return [f"{cause.member} {cause.text}" for _, cause in found[:_SHOWN]]
 
 
-def _causes(timeline: "TimelineFacts") -> Iterator[PauseCause]:
+def _causes(timeline: TimelineFacts) -> Iterator[PauseCause]:
     for member in timeline.members:
         settings = (timeline.of(Configured, member=member) or (Configured(0, member),))[-1]
         for late in timeline.of(PolledLate, member=member):
@@ -92,7 +90,7 @@ def _causes(timeline: "TimelineFacts") -> Iterator[PauseCause]:
         yield from _gone(timeline, settings)
 
 
-def _storms(timeline: "TimelineFacts", start: float, end: float) -> Iterator[PauseCause]:
+def _storms(timeline: TimelineFacts, start: float, end: float) -> Iterator[PauseCause]:
     """Members that came again and again: one that makes a consumer for each batch, or changes its topics."""
     for member in timeline.members:
         times = [one.time for one in timeline.of(Subscribed, member=member) if start <= one.time <= end]
@@ -106,7 +104,7 @@ def _storms(timeline: "TimelineFacts", start: float, end: float) -> Iterator[Pau
         yield PauseCause(times[0], end, member, text)
 
 
-def _of_one_instance_id(timeline: "TimelineFacts") -> Iterator[PauseCause]:
+def _of_one_instance_id(timeline: TimelineFacts) -> Iterator[PauseCause]:
     """Members that run at the same time as one static member."""
     of_id: dict[str, list[Configured]] = defaultdict(list)
     for one in timeline.of(Configured):
@@ -127,7 +125,7 @@ def _of_one_instance_id(timeline: "TimelineFacts") -> Iterator[PauseCause]:
 
 
 def _not_polling(
-    timeline: "TimelineFacts", settings: Configured, start: float, end: float, until: str
+    timeline: TimelineFacts, settings: Configured, start: float, end: float, until: str
 ) -> PauseCause:
     text = f"did not poll for {end - start:.1f} s, {until} {_at(timeline, end)}"
     limit = settings.max_poll_interval_ms
@@ -142,7 +140,7 @@ def _not_polling(
     return PauseCause(start, end, settings.member, text)
 
 
-def _silent_to_the_end(timeline: "TimelineFacts", settings: Configured) -> Iterator[PauseCause]:
+def _silent_to_the_end(timeline: TimelineFacts, settings: Configured) -> Iterator[PauseCause]:
     """A member that had still not polled when it was asked last, or that was made not to."""
     member = settings.member
     for paused, resumed in _spans(timeline, member, Paused, Resumed):
@@ -156,7 +154,7 @@ def _silent_to_the_end(timeline: "TimelineFacts", settings: Configured) -> Itera
 
 
 def _unheard(
-    timeline: "TimelineFacts", settings: Configured, start: float, end: float | None, how: str
+    timeline: TimelineFacts, settings: Configured, start: float, end: float | None, how: str
 ) -> PauseCause:
     text = f"{how} at {_at(timeline, start)}"
     limit = settings.session_timeout_ms
@@ -172,7 +170,7 @@ def _unheard(
     return PauseCause(start, last, settings.member, text)
 
 
-def _gone(timeline: "TimelineFacts", settings: Configured) -> Iterator[PauseCause]:
+def _gone(timeline: TimelineFacts, settings: Configured) -> Iterator[PauseCause]:
     """A member that ended without a word to the coordinator, which misses it after its session timeout."""
     member = settings.member
     limit = settings.session_timeout_ms
@@ -195,7 +193,7 @@ def _by_broker(settings: Configured) -> bool:
     return not settings.session_timeout_ms and settings.max_poll_interval_ms > 0
 
 
-def _without(timeline: "TimelineFacts", member: str, since: float) -> str:
+def _without(timeline: TimelineFacts, member: str, since: float) -> str:
     """From when on there was a generation without a member, if anybody saw one."""
     one = _generation_without(timeline, member, since)
     if one is None:
@@ -203,7 +201,7 @@ def _without(timeline: "TimelineFacts", member: str, since: float) -> str:
     return f"; generation {one.generation}, without it, was there at {_at(timeline, one.end)}"
 
 
-def _generation_without(timeline: "TimelineFacts", member: str, since: float) -> SeenRebalance | None:
+def _generation_without(timeline: TimelineFacts, member: str, since: float) -> SeenRebalance | None:
     identity = timeline.identity[member]
     for one in timeline.rebalances:
         if one.end >= since and identity not in {timeline.identity[other] for other in one.assignments}:
@@ -212,7 +210,7 @@ def _generation_without(timeline: "TimelineFacts", member: str, since: float) ->
 
 
 def _spans(
-    timeline: "TimelineFacts", member: str, begins: type[Frozen | CutOff | Paused], ends: type[object]
+    timeline: TimelineFacts, member: str, begins: type[Frozen | CutOff | Paused], ends: type[object]
 ) -> Iterable[tuple[float, float | None]]:
     """From when to when a state of a member lasted; None for what lasts."""
     since: float | None = None
@@ -228,5 +226,5 @@ def _spans(
         yield since, None
 
 
-def _at(timeline: "TimelineFacts", time: float) -> str:
+def _at(timeline: TimelineFacts, time: float) -> str:
     return f"{time - timeline.begin:.3f} s"

@@ -1,11 +1,11 @@
 """A timeline as a picture: partitions down, time across, a colour for each member. Needs matplotlib."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import matplotlib as mpl
 from kafka import TopicPartition
@@ -19,15 +19,10 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import blended_transform_factory
 
 from kafka_assignors._timelines.events import Committed, name_of
-from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups
-from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership
+from kafka_assignors._timelines.facts import TimelineFacts
+from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups, looks_of
+from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership, Reading
 from kafka_assignors._timelines.rebalances import SeenRebalance
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-
-    from kafka_assignors._timelines.facts import TimelineFacts
-    from kafka_assignors._timelines.ownership import Reading
 
 __tracebackhide__ = True
 
@@ -107,7 +102,7 @@ class _Scale:
         return time - self.begin
 
 
-def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: str) -> None:
+def draw(timeline: TimelineFacts, path: Path, *, reading: Reading, title: str) -> None:
     owned = timeline.ownership(reading)
     rows = {partition: row for row, partition in enumerate(sorted({one.partition for one in owned}))}
     scale = _Scale(begin=timeline.begin, end=timeline.end, rows=rows)
@@ -127,7 +122,7 @@ def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: st
             (left / width, _AXIS / height, _WIDTH / width, scale.height / height),
         )
         _prepare(axes, scale)
-        styles = _styles(groups)
+        styles = looks_of(groups, _styles())
         _draw_owned(axes, scale, owned, styles)
         commits = timeline.of(Committed)
         _draw_commits(axes, scale, commits)
@@ -141,15 +136,10 @@ def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: st
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def _styles(groups: Mapping[str, Sequence[str]]) -> dict[str, _Style]:
-    """How each member is drawn; members that are one to the group are drawn alike."""
+def _styles() -> Iterator[_Style]:
     # Beyond all colours under all hatches they come once more: better than no picture.
-    pairs = itertools.cycle(itertools.product(HATCHES, COLOURS))
-    return {
-        member: {"facecolor": colour, "hatch": hatch, "hatchcolor": _HATCH}
-        for members, (hatch, colour) in zip(groups.values(), pairs, strict=False)
-        for member in members
-    }
+    for hatch, colour in itertools.cycle(itertools.product(HATCHES, COLOURS)):
+        yield {"facecolor": colour, "hatch": hatch, "hatchcolor": _HATCH}
 
 
 def _prepare(axes: Axes, scale: _Scale) -> None:
@@ -160,24 +150,24 @@ def _prepare(axes: Axes, scale: _Scale) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     names = _row_names(scale)
-    axes.set_yticks([row for row, _ in names.values()], list(names))
+    axes.set_yticks(list(names.values()), list(names))
     by_topic = itertools.groupby(scale.rows, key=lambda partition: partition.topic)
     for row in itertools.accumulate(len(list(group)) for _, group in by_topic):
         if row < len(scale.rows):
             axes.axhline(row - 0.5, color=_INK, linewidth=0.6, zorder=4)
 
 
-def _row_names(scale: _Scale) -> dict[str, tuple[float, int]]:
-    """Name -> its row, and how many rows it stands for: partitions where there is room, else topics."""
+def _row_names(scale: _Scale) -> dict[str, float]:
+    """Name -> its row: of partitions where there is room, else of topics."""
     if scale.row >= _ROW_WITH_NAME:
-        return {name_of(partition): (row, 1) for partition, row in scale.rows.items()}
-    found: dict[str, tuple[float, int]] = {}
+        return {name_of(partition): row for partition, row in scale.rows.items()}
+    found: dict[str, float] = {}
     free = 0.0  # the next row that no name is in the way of
     for topic, group in itertools.groupby(scale.rows.items(), key=lambda item: item[0].topic):
         rows = [row for _, row in group]
         middle = (rows[0] + rows[-1]) / 2
         if middle >= free:
-            found[f"{topic} ({len(rows)})"] = middle, len(rows)
+            found[f"{topic} ({len(rows)})"] = middle
             free = middle + _ROW_WITH_NAME / scale.row
     return found
 
@@ -319,12 +309,12 @@ def _draw_legend(
         Rectangle((0, 0), 1, 1, facecolor=_BAND, alpha=2 * _BAND_ALPHA, linewidth=0, label="rebalance"),
     ]
     ticks = [Line2D([], [], color=_INK, marker="|", markersize=6, linestyle="none", label="commit")]
-    signs: list[Artist] = [*boxes, *(ticks if commits else [])]
+    signs: list[Rectangle | Line2D] = [*boxes, *(ticks if commits else [])]
     most = max(3, int(room / _LEGEND_ROW) - len(signs) - 1)
     names = list(groups)
     if len(names) > most:
         names = names[: most - 1]
-    entries: list[Artist] = [
+    entries: list[Patch] = [
         Patch(linewidth=0, label=_shortened(", ".join(groups[name])), **styles[name]) for name in names
     ]
     if len(names) < len(groups):

@@ -57,21 +57,10 @@ def runs_of(deliveries: Deliveries) -> Runs:
     }
 
 
-class Silence(NamedTuple):
-    """No record of a partition was reported from `start` until `end`."""
-
-    start: float
-    end: float
-
-    @property
-    def seconds(self) -> float:
-        return self.end - self.start
-
-
 def find_longest_silence(
     reports: Iterable[Delivery], *, since: float | None = None, until: float | None = None
-) -> Silence:
-    """The longest time between two reports of one partition.
+) -> tuple[float, float]:
+    """Start and end of the longest time between two reports of one partition.
 
     By default from the first report to the last.
     """
@@ -79,8 +68,7 @@ def find_longest_silence(
     begin = times[0] if since is None else since
     end = max(begin, times[-1]) if until is None else until
     marks = [begin, *(time for time in times if begin < time < end), end]
-    pauses = itertools.starmap(Silence, itertools.pairwise(marks))
-    return max(pauses, key=lambda pause: pause.seconds)
+    return max(itertools.pairwise(marks), key=lambda pause: pause[1] - pause[0])
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

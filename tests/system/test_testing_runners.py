@@ -99,7 +99,6 @@ def test_a_member_that_waits_to_make_its_consumer_leaves_at_once(place: Any) -> 
     runner.start()
     wait_until(lambda: [] if told else ["nothing is reported"], 60, "it to start")
     runner.send({"command": "leave"})
-    runner.drain()
     runner.wait()
     assert [event["event"] for event in told] == ["started", "closed", "exited"]
     assert (told[1]["reason"], told[2]["status"]) == ("left", 0)
@@ -202,7 +201,7 @@ def test_an_exit_status_is_known_though_another_process_has_its_pipe_open() -> N
         writes.write(b"-9\n")
         writes.flush()
         asked = cast("Any", None)  # it is not asked
-        assert processes._Forked(1, asked, (writes, reads, reads)).wait() == -signal.SIGKILL
+        assert processes.ForkedProcess(1, asked, (writes, reads, reads)).wait() == -signal.SIGKILL
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere members are not forked")
@@ -238,7 +237,7 @@ def test_a_request_that_comes_in_pieces_is_received_whole() -> None:
 def test_a_process_that_is_started_afresh_freezes_thaws_and_ends_as_a_forked_one_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runners, "start_process", processes._Fresh)
+    monkeypatch.setattr(runners, "start_process", processes.FreshProcess)
     told: list[Mapping[str, Any]] = []
     runner = member(told)
     runner.start()
@@ -308,7 +307,7 @@ def must_return(function: Callable[[], None]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("start", [processes.start_process, processes._Fresh])
+@pytest.mark.parametrize("start", [processes.start_process, processes.FreshProcess])
 @pytest.mark.parametrize("end", ["crash", "kill", "leave", "returns"])
 def test_what_a_member_has_forked_ends_with_it(
     end: str, start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

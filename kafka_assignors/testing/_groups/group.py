@@ -29,18 +29,16 @@ from kafka_assignors.testing._groups.config import POLL_MS, CommitMode
 from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._groups.reporting import LOOK_SECONDS, ReportingGroup
 from kafka_assignors.testing._groups.specs import (
+    SETTINGS,
     AssignorSpec,
     ClientSpec,
     MemberSpec,
     Sharing,
     Topics,
-    usual_settings,
+    on_top,
 )
 from kafka_assignors.testing._groups.stability import StableGroup
-from kafka_assignors.testing._groups.waiting import (
-    Unhandled,
-    names_of_ids,
-)
+from kafka_assignors.testing._groups.waiting import Unhandled, names_of_ids
 from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
@@ -108,7 +106,7 @@ class ConsumerGroup(ReportingGroup):
         super().__init__(f"group-{uuid.uuid4().hex[:8]}" if group_id is None else group_id, timeout)
         self.access = Access.to(kafka)
         self.topics = topics
-        self.settings = usual_settings(settings or {})
+        self.settings = on_top(SETTINGS, settings or {})
         self._usual = MemberSpec(
             access=self.access,
             topics=topics,

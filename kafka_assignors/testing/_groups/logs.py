@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import sysconfig
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 import kafka_assignors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 __tracebackhide__ = True
 
 _LAST_LINES: Final = 15
 _SLOW_TASK: Final = " It is blocking the event loop"
-_HEADING: Final = "Traceback (most recent call last):"
+# An exception's message may have several lines, but nothing says where the next record begins.
+_TRACEBACK: Final = re.compile(
+    r"^Traceback \(most recent call last\):\n"
+    r'(?:  .*\n)*?(?P<frames>  File ".*\n(?:  .*\n)*)(?P<error>(?!  ).*)',
+    re.MULTILINE,
+)
+_FRAME: Final = re.compile(r'  File ".*\n(?:  (?!File ").*\n)*')
 # What comes with Python, what is installed, and the kit: an application's own code is elsewhere.
 _NOT_OURS: Final = (
     *(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "purelib", "platlib")),
     f"{Path(kafka_assignors.__file__).parent}/",
     "<frozen ",
 )
-
-
-class _Traceback(NamedTuple):
-    """A traceback in a log."""
-
-    start: int
-    frames: Sequence[Sequence[str]]
-    error: str
-
-    @property
-    def ours(self) -> Sequence[Sequence[str]]:
-        """The frames in the application's code."""
-        return [frame for frame in self.frames if not frame[0].partition('"')[2].startswith(_NOT_OURS)]
 
 
 def summary(log: str) -> str:
@@ -50,41 +41,29 @@ def summary(log: str) -> str:
     """
     lines = [line for line in log.splitlines() if _SLOW_TASK not in line]
     last = lines[-_LAST_LINES:]
-    found = list(_tracebacks(lines))
+    found = [*_TRACEBACK.finditer("\n".join(lines))]
     if not found:
         return "\n".join(last)
-    first = next((one for one in found if one.ours), found[0])
-    shown = first.ours or first.frames
-    left_out = len(first.frames) - len(shown)
-    if first.start >= len(lines) - len(last) and not left_out:
+    first = next((one for one in found if _frames_of_application(one)), found[0])
+    frames = _FRAME.findall(first["frames"])
+    shown = _frames_of_application(first) or frames
+    left_out = len(frames) - len(shown)
+    start = first.string.count("\n", 0, first.start())
+    if start >= len(lines) - len(last) and not left_out:
         return "\n".join(last)
     return "\n".join(
         [
             "the first exception:",
-            *lines[max(first.start - 1, 0) : first.start],
-            f"{_HEADING}{f' [{left_out} frames of libraries left out]' if left_out else ''}",
-            *(line for frame in shown for line in frame),
-            first.error,
+            *lines[max(start - 1, 0) : start],
+            "Traceback (most recent call last):"
+            + (f" [{left_out} frames of libraries left out]" if left_out else ""),
+            "".join(shown) + first["error"],
             f"the last {len(last)} lines:",
             *last,
         ]
     )
 
 
-def _tracebacks(lines: Sequence[str]) -> Iterator[_Traceback]:
-    at = 0
-    while at < len(lines):
-        start, at = at, at + 1
-        if lines[start] != _HEADING:
-            continue
-        frames: list[list[str]] = []
-        while at < len(lines) and lines[at].startswith("  "):
-            if lines[at].startswith('  File "'):
-                frames.append([])
-            if frames:
-                frames[-1].append(lines[at])
-            at += 1
-        if frames and at < len(lines):
-            # An exception's message may have several lines, but nothing says where the next record begins.
-            yield _Traceback(start, frames, lines[at])
-            at += 1
+def _frames_of_application(traceback: re.Match[str]) -> list[str]:
+    frames = _FRAME.findall(traceback["frames"])
+    return [frame for frame in frames if not frame.partition('"')[2].startswith(_NOT_OURS)]

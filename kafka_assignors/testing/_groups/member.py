@@ -33,7 +33,7 @@ from kafka_assignors._timelines.events import (
 )
 from kafka_assignors.testing._disturbance import Disturbance
 from kafka_assignors.testing._groups.clients import MODULES
-from kafka_assignors.testing._groups.runners import NotInAThreadError, ProcessRunner, ThreadRunner
+from kafka_assignors.testing._groups.runners import ProcessRunner, ThreadRunner, process_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._brokers.network import Network
     from kafka_assignors.testing._groups.config import WorkerConfig
-    from kafka_assignors.testing._groups.runners import Place, Runner
+    from kafka_assignors.testing._groups.runners import Place
     from kafka_assignors.testing._groups.specs import OwnParts, Topics
 
 __tracebackhide__ = True
@@ -140,7 +140,7 @@ class Member:
         self._wait_for = wait_for
         self._rejoin = rejoin
         self._events: list[Event] = []
-        self._runner: Runner = (ProcessRunner if place == "process" else ThreadRunner)(
+        self._runner: ProcessRunner | ThreadRunner = (ProcessRunner if place == "process" else ThreadRunner)(
             config, lambda report: record(read_event(config.name, report))
         )
 
@@ -208,25 +208,24 @@ class Member:
             case Exited():
                 self.running = self.frozen = False
 
-    def _ask(self, answer: type[_Answer], **command: Any) -> _Answer:
+    def _ask(self, answer: type[_Answer], command: str, **fields: Any) -> _Answer:
         """Send a command and wait for the event that answers it."""
-        name = command["command"]
         seen = len(self._events)
-        self._runner.send(command)
+        self._runner.send({"command": command, **fields})
 
         def answers() -> list[Event]:
             return [
                 event
                 for event in self._events[seen:]
                 if isinstance(event, (answer, Exited))
-                or (isinstance(event, Failed) and event.command == name)
+                or (isinstance(event, Failed) and event.command == command)
             ]
 
-        self._wait_for(lambda: answers() or not self.running, COMMAND_SECONDS, f"{self.name} to {name}")
+        self._wait_for(lambda: answers() or not self.running, COMMAND_SECONDS, f"{self.name} to {command}")
         found = next(iter(answers()), None)
         if isinstance(found, answer):
             return found
-        raise RuntimeError(f"{self.name} did not {name}: {found or 'it has ended'}")
+        raise RuntimeError(f"{self.name} did not {command}: {found or 'it has ended'}")
 
     def release(self) -> None:
         """Let a member that was held make its consumer and join."""
@@ -242,7 +241,7 @@ class Member:
 
     def state(self) -> MemberState:
         """Ask the member's consumer where it stands."""
-        answer = self._ask(StateReported, command="state")
+        answer = self._ask(StateReported, "state")
         return MemberState(
             generation=answer.generation,
             member_id=answer.member_id,
@@ -260,19 +259,19 @@ class Member:
         """
         names = [topics] if isinstance(topics, str) else [*topics]
         if wait:
-            self._ask(Subscribed, command="subscribe", topics=names)
+            self._ask(Subscribed, "subscribe", topics=names)
         else:
             self._runner.send({"command": "subscribe", "topics": names})
         self.topics = topics
 
     def unsubscribe(self) -> None:
         """Give up all topics, and with them the membership."""
-        self._ask(Unsubscribed, command="unsubscribe")
+        self._ask(Unsubscribed, "unsubscribe")
         self.topics = ()
 
     def commit(self) -> None:
         """Commit the positions; if a rebalance is on, once it is over, which takes a member that polls."""
-        self._ask(Obeyed, command="commit")
+        self._ask(Obeyed, "commit")
 
     def pause_polling(self) -> Disturbance:
         """Make the member stop to poll, as an application that hangs; its heartbeats continue.
@@ -280,13 +279,13 @@ class Member:
         Returns:
             A context at whose end it polls again, unless it does already or has ended.
         """
-        self._ask(Paused, command="pause")
+        self._ask(Paused, "pause")
         self.paused = True
         return Disturbance(lambda: self.resume_polling() if self.paused and self.running else None)
 
     def resume_polling(self) -> None:
         """Make the member poll again."""
-        self._ask(Resumed, command="resume")
+        self._ask(Resumed, "resume")
         self.paused = False
 
     def leave(self, *, wait: bool = True) -> None:
@@ -310,15 +309,12 @@ class Member:
 
     def crash(self) -> None:
         """Kill the process and those that it has started, frozen or not; it has ended on return."""
-        before, self._asked_to_end = self._asked_to_end, True
-        try:
-            self._runner.crash()
-        except NotInAThreadError:
-            self._asked_to_end = before
-            raise
+        process = process_of(self._runner, f"{self.name} cannot crash")
+        self._asked_to_end = True
+        process.crash()
         self._record(Crashed(time.monotonic(), self.name))
         # The last it wrote before may still be on its way.
-        self._runner.drain()
+        process.drain()
 
     def freeze(self) -> Disturbance:
         """Stop the process with all its threads, as a long pause of the machine would; stopped on return.
@@ -329,16 +325,17 @@ class Member:
         Returns:
             A context at whose end it is thawed, unless it was meanwhile or has ended.
         """
-        self._runner.freeze()
+        process_of(self._runner, f"{self.name} cannot freeze").freeze()
         self.frozen = True
         self._record(Frozen(time.monotonic(), self.name))
         return Disturbance(lambda: self.thaw() if self.frozen else None)
 
     def thaw(self) -> None:
         """Let the process continue after `freeze`."""
+        process = process_of(self._runner, f"{self.name} is not frozen")
         self.frozen = False
         self._record(Thawed(time.monotonic(), self.name))
-        self._runner.thaw()
+        process.thaw()
 
     def restart(self, *, crash: bool = False, **own: Unpack[OwnParts]) -> Member:
         """End this member and start another in its place, with the same instance id if it has one.

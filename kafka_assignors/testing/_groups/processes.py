@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO, Any, Final, Protocol
+from typing import IO, Any, Final
 
 __tracebackhide__ = True
 
@@ -52,32 +52,12 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     return bytes(parts)
 
 
-class MemberProcess(Protocol):
-    """A process that runs a member; `ProcessRunner` is its only user."""
-
-    pid: int
-    stdin: IO[bytes]
-    stdout: IO[bytes]
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal; nothing, if it has ended. If that stops or kills it, it has happened on return.
-
-        SIGKILL goes to its whole process group, others to it alone.
-        """
-
-    def wait(self) -> int | None:
-        """Wait until it has ended; return its exit status, None if nobody knows it.
-
-        What is left of its process group is killed then.
-        """
-
-
-def start_process(log: IO[bytes]) -> MemberProcess:
+def start_process(log: IO[bytes]) -> FreshProcess | ForkedProcess:
     """Start the process of a member, which reads its `WorkerConfig` from standard input.
 
     Raises OSError if it cannot.
     """
-    return _Fresh(log) if sys.platform != "linux" else _forking_process().fork(log)
+    return FreshProcess(log) if sys.platform != "linux" else _forking_process().fork(log)
 
 
 def _environment() -> dict[str, str]:
@@ -90,7 +70,7 @@ def _environment() -> dict[str, str]:
     return {**own, "PYTHONPATH": path}
 
 
-class _Fresh:
+class FreshProcess:
     """A process that is started afresh."""
 
     def __init__(self, log: IO[bytes]) -> None:
@@ -108,15 +88,18 @@ class _Fresh:
         self._over = False  # its group, too
 
     def signal(self, number: signal.Signals) -> None:
-        if number != signal.SIGKILL:
-            self._process.send_signal(number)
-        elif not self._over:
-            _kill_group(self.pid)
+        """Send a signal; nothing, if it has ended. If that stops or kills it, it has happened on return.
+
+        SIGKILL goes to its whole process group, others to it alone.
+        """
+        if not self._over:
+            _send(self.pid, number)
         # It may have been waited for already; and macOS has `waitid` since Python 3.13 only.
         with contextlib.suppress(ChildProcessError, AttributeError):
             _await(self.pid, number)
 
-    def wait(self) -> int | None:
+    def wait(self) -> int:
+        """Wait until it has ended; what is left of its process group is killed then."""
         status = self._process.wait()
         if not self._over:
             self._over = True
@@ -142,7 +125,7 @@ def _send(pid: int, number: int) -> None:
 # The end of whoever asks
 
 
-class _Forked:
+class ForkedProcess:
     """A process that the other one has forked."""
 
     def __init__(
@@ -155,10 +138,12 @@ class _Forked:
         self._waiting = threading.Lock()
 
     def signal(self, number: signal.Signals) -> None:
+        """Send a signal, see `FreshProcess`."""
         if self._asked.ask({"pid": self.pid, "signal": number}) is None:
             _send(self.pid, number)
 
     def wait(self) -> int | None:
+        """Wait until it has ended; returns its exit status, None if nobody knows it."""
         with self._waiting:
             if not self._ended.closed:
                 # Not until its end: a member that was frozen right after its fork has all of them open.
@@ -194,7 +179,7 @@ class _ForkingProcess:
         self._socket.close()
         self._process.wait()
 
-    def fork(self, log: IO[bytes]) -> _Forked:
+    def fork(self, log: IO[bytes]) -> ForkedProcess:
         with contextlib.ExitStack() as theirs:
             reads, stdin = os.pipe()
             stdout, writes = os.pipe()
@@ -211,7 +196,7 @@ class _ForkingProcess:
                 raise
         if pid is None:
             raise ProcessLookupError("the process that members are forked from has ended")
-        return _Forked(pid, self, ours)
+        return ForkedProcess(pid, self, ours)
 
     def ask(self, request: dict[str, Any], files: list[int] | None = None) -> int | None:
         """Have it do something; return the process's id, or None if it has ended itself."""

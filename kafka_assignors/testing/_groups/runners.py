@@ -1,4 +1,7 @@
-"""Where a member works: in a process, which can crash and freeze, or in a thread, which starts at once."""
+"""Where a member works: in a process, which can crash and freeze, or in a thread, which starts at once.
+
+Both pass on what the member reports; the last report is `exited`.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ import tempfile
 import threading
 import time
 import traceback
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors.testing._groups.processes import MemberProcess, start_process
+from kafka_assignors.testing._groups.processes import ForkedProcess, FreshProcess, start_process
 from kafka_assignors.testing._groups.worker import Worker
 
 if TYPE_CHECKING:
@@ -33,42 +36,6 @@ class NotInAThreadError(KafkaAssignorsError, RuntimeError):
     """What was asked for can only be done to a process."""
 
 
-class Runner(Protocol):
-    """Runs a member's work, and passes on what it reports; the last report is `exited`."""
-
-    pid: int
-
-    def start(self) -> None:
-        """Begin. The receiver of the reports, which is to end the process, must know the member by now."""
-
-    def send(self, command: Mapping[str, Any]) -> None:
-        """Give the member a command. One that has ended does not hear it."""
-
-    def kill(self) -> None:
-        """End it, without waiting: a process at once, a thread when its poll ends."""
-
-    def crash(self) -> None:
-        """Kill the process and those that it has started; it has ended on return.
-
-        Raises NotInAThreadError if it is a thread.
-        """
-
-    def drain(self) -> None:
-        """Wait until all that it reported before it ended is passed on."""
-
-    def freeze(self) -> None:
-        """Stop the process; it has stopped on return. Raises NotInAThreadError if it is a thread."""
-
-    def thaw(self) -> None:
-        """Let the process continue."""
-
-    def wait(self) -> None:
-        """Wait until it has ended and everything is passed on, and release what it held."""
-
-    def log(self) -> str:
-        """All that it wrote to standard error; of a thread the exception that ended it."""
-
-
 class ProcessRunner:
     """A member in a process of its own.
 
@@ -83,13 +50,14 @@ class ProcessRunner:
         # Without a name in any folder, so that nothing is left of it, however this process ends.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
         self._whole_log = ""
-        self._process: MemberProcess | None = None
+        self._process: FreshProcess | ForkedProcess | None = None
         self._no_process: OSError | None = None
         self._begun = threading.Event()
         self._over = False
         self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
 
     def start(self) -> None:
+        """Begin. The receiver of the reports, which is to end the process, must know the member by now."""
         self._reader.start()
         self._begun.wait()
         if self._process is None:
@@ -98,6 +66,7 @@ class ProcessRunner:
         self._write(self._config.to_json())
 
     def send(self, command: Mapping[str, Any]) -> None:
+        """Give the member a command. If it has ended, nothing happens."""
         self._write(json.dumps(command))
 
     def kill(self) -> None:
@@ -106,14 +75,17 @@ class ProcessRunner:
             self._process.signal(signal.SIGKILL)
 
     def crash(self) -> None:
+        """Kill the process and those that it has started; it has ended on return."""
         if self._process is not None:
             self._process.signal(signal.SIGKILL)
             self._process.wait()
 
     def drain(self) -> None:
+        """Wait until all that it reported before it ended is passed on."""
         self._reader.join()
 
     def freeze(self) -> None:
+        """Stop the process; it has stopped on return."""
         if self._process is not None:
             self._process.signal(signal.SIGSTOP)
 
@@ -122,6 +94,7 @@ class ProcessRunner:
             self._process.signal(signal.SIGCONT)
 
     def wait(self) -> None:
+        """Wait until it has ended and everything is passed on, and release what it held."""
         self._await_process()
         if self._process is not None:
             self._process.wait()
@@ -133,6 +106,7 @@ class ProcessRunner:
         self._log.close()
 
     def log(self) -> str:
+        """All that it wrote to standard error."""
         if self._log.closed:
             return self._whole_log
         # The process writes at the end by the same open file: read without moving it.
@@ -190,7 +164,6 @@ class ThreadRunner:
 
     def __init__(self, config: WorkerConfig, passed_on: Callable[[Mapping[str, Any]], None]) -> None:
         self.pid = os.getpid()
-        self._name = config.name
         self._passed_on = passed_on
         self._log = ""
         self._worker = Worker(config, self._report)
@@ -210,25 +183,15 @@ class ThreadRunner:
         self._worker.take(command)
 
     def kill(self) -> None:
+        """End it when its poll ends."""
         self._worker.take({"command": "leave"})
-
-    def crash(self) -> None:
-        raise NotInAThreadError(f"{self._name} cannot crash: it is a thread; join it with place='process'")
-
-    def drain(self) -> None:
-        self.wait()
-
-    def freeze(self) -> None:
-        raise NotInAThreadError(f"{self._name} cannot freeze: it is a thread; join it with place='process'")
-
-    def thaw(self) -> None:
-        raise NotInAThreadError(f"{self._name} is not frozen: it is a thread")
 
     def wait(self) -> None:
         if self._thread.is_alive():
             self._thread.join(_END_SECONDS)
 
     def log(self) -> str:
+        """The exception that ended it."""
         return self._log
 
     def _run(self) -> None:
@@ -245,3 +208,10 @@ class ThreadRunner:
 
     def _report(self, kind: str, **fields: Any) -> None:
         self._passed_on({"event": kind, "time": time.monotonic(), **fields})
+
+
+def process_of(runner: ProcessRunner | ThreadRunner, refusal: str) -> ProcessRunner:
+    """The runner, if it is a process; else raises a NotInAThreadError that begins with the refusal."""
+    if isinstance(runner, ThreadRunner):
+        raise NotInAThreadError(f"{refusal}: it is a thread; join it with place='process'")
+    return runner

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
 
 from kafka import KafkaConsumer
 
+from kafka_assignors._common.strategies import COMPARED
 from kafka_assignors._common.words import or_meant
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.clients import (
     MODULES,
     OF_THE_BROKER,
-    STRATEGIES,
+    STRATEGIES_OF_LIBRDKAFKA,
     ClientName,
     check_epochs,
     check_settings,
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]] | Mapping[str, Any]
+AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]]
 """A member's assignor: a strategy's name, for the client's own ("range"). For kafka-python it can be one to
-make: a class or its path "package.module:Class", alone or in a pair with its arguments by name. The form
-{"class": path, "options": arguments} means the same.
+make: a class or its path "package.module:Class", alone or in a pair with its arguments by name.
 """
 
 _Function = Callable[..., Any] | str
@@ -107,8 +107,10 @@ class MemberSpec:
         by_epochs = is_by_epochs(self.settings)
         if by_epochs and library in MODULES:
             check_epochs(cast("ClientName", library))
-        if library == "kafka-python":
-            _check_names(self.settings)
+        names = KafkaConsumer.DEFAULT_CONFIG
+        for one in self.settings if library == "kafka-python" else ():
+            if one not in names:  # it would be refused there, too, but in another process
+                raise ValueError(f"kafka-python has no setting {one!r}{or_meant(one, names)}")
         known = _of_the_broker if by_epochs else _assignor
         pattern = self.topics.pattern if isinstance(self.topics, re.Pattern) else None
         return WorkerConfig(
@@ -121,7 +123,7 @@ class MemberSpec:
             arguments=arguments,
             assignors=None if self.assignors is None else [known(one, library) for one in self.assignors],
             instance_id=instance_id,
-            settings=usual_settings(self.settings),
+            settings=on_top(SETTINGS, self.settings),
             commit=self.commit,
             poll_ms=self.poll_ms,
             work_ms=self.work_ms,
@@ -140,11 +142,6 @@ def _client(spec: ClientSpec) -> tuple[str, Mapping[str, Any]]:
     return target if isinstance(target, str) else path_of(target), arguments
 
 
-def usual_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings on top of the usual ones."""
-    return on_top(SETTINGS, settings)
-
-
 def on_top(usual: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings on top of those for all groups or for all members, which are fewer for members of KIP-848.
 
@@ -153,14 +150,6 @@ def on_top(usual: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, A
     check_settings(settings)
     left_out = _OF_CLASSIC_GROUPS if is_by_epochs({**usual, **settings}) else ()
     return {**{name: value for name, value in usual.items() if name not in left_out}, **settings}
-
-
-def _check_names(settings: Iterable[str]) -> None:
-    """Refuse settings that kafka-python does not know, before it does so in another process."""
-    for name in settings:
-        if name not in KafkaConsumer.DEFAULT_CONFIG:
-            meant = or_meant(name, KafkaConsumer.DEFAULT_CONFIG)
-            raise ValueError(f"kafka-python has no setting {name!r}{meant}")
 
 
 def names_of(topics: str | Collection[str]) -> list[str]:
@@ -181,19 +170,14 @@ def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any
 
     aiokafka takes assignors of this library, too (`kafka_assignors.aio`).
     """
-    if isinstance(spec, Mapping):
-        spec = (spec["class"], spec.get("options", {}))
     target, options = spec if isinstance(spec, tuple) else (spec, {})
-    foreign = client in MODULES and client != "kafka-python"
-    if client == "aiokafka" and (":" in target if isinstance(target, str) else _is_ours(target)):
+    of_aiokafka = client == "aiokafka" and (isinstance(target, str) or _is_ours(target))
+    is_made = of_aiokafka or client == "kafka-python" or client not in MODULES
+    if is_made and (not isinstance(target, str) or ":" in target):
         return target if isinstance(target, str) else path_of(target), dict(options)
     if not isinstance(target, str):
-        if not foreign:
-            return path_of(target), dict(options)
         target = str(getattr(target, "name", target.__name__))
-    if ":" in target and not foreign:
-        return target, dict(options)
-    own = STRATEGIES.get(cast("ClientName", client), STRATEGIES["kafka-python"])
+    own = STRATEGIES_OF_LIBRDKAFKA if client == "confluent-kafka" else COMPARED
     # Java takes any class of its own by its full name.
     if target not in own and not (client == "java" and "." in target):
         raise ValueError(f"{client} has no assignor {target!r}: it has {', '.join(sorted(own))}")

@@ -9,7 +9,7 @@ import re
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import confluent_kafka.admin
@@ -63,10 +63,10 @@ class BrokersView:
         error: Why there is no view, if there is none.
     """
 
-    state: str
-    protocol: str
-    assignments: Mapping[str, frozenset[TopicPartition]]
-    subscriptions: Mapping[str, frozenset[str]] | None
+    state: str = "Unknown"
+    protocol: str = ""
+    assignments: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
+    subscriptions: Mapping[str, frozenset[str]] | None = field(default_factory=dict)
     error: str = ""
 
 
@@ -90,13 +90,13 @@ def describe(client: AdminClient, group_id: str) -> BrokersView:
     try:
         listed = _list_groups(client, group_id)
     except KafkaException as error:
-        return _no_view(str(error))
+        return BrokersView(error=str(error))
     if not listed:
-        return _no_view("the coordinator does not answer")
+        return BrokersView(error="the coordinator does not answer")
     # While its coordinator moves, two brokers may list a group.
     found = next((group for group in listed if group.error is None and group.state != "Dead"), listed[0])
     if found.error is not None:
-        return _no_view(str(found.error))
+        return BrokersView(error=str(found.error))
     if found.state == "Dead":
         return _of_another_protocol(client, group_id)
     return BrokersView(
@@ -124,9 +124,10 @@ def _of_another_protocol(client: AdminClient, group_id: str) -> BrokersView:
         described: Any = asked.result()
         dead = described.state is ConsumerGroupState.DEAD
         if dead and group_id in {one.id for one in _list_groups(client)}:
-            return _no_view(f"{group_id} is no consumer group, but one of another kind, as a share group")
+            other = f"{group_id} is no consumer group, but one of another kind, as a share group"
+            return BrokersView(error=other)
     except KafkaException as error:
-        return _no_view(str(error))
+        return BrokersView(error=str(error))
     return BrokersView(
         state=described.state.name.title(),
         protocol=described.partition_assignor,
@@ -138,10 +139,6 @@ def _of_another_protocol(client: AdminClient, group_id: str) -> BrokersView:
         },
         subscriptions=None,
     )
-
-
-def _no_view(error: str) -> BrokersView:
-    return BrokersView(state="Unknown", protocol="", assignments={}, subscriptions={}, error=error)
 
 
 def _assigned(encoded: bytes) -> frozenset[TopicPartition]:

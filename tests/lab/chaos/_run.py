@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -26,7 +25,7 @@ from kafka_assignors.testing._topics import create_topic, grow_topic
 from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, cause, keep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing._brokers.cluster import Cluster
@@ -410,9 +409,7 @@ def quiet_lines(timeline: Timeline) -> list[str]:
 def name_of_assignor(assignor: AssignorSpec) -> str:
     """The name of the strategy that an assignor brings to a group."""
     target: Any = assignor
-    if isinstance(target, Mapping):
-        target = target["class"]
-    elif isinstance(target, tuple):
+    if isinstance(target, tuple):
         target = target[0]
     if isinstance(target, str) and ":" in target:
         target = imported(target)

@@ -21,7 +21,7 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.strategies import COMPARED
 from kafka_assignors._timelines.events import LONG
 from kafka_assignors._timelines.records import merged
-from kafka_assignors.testing._groups.config import is_by_epochs
+from kafka_assignors.testing._groups.config import WorkerConfig, is_by_epochs
 
 __tracebackhide__ = True
 
@@ -143,19 +143,11 @@ MODULES: Final[Mapping[ClientName, tuple[str, str]]] = {
 }
 """Client -> its module here, and what to install for it."""
 
-STRATEGIES: Final[Mapping[ClientName, frozenset[str]]] = {
-    "confluent-kafka": frozenset({*COMPARED} - {"sticky"}),
-    "aiokafka": frozenset(COMPARED),
-    "java": frozenset(COMPARED),
-    "kafka-python": frozenset(COMPARED),
-}
-"""Client -> the strategies that the library itself brings; cooperative-sticky on aiokafka is ours."""
+STRATEGIES_OF_LIBRDKAFKA: Final = frozenset(COMPARED) - {"sticky"}
+"""The other libraries bring all of `COMPARED`; cooperative-sticky on aiokafka is ours."""
 
-BY_EPOCHS: Final[Mapping[ClientName, str]] = {
-    "confluent-kafka": "group.remote.assignor",
-    "java": "group.remote.assignor",
-}
-"""The clients that know KIP-848, and the setting in which they name one of the broker's assignors."""
+BY_EPOCHS: Final[Sequence[ClientName]] = ("confluent-kafka", "java")
+"""The clients that know KIP-848."""
 
 OF_THE_BROKER: Final = ("uniform", "range")
 """The assignors that brokers of KIP-848 bring; they take classes of their own, too."""
@@ -286,6 +278,25 @@ class Commits:
         self._report("commit_failed", positions=_triples(positions), text=text, **sent_as)
 
 
+class Observed:
+    """What observers of every library have: they report events with where their consumer stands."""
+
+    def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
+        self.consumer = consumer
+        self.subscribed = False
+        self._write, self._gate = report, gate
+        self._commits = Commits(self._report)
+        self.absences = Absences(self._report)
+
+    def membership(self) -> Membership:
+        """See `Client`."""
+        raise NotImplementedError
+
+    def _report(self, kind: str, **fields: Any) -> None:
+        generation, member_id, _ = self.membership()
+        self._write(kind, **{"generation": generation, "member_id": member_id, **fields})
+
+
 class Absences:
     """Reports how long an application keeps its consumer waiting, and what its polls and listener raise.
 
@@ -403,43 +414,42 @@ def first_line(error: BaseException) -> str:
     return described(error).partition("\n")[0]
 
 
-def configured(
-    report: Report,
-    *,
-    session_timeout_ms: Any,
-    max_poll_interval_ms: Any,
-    auto_offset_reset: str,
-    instance_id: str | None,
-) -> None:
-    """Report what a consumer is configured to, as far as explanations need it."""
+def configured(report: Report, settings: Mapping[str, Any]) -> None:
+    """Report what a consumer is configured to, as far as explanations need it; in kafka-python's spelling."""
     report(
         "configured",
-        session_timeout_ms=int(session_timeout_ms),
-        max_poll_interval_ms=int(max_poll_interval_ms),
-        auto_offset_reset=auto_offset_reset,
-        instance_id=instance_id or None,
+        session_timeout_ms=int(settings["session_timeout_ms"]),
+        max_poll_interval_ms=int(settings["max_poll_interval_ms"]),
+        auto_offset_reset=settings["auto_offset_reset"],
+        instance_id=settings["group_instance_id"] or None,
     )
 
 
 def configured_with_dots(report: Report, settings: Mapping[str, Any]) -> None:
     """The same of librdkafka and Java's client, with their defaults."""
-    configured(
-        report,
+    defaults = {
         # By KIP-848 it is the broker's, and 0 where nobody says.
-        session_timeout_ms=settings.get("session.timeout.ms", 0 if is_by_epochs(settings) else 45_000),
-        max_poll_interval_ms=settings.get("max.poll.interval.ms", 300_000),
-        auto_offset_reset=settings.get("auto.offset.reset", "latest"),
-        instance_id=settings.get("group.instance.id"),
-    )
+        "session_timeout_ms": 0 if is_by_epochs(settings) else 45_000,
+        "max_poll_interval_ms": 300_000,
+        "auto_offset_reset": "latest",
+        "group_instance_id": None,
+    }
+    configured(report, defaults | {name.replace(".", "_"): value for name, value in settings.items()})
 
 
 def _triples(positions: Mapping[Pair, int]) -> list[tuple[str, int, int]]:
     return [(*pair, offset) for pair, offset in sorted(positions.items())]
 
 
-def dotted(settings: Mapping[str, Any], other_names: Mapping[str, str]) -> dict[str, Any]:
-    """Settings in kafka-python's spelling, in that of librdkafka and Java: `session.timeout.ms`.
+def settings_with_dots(
+    config: WorkerConfig, of_access: Mapping[str, Any], other_names: Mapping[str, str]
+) -> dict[str, Any]:
+    """A member's settings as librdkafka and Java spell them: `session.timeout.ms`, with `other_names`.
 
     A name that has dots already stays as it is.
     """
-    return {other_names.get(name, name.replace("_", ".")): value for name, value in settings.items()}
+    common = {other_names.get(name, name.replace("_", ".")): value for name, value in config.common().items()}
+    setting = "group.remote.assignor" if config.by_epochs else "partition.assignment.strategy"
+    names = ",".join(map(str, config.made_assignors() or ()))
+    chosen = {**common, **of_access, **({setting: names} if names else {})}
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}

@@ -29,9 +29,9 @@ from kafka_assignors.testing._groups.clients import (
     Absences,
     AwaitedListenerCalls,
     CommitError,
-    Commits,
     Gate,
     Membership,
+    Observed,
     Pair,
     Report,
     configured,
@@ -95,7 +95,7 @@ def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> O
     return observed
 
 
-class ObservedAiokafkaConsumer:
+class ObservedAiokafkaConsumer(Observed):
     """An AIOKafkaConsumer in the way that a member's loop uses it.
 
     The consumer stays the object that it is: its methods are wrapped in place. It may have subscribed, but
@@ -105,24 +105,14 @@ class ObservedAiokafkaConsumer:
     """
 
     def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
-        self.consumer = consumer
-        self.subscribed = False
+        super().__init__(consumer, report, gate)
         self.loop: asyncio.AbstractEventLoop | None = None
-        self._write = report
-        self._gate = gate
         self._getmany, self._getone, self._subscribe = consumer.getmany, consumer.getone, consumer.subscribe
         consumer.getmany, consumer.getone = self._observed_getmany, self._observed_getone
         consumer.subscribe = self._observed_subscribe
-        self._commits = Commits(self._report)
-        self.absences = Absences(self._report)
         report_seeks(consumer, self._write, self.absences)
-        configured(
-            report,
-            session_timeout_ms=consumer._session_timeout_ms,  # noqa: SLF001 - there is no public way to them
-            max_poll_interval_ms=consumer._max_poll_interval_ms,  # noqa: SLF001
-            auto_offset_reset=consumer._auto_offset_reset,  # noqa: SLF001
-            instance_id=consumer._group_instance_id,  # noqa: SLF001
-        )
+        # There is no public way to its settings.
+        configured(report, {name.removeprefix("_"): value for name, value in vars(consumer).items()})
         self._of_ours = False
         for strategy in consumer._partition_assignment_strategy:  # noqa: SLF001
             if isinstance(strategy, Strategy):
@@ -177,10 +167,6 @@ class ObservedAiokafkaConsumer:
         if self.loop is None:
             raise RuntimeError("the consumer is on the application's own event loop")
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
-
-    def _report(self, kind: str, **fields: Any) -> None:
-        generation, member_id, _ = self.membership()
-        self._write(kind, **{"generation": generation, "member_id": member_id, **fields})
 
     def _observe_commits(self) -> None:
         """Have all commits reported, the timer's too. Before `start` a consumer has no coordinator."""

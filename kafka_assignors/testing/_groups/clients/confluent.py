@@ -16,20 +16,20 @@ from confluent_kafka import Consumer, KafkaException
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups.clients import (
     BEGINNING,
-    BY_EPOCHS,
     Absences,
     CommitError,
     Commits,
     Gate,
     Membership,
+    Observed,
     Pair,
     Report,
     at_work,
     configured_with_dots,
-    dotted,
     no_gate,
     pairs,
     report_records,
+    settings_with_dots,
 )
 from kafka_assignors.testing._topics import LOG_LEVEL
 
@@ -57,12 +57,8 @@ _NO_OFFSET: Final = -168
 
 def settings(config: WorkerConfig) -> dict[str, Any]:
     """What to call Consumer with."""
-    chosen = {**dotted(config.common(), _OTHER_NAMES), **config.access.librdkafka()}
-    chosen.setdefault("log_level", LOG_LEVEL)
-    if (assignors := config.made_assignors()) is not None:
-        setting = BY_EPOCHS["confluent-kafka"] if config.by_epochs else "partition.assignment.strategy"
-        chosen[setting] = ",".join(map(str, assignors))
-    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
+    chosen = settings_with_dots(config, config.access.librdkafka(), _OTHER_NAMES)
+    return {"log_level": LOG_LEVEL, **chosen}
 
 
 def callbacks(report: Report) -> dict[str, Any]:
@@ -81,36 +77,31 @@ def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> O
     return ObservedConfluentConsumer(consumer, report, by_epochs=config.by_epochs)
 
 
-class ObservedConsumer:
+class ObservedConsumer(Observed):
     """What an application uses in place of its Consumer: the same, and what happens is reported.
 
     A class of librdkafka's cannot be changed in place.
     """
 
     def __init__(self, consumer: Any, report: Report, gate: Gate, *, by_epochs: bool) -> None:
+        super().__init__(consumer, report, gate)
         self._by_epochs = by_epochs
-        self._consumer = consumer
-        self._write = report
-        self._gate = gate
-        self.subscribed = False
         # Asked by another thread than the one that polls, librdkafka was seen to take seconds to answer.
-        self.last_membership = Membership(NO_GENERATION, "", "unknown")
+        self._membership = Membership(NO_GENERATION, "", "unknown")
         self.held: set[Pair] = set()
         self._reported = NO_GENERATION
-        self._commits = Commits(self._report)
-        self.absences = Absences(self._report)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._consumer, name)
+        return getattr(self.consumer, name)
 
     # `with` looks for these in the class only.
 
     def __enter__(self) -> Self:
-        self._consumer.__enter__()
+        self.consumer.__enter__()
         return self
 
     def __exit__(self, *raised: object) -> bool | None:
-        left: bool | None = self._consumer.__exit__(*raised)
+        left: bool | None = self.consumer.__exit__(*raised)
         return left
 
     def subscribe(
@@ -142,7 +133,7 @@ class ObservedConsumer:
             finally:
                 self.held.difference_update(pairs(partitions))
 
-        self._consumer.subscribe(
+        self.consumer.subscribe(
             list(topics),
             on_assign=assigned,
             on_revoke=lambda _, partitions: let_go("revoked", on_revoke, partitions),
@@ -161,7 +152,7 @@ class ObservedConsumer:
         """As the Consumer's."""
         self._gate()
         with self.absences.poll():
-            record = self._consumer.poll(timeout)
+            record = self.consumer.poll(timeout)
         self._follow_epoch()
         self._delivered([] if record is None else [record])
         return record
@@ -170,7 +161,7 @@ class ObservedConsumer:
         """As the Consumer's."""
         self._gate()
         with self.absences.poll():
-            records = self._consumer.consume(num_messages, timeout)
+            records = self.consumer.consume(num_messages, timeout)
         self._follow_epoch()
         self._delivered(records)
         return records
@@ -178,7 +169,7 @@ class ObservedConsumer:
     def commit(self, *args: Any, **kwargs: Any) -> Any:
         """As the Consumer's. What is asynchronous is reported by `callbacks` when it is done."""
         try:
-            committed = self._consumer.commit(*args, **kwargs)
+            committed = self.consumer.commit(*args, **kwargs)
         except KafkaException as error:
             if error.args[0].code() != _NO_OFFSET:
                 self._commits.failed({}, str(error.args[0]))
@@ -189,17 +180,17 @@ class ObservedConsumer:
 
     def seek(self, partition: Any) -> None:
         """As the Consumer's."""
-        self._consumer.seek(partition)
+        self.consumer.seek(partition)
         self._sought([partition])
 
     def assign(self, partitions: Sequence[Any]) -> None:
         """As the Consumer's."""
-        self._consumer.assign(partitions)
+        self.consumer.assign(partitions)
         self._sought(partitions)
 
     def incremental_assign(self, partitions: Sequence[Any]) -> None:
         """As the Consumer's."""
-        self._consumer.incremental_assign(partitions)
+        self.consumer.incremental_assign(partitions)
         self._sought(partitions)
 
     def _sought(self, partitions: Sequence[Any]) -> None:
@@ -209,19 +200,23 @@ class ObservedConsumer:
 
     def _follow_epoch(self) -> None:
         if self._by_epochs:
-            epoch = _generation(self._consumer.consumer_group_metadata())
+            epoch = _generation(self.consumer.consumer_group_metadata())
             if epoch > 0 and epoch != self._reported:
                 self._report_assignment()
 
     def _report_assignment(self) -> None:
         self._report("assignment", partitions=sorted(self.held))
-        self._reported = self.last_membership.generation
+        self._reported = self._membership.generation
+
+    def membership(self) -> Membership:
+        """See `Client`. As of the last event."""
+        return self._membership
 
     def _report(self, kind: str, **fields: Any) -> None:
-        generation = _generation(self._consumer.consumer_group_metadata())
-        member_id = str(self._consumer.memberid() or "")
-        self.last_membership = Membership(generation, member_id, "unknown")
-        self._write(kind, generation=generation, member_id=member_id, **fields)
+        generation = _generation(self.consumer.consumer_group_metadata())
+        member_id = str(self.consumer.memberid() or "")
+        self._membership = Membership(generation, member_id, "unknown")
+        super()._report(kind, **fields)
 
     def _delivered(self, records: Sequence[Any]) -> None:
         offsets: dict[Pair, list[int]] = {}
@@ -273,7 +268,7 @@ class ObservedConfluentConsumer:
 
     def membership(self) -> Membership:
         """See `Client`. As of the last callback."""
-        return self.consumer.last_membership
+        return self.consumer.membership()
 
     def assignment(self) -> Iterable[Pair]:
         """See `Client`. As of the last callback."""

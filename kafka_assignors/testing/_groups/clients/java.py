@@ -15,16 +15,14 @@ from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from kafka_assignors.testing._groups.clients import (
-    BY_EPOCHS,
-    Absences,
     CommitError,
-    Commits,
     Membership,
+    Observed,
     Pair,
     Report,
     configured_with_dots,
-    dotted,
     report_records,
+    settings_with_dots,
 )
 
 if TYPE_CHECKING:
@@ -49,19 +47,15 @@ _OTHER_NAMES: Final = {"fetch_max_wait_ms": "fetch.max.wait.ms"}
 def settings(config: WorkerConfig) -> dict[str, str]:
     """The properties of the consumer."""
     chosen = {
-        **dotted(config.common(), _OTHER_NAMES),
-        **config.access.java(),
+        **settings_with_dots(config, config.access.java(), _OTHER_NAMES),
         "key.deserializer": _DESERIALIZER,
         "value.deserializer": _DESERIALIZER,
     }
-    names = [str(one) for one in config.made_assignors() or ()]
-    if names and config.by_epochs:
-        chosen[BY_EPOCHS["java"]] = ",".join(names)
-    elif names:
-        chosen["partition.assignment.strategy"] = ",".join(_ASSIGNORS.get(name, name) for name in names)
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in chosen.items()
-    }
+    if names := chosen.get("partition.assignment.strategy"):
+        chosen["partition.assignment.strategy"] = ",".join(
+            _ASSIGNORS.get(name, name) for name in names.split(",")
+        )
+    return {name: str(value) for name, value in chosen.items()}
 
 
 def start_java() -> None:
@@ -88,25 +82,21 @@ def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> O
     )
 
 
-class ObservedJavaConsumer:
+class ObservedJavaConsumer(Observed):
     """A Java KafkaConsumer in the way that a member's loop uses it.
 
     Members of KIP-848 get to a new epoch without a callback if they keep what they have.
     """
 
     def __init__(self, consumer: Any, report: Report, *, by_epochs: bool = False) -> None:
+        super().__init__(consumer, report)
         self._by_epochs = by_epochs
-        self.consumer = consumer
-        self.subscribed = False
-        self._write = report
         # Java's consumer throws if it is asked by another thread than the one that polls.
         self._membership = Membership(NO_GENERATION, "", "unknown")
         self._reported = NO_GENERATION
         self._assignment: list[Pair] = []
         self._subscription: list[str] = []
         self._positions: dict[Pair, int] = {}
-        self._commits = Commits(self._report)
-        self.absences = Absences(self._report)
         self._listener = jpype.JProxy(
             f"{_PACKAGE}.ConsumerRebalanceListener",
             dict={
@@ -181,8 +171,7 @@ class ObservedJavaConsumer:
 
     def _report(self, kind: str, **fields: Any) -> None:
         self._look()
-        generation, member_id, _ = self._membership
-        self._write(kind, generation=generation, member_id=member_id, **fields)
+        super()._report(kind, **fields)
 
     def _look(self) -> None:
         """See where the consumer stands; on its own thread only."""

@@ -17,13 +17,12 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._common.strategies import STRATEGIES, load
 from kafka_assignors.testing._groups.clients import (
-    Absences,
     AwaitedListenerCalls,
     CommitError,
-    Commits,
     Gate,
     ListenerCalls,
     Membership,
+    Observed,
     Pair,
     Report,
     at_work,
@@ -70,7 +69,7 @@ def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> O
     )
 
 
-class ObservedKafkaConsumer:
+class ObservedKafkaConsumer(Observed):
     """A KafkaConsumer whose membership and deliveries are reported.
 
     The consumer stays the object that it is: its `subscribe` and `poll` are wrapped in place.
@@ -79,23 +78,11 @@ class ObservedKafkaConsumer:
     """
 
     def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
-        self.consumer = consumer
-        self.subscribed = False
-        self._write = report
-        self._gate = gate
+        super().__init__(consumer, report, gate)
         self._poll, self._subscribe, self._commit = consumer.poll, consumer.subscribe, consumer.commit
-        self._commits = Commits(self._report)
-        self.absences = Absences(self._report)
         for assignor in consumer._coordinator._assignors.values():  # noqa: SLF001 - the only way to them
             observe_assignor(assignor, self._report)
-        config = consumer.config
-        configured(
-            report,
-            session_timeout_ms=config["session_timeout_ms"],
-            max_poll_interval_ms=config["max_poll_interval_ms"],
-            auto_offset_reset=config["auto_offset_reset"],
-            instance_id=config["group_instance_id"],
-        )
+        configured(report, consumer.config)
         consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
         consumer.commit = self._observed_commit
         report_seeks(consumer, self._write, self.absences)
@@ -139,11 +126,6 @@ class ObservedKafkaConsumer:
     def close(self) -> None:
         commits = bool(self.consumer.config["enable_auto_commit"])
         self.consumer.close(autocommit=commits, timeout_ms=_CLOSE_MS)
-
-    def _report(self, kind: str, **fields: Any) -> None:
-        """Write an event with where the consumer stands in its group."""
-        generation, member_id, _ = self.membership()
-        self._write(kind, generation=generation, member_id=member_id, **fields)
 
     def _wrote_subscription(self, topics: Iterable[str], pattern: Any) -> None:
         self.subscribed = True
