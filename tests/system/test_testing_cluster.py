@@ -12,7 +12,7 @@ from kafka_assignors.testing._brokers import broker as broker_module, cluster, e
 from kafka_assignors.testing._brokers.broker import Broker, wait_until_complete
 from kafka_assignors.testing._brokers.cluster import Cluster, choose_way, incomplete, kafka_cluster
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
-from kafka_assignors.testing._brokers.listeners import PLAIN
+from kafka_assignors.testing._brokers.layout import PLAIN
 from kafka_assignors.testing._brokers.metadata import ClusterState, SeenPartition
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT
 

@@ -26,11 +26,9 @@ from kafka_assignors.testing._brokers.broker import Broker, count_brokers, find_
 from kafka_assignors.testing._brokers.credentials import Credentials, Level
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
 from kafka_assignors.testing._brokers.known_settings import check_known
-from kafka_assignors.testing._brokers.layout import Layout
-from kafka_assignors.testing._brokers.listeners import PROXIED
+from kafka_assignors.testing._brokers.layout import PROXIED, Layout
 from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer, version_by
 from kafka_assignors.testing._brokers.network import Network
-from kafka_assignors.testing._brokers.users import create_user
 from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT, START_TIMEOUT, wait_until
 
 if TYPE_CHECKING:
@@ -329,7 +327,7 @@ def _started_cluster(
     check_known(brokers[0].log(), settings)
     servers = [broker.addresses[layout.clients] for broker in brokers]
     if credentials is not None:
-        create_user(credentials.security, brokers[0].bootstrap, servers)
+        credentials.create_user(brokers[0].bootstrap, servers)
     if network is not None:
         network.lead_to({broker.node_id: broker.addresses[PROXIED] for broker in brokers})
     return Cluster(servers, nodes, way, tuple(brokers), open_or_not, network)
