@@ -36,8 +36,7 @@ from kafka_assignors.testing._brokers.errors import (
 )
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
 from kafka_assignors.testing._brokers.kept import kept_cluster
-from kafka_assignors.testing._brokers.layout import Layout
-from kafka_assignors.testing._brokers.listeners import PLAIN
+from kafka_assignors.testing._brokers.layout import PLAIN, Layout
 from kafka_assignors.testing._brokers.metadata import cluster_state
 from kafka_assignors.testing._brokers.ports import free_ports
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT
@@ -136,8 +135,8 @@ def test_a_port_taken_by_another_process_means_a_start_on_others(
 def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path: Path) -> None:
     own = {PLAIN: "127.0.0.1:1"}
     layout = Layout(nodes=1, settings={})
-    (settings,) = embedded.server_settings(layout, [own], ["127.0.0.1:2"], [tmp_path / "key"])
-    java = embedded._find_java(progress=False)
+    (settings,) = embedded.server_settings(layout, [own], ["127.0.0.1:2"], tmp_path / "key")
+    java = embedded._find_java()
     broker = embedded.EmbeddedBroker(1, own, tmp_path / "1", settings, java)
     assert broker.format("-L6g3nShT-eMCtK--X86sw").wait() == 0
     assert "cluster.id=-L6g3nShT-eMCtK--X86sw" in (tmp_path / "1" / "data" / "meta.properties").read_text()
@@ -424,7 +423,7 @@ def test_a_python_that_is_ended_takes_its_brokers_and_files_along(
 def test_the_environment_breaks_neither_brokers_nor_members(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Duser.language=tr -Duser.country=TR")
     monkeypatch.setenv("PYTHONWARNINGS", "error")
-    with kafka_cluster(how="embedded", progress=False) as cluster:
+    with kafka_cluster(how="embedded") as cluster:
         topic = create_topic(cluster, 2)
         with ConsumerGroup(cluster, topic) as group:
             group.join("kafka-python")

@@ -17,7 +17,7 @@ from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._cluster.handle import Cluster as ClusterHandle
 from kafka_assignors.testing import create_topic
 from kafka_assignors.testing._brokers.access import Access, Security
-from kafka_assignors.testing._brokers.listeners import PROXIED
+from kafka_assignors.testing._brokers.layout import PROXIED
 from kafka_assignors.testing._brokers.metadata import coordinator_by
 from tests.support.bad_servers import BAD, bad_server
 from tests.support.scale import longer

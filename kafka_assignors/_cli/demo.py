@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -48,15 +48,7 @@ CLIENTS: Final = ("kafka-python", "aiokafka")
     metavar="MS",
 )
 @as_json("print the results as JSON on stdout")
-def demo(
-    *,
-    assignor: Sequence[str],
-    compare: bool,
-    client: str,
-    bootstrap_servers: str | None,
-    heartbeat_interval_ms: int,
-    as_json: bool,
-) -> int:
+def demo(*, assignor: Sequence[str], compare: bool, **how: Any) -> int:
     """Run a group of real consumers on a real Kafka, under load.
 
     Three members join, a fourth joins, one is killed, one leaves, a topic gets more partitions. Shows each
@@ -66,10 +58,4 @@ def demo(
         refuse("to run several assignors, say --compare")
     from kafka_assignors._cli.demo_story import run_demo
 
-    return run_demo(
-        assignor or (COMPARED if compare else ["cooperative-sticky"]),
-        client=client,
-        bootstrap_servers=bootstrap_servers,
-        heartbeat_interval_ms=heartbeat_interval_ms,
-        as_json=as_json,
-    )
+    return run_demo(assignor or (COMPARED if compare else ["cooperative-sticky"]), **how)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kafka_assignors import KafkaAssignorsError
 from kafka_assignors._cli.output import show_json
-from kafka_assignors._cli.results import DemoRun, DemoStep, Holdings
+from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_step
 from kafka_assignors._common.strategies import ASSIGNORS, STRATEGIES
 from kafka_assignors.testing import ConsumerGroup, Load, create_topic, delete_topic, grow_topic, kafka_cluster
@@ -21,6 +21,7 @@ from kafka_assignors.testing.events import Consumed
 if TYPE_CHECKING:
     from kafka import TopicPartition
 
+    from kafka_assignors._timelines.rebalances import Holdings
     from kafka_assignors.testing._groups.clients import ClientName
 
 TOPICS: Final = {"orders": 6, "payments": 4}

@@ -99,28 +99,12 @@ def group() -> None:
 )
 @_MAX_LAG_SECONDS
 @_observe("a group that is")
-def explain(
-    *,
-    group: str,
-    cluster: Cluster,
-    as_json: bool,
-    check: bool,
-    leader_client: Any,
-    max_lag_seconds: float | None,
-    observe: float,
-) -> int:
+def explain(*, group: str, cluster: Cluster, as_json: bool, check: bool, **how: Any) -> int:
     """Show who has what in a group, why, and what is wrong."""
     from kafka_assignors._cli.group_text import explained_lines
     from kafka_assignors.groups import explain
 
-    explained = explain(
-        cluster,
-        group,
-        observe=observe,
-        leader_client=leader_client,
-        max_lag_seconds=max_lag_seconds,
-        watch=_say_how_far if sys.stderr.isatty() else None,
-    )
+    explained = explain(cluster, group, **how, watch=_say_how_far if sys.stderr.isatty() else None)
     show_result(explained, explained_lines(explained), as_json=as_json)
     return _status(explained.problems, check=check)
 
@@ -130,13 +114,7 @@ def explain(
 @running_cluster()
 @as_json()
 @flag("--check", "exit with 1 if a group has an error or a warning")
-def list_all(
-    *,
-    cluster: Cluster,
-    as_json: bool,
-    check: bool,
-    **wanted: Any,
-) -> int:
+def list_all(*, cluster: Cluster, as_json: bool, check: bool, **wanted: Any) -> int:
     """List all groups of a cluster with their lags and what is wrong, the worst first."""
     from kafka_assignors._cli.group_tables import listed_lines
     from kafka_assignors.groups import list_groups
@@ -157,14 +135,7 @@ def list_all(
     metavar="ADDRESS",
     help="serve them on this address, 0.0.0.0 for all (default: 127.0.0.1)",
 )
-def export(
-    *,
-    cluster: Cluster,
-    output: str | None,
-    listen: int | None,
-    address: str,
-    **wanted: Any,
-) -> None:
+def export(*, cluster: Cluster, output: str | None, listen: int | None, address: str, **wanted: Any) -> None:
     """Print lags, members, states and problems of all groups as Prometheus reads them.
 
     Once, or whenever they are asked for (--listen).
@@ -198,13 +169,16 @@ def export(
 @option("--topic", multiple=True, metavar="NAME=PARTITIONS", help="a topic; may be repeated")
 @option(
     "--assignor",
+    "assignors",
     multiple=True,
     type=click.Choice(RESTARTED),
+    default=RESTARTED,
     metavar="NAME",
     help=f"one of {', '.join(RESTARTED)}; may be repeated (default: all)",
 )
 @option(
     "--down",
+    "down_seconds",
     type=Read(seconds),
     default=10.0,
     metavar="SECONDS",
@@ -220,8 +194,6 @@ def what_if(
     as_json: bool,
     members: int | None,
     topic: Sequence[str],
-    assignor: Sequence[str],
-    down: float,
     **restart: Any,
 ) -> None:
     """Say what a rolling restart would cost with each assignor, from a simulation.
@@ -235,9 +207,8 @@ def what_if(
     from kafka_assignors import groups
     from kafka_assignors._cli.group_tables import restarts_lines
 
-    how = {**restart, "down_seconds": down, "assignors": assignor or RESTARTED}
     asked: tuple[Any, Any] = (dict(map(_topic, topic)), members) if described else (cluster, group)
-    found = groups.what_if(*asked, **how)
+    found = groups.what_if(*asked, **restart)
     show_result(found, restarts_lines(found), as_json=as_json)
 
 

@@ -59,6 +59,7 @@ class Store(NamedTuple):
     archive: str
     store_config: Path | None
     master: str | None
+    skip_bad: bool
 
     @property
     def options(self) -> dict[str, str]:
@@ -66,10 +67,10 @@ class Store(NamedTuple):
 
         return {} if self.store_config is None else read_store_config(self.store_config)
 
-    def open(self, *, skip_bad: bool = False) -> Archive:
+    def open(self) -> Archive:
         from kafka_assignors.history import Archive
 
-        return Archive(self.archive, self.options, skip_bad=skip_bad)
+        return Archive(self.archive, self.options, skip_bad=self.skip_bad)
 
     def create(self) -> Archive:
         """The archive; a new one if there is none."""
@@ -88,8 +89,10 @@ def _on_archive(function: Function) -> Function:
     """Options that name an archive: the function gets what they name as `store`."""
 
     @wraps(function)
-    def run(*, archive: str, store_config: Path | None, master: str | None, **others: Any) -> None:
-        function(store=Store(archive, store_config, master), **others)
+    def run(
+        *, archive: str, store_config: Path | None, master: str | None, skip_bad: bool = False, **others: Any
+    ) -> None:
+        function(store=Store(archive, store_config, master, skip_bad), **others)
 
     name = click.argument(
         "archive", type=FILE, help="the archive's folder, or its URI: s3://, gs://, abfss://"
@@ -257,12 +260,12 @@ def import_records(*, store: Store, dump: Path, as_json: bool) -> None:
 @history.command("info")
 @_on_archive
 @_selection
-def info(*, store: Store, selection: Mapping[str, Any], skip_bad: bool, as_json: bool) -> None:
+def info(*, store: Store, selection: Mapping[str, Any], as_json: bool) -> None:
     """Show what an archive has."""
     from kafka_assignors._cli.history_text import info_lines
     from kafka_assignors.history import info
 
-    there = store.open(skip_bad=skip_bad)
+    there = store.open()
     found = info(there, **selection, engine=store.engine("counting"))
     show_result(found, info_lines(str(there.where), found), as_json=as_json)
 
@@ -284,7 +287,6 @@ def maintain(
     store: Store,
     keep: timedelta | None,
     retention: timedelta,
-    skip_bad: bool,
     execute: bool,
     as_json: bool,
 ) -> None:
@@ -294,7 +296,7 @@ def maintain(
     from kafka_assignors._cli.history_text import maintenance_lines
     from kafka_assignors.history import maintain, plan_maintenance
 
-    there = store.open(skip_bad=skip_bad)
+    there = store.open()
     plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
     bad = []
     if execute:
@@ -307,7 +309,7 @@ def maintain(
 @_on_archive
 @click.argument("out", type=FILE, help="their folder or URI; tables that are there are replaced")
 @_selection
-def tables(*, store: Store, out: str, selection: Mapping[str, Any], skip_bad: bool, as_json: bool) -> None:
+def tables(*, store: Store, out: str, selection: Mapping[str, Any], as_json: bool) -> None:
     """Decode an archive into tables."""
     from kafka_assignors._cli.history_text import tables_lines
     from kafka_assignors.history import make_tables
@@ -315,7 +317,7 @@ def tables(*, store: Store, out: str, selection: Mapping[str, Any], skip_bad: bo
 
     options = store.options
     locate(out, options)  # a wrong one is refused before the archive is opened
-    there = store.open(skip_bad=skip_bad)
+    there = store.open()
     engine = store.engine("decoding")
     counts = make_tables(there, out, **selection, options=options, engine=engine)
     show_result(counts, tables_lines(out, counts), as_json=as_json)
@@ -330,9 +332,7 @@ def tables(*, store: Store, out: str, selection: Mapping[str, Any], skip_bad: bo
     help="write the tables rebalances and groups there, too; or to a URI",
 )
 @_selection
-def metrics(
-    *, store: Store, out: str | None, selection: Mapping[str, Any], skip_bad: bool, as_json: bool
-) -> None:
+def metrics(*, store: Store, out: str | None, selection: Mapping[str, Any], as_json: bool) -> None:
     """Say how restless groups were: their rebalances, why, and what moved."""
     from kafka_assignors._cli.history_text import metrics_lines
     from kafka_assignors.history import metrics
@@ -341,7 +341,7 @@ def metrics(
     options = store.options
     if out is not None:
         locate(out, options)  # as above
-    there = store.open(skip_bad=skip_bad)
+    there = store.open()
     found = metrics(there, out, **selection, options=options, engine=store.engine("measuring"))
     show_result(found, metrics_lines(found, selection["since"]), as_json=as_json)
 
@@ -355,14 +355,13 @@ def what_if(
     store: Store,
     replayed: Mapping[str, Any],
     selection: Mapping[str, Any],
-    skip_bad: bool,
     as_json: bool,
 ) -> None:
     """Replay groups' histories with other assignors and settings."""
     from kafka_assignors._cli.history_text import what_if_lines
     from kafka_assignors.history import what_if
 
-    there = store.open(skip_bad=skip_bad)
+    there = store.open()
     rows = what_if(there, **replayed, **selection, engine=store.engine("replaying", replaying=True))
     show_result(rows, what_if_lines(rows, selection["since"]), as_json=as_json)
 
@@ -380,7 +379,6 @@ def report(
     no_what_if: bool,
     replayed: Mapping[str, Any],
     selection: Mapping[str, Any],
-    skip_bad: bool,
     as_json: bool,
 ) -> None:
     """Write a page on groups' histories, to be opened in a browser."""
@@ -388,7 +386,7 @@ def report(
         refuse("--no-what-if replays nothing: leave it out, or --assignor and --scenario")
     from kafka_assignors.history import report_archive
 
-    there = store.open(skip_bad=skip_bad)
+    there = store.open()
     wanted: Mapping[str, Any] = {"assignors": ()} if no_what_if else replayed
     engine = store.engine("reporting", replaying=not no_what_if)
     done = report_archive(there, page, **wanted, **selection, engine=engine)

@@ -8,7 +8,6 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial, wraps
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from kafka_assignors.placement import Cluster, Placements
+    from kafka_assignors.placement import Cluster, Pacing, Placements
     from kafka_assignors.placement._cluster.reassign import Progress
     from kafka_assignors.placement._moving import ReassignmentPlan
 
@@ -126,8 +125,13 @@ def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None
     return running_cluster(required=False, section=_CLUSTER)(files(known(run)))
 
 
-_RACKS_IGNORED: Final = flag(
-    "--disable-rack-aware", "place without racks, as where only some brokers have one", section=_TARGET
+_RACKS_IGNORED: Final = option(
+    "--disable-rack-aware",
+    "rack_aware",
+    flag_value=False,
+    default=True,
+    section=_TARGET,
+    help="place without racks, as where only some brokers have one",
 )
 _TOPICS: Final = click.argument(
     "topics", nargs=-1, metavar="[TOPIC]...", help="all but internal topics if none is named"
@@ -262,22 +266,11 @@ def infer_generators(*, source: Source, topics: Sequence[str], as_json: bool) ->
 @flag("--balanced", "balance the brokers, and do not continue the topic's pattern")
 @_RACKS_IGNORED
 @flag("--execute", "do it; else it is only shown")
-def expand(
-    *,
-    source: Source,
-    topic: str,
-    partitions: int,
-    balanced: bool,
-    disable_rack_aware: bool,
-    execute: bool,
-    as_json: bool,
-) -> None:
+def expand(*, source: Source, topic: str, partitions: int, as_json: bool, **how: bool) -> None:
     """Add partitions to a topic, placed as the ones that it has."""
     from kafka_assignors._cli.placement_text import placement_lines
 
-    found = library.expand(
-        source(), topic, partitions, balanced=balanced, rack_aware=not disable_rack_aware, execute=execute
-    )
+    found = library.expand(source(), topic, partitions, **how)
     lines = [
         *placement_lines({topic: found.added}),
         f"{found.how}: {found.why}",
@@ -322,7 +315,13 @@ def expand(
     section=_PACE,
     help="per second, what each broker may send and may get for it: 10MiB; removed in the end",
 )
-@flag("--no-throttle", "as fast as brokers can; to be said from 1 GiB on", section=_PACE)
+@option(
+    "--no-throttle",
+    "unthrottled",
+    is_flag=True,
+    section=_PACE,
+    help="as fast as brokers can; to be said from 1 GiB on",
+)
 @number("--at-once", "partitions to move at once (default: 10)", default=10, section=_PACE)
 @number(
     "--stalled-after",
@@ -331,15 +330,55 @@ def expand(
     default=30,
     section=_PACE,
 )
-def reassign(*, source: Source, as_json: bool, **given: Any) -> None:
+def reassign(
+    *,
+    source: Source,
+    as_json: bool,
+    file: Path | None,
+    output: Path | None,
+    rollback: Path | None,
+    execute: bool,
+    throttle: int | None,
+    unthrottled: bool,
+    at_once: int,
+    stalled_after: int,
+    **wanted: Any,
+) -> None:
     """Move as few replicas as possible to where they should be."""
-    options = SimpleNamespace(**given)
-    planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
-    if options.file is not None and (planned or options.topics):
+    planned = ("topics", "to_brokers", "replication_factor", "per_topic", "count_replicas")
+    if file is not None and any(wanted[name] for name in planned):
         refuse("--file says what is to be where: leave out topics and the options of planning")
-    if options.throttle is not None and options.no_throttle:
+    if throttle is not None and unthrottled:
         refuse("say --throttle or --no-throttle, one of them")
-    _plan_and_move(source(), options, as_json=as_json)
+    from kafka_assignors._cli.placement_text import internal_left, plan_lines
+
+    target = None if file is None else library.Placements.read(file).topics
+    opened = source()
+    with opened if isinstance(opened, library.Cluster) else nullcontext():
+        plan = library.plan_reassignment(opened, target=target, **wanted)
+        for broker, why in plan.untold.items():
+            _warn(f"broker {broker} does not say all that its logs hold: {why}")
+        if rollback is not None:
+            if rollback.resolve() in [other.resolve() for other in (file, output) if other is not None]:
+                raise library.PlacementError(
+                    f"{rollback} cannot be the rollback and the plan at once: name another file"
+                )
+            library.write_rollback(rollback, plan.moves.before)
+        if output is not None:
+            write_whole(output, f"{library.Placements(plan.after).text}\n")
+        if not as_json:
+            show(joined(plan_lines(plan, throttle, asks=not (execute or throttle or unthrottled))))
+        if execute and isinstance(opened, library.Cluster):
+            pacing = library.Pacing(
+                throttle=throttle, unthrottled=unthrottled, at_once=at_once, stalled_after=stalled_after
+            )
+            done = _move(opened, plan, pacing)
+        else:
+            done = replace(plan, throttle=throttle)
+    if plan.internal_left:
+        _warn(internal_left(plan.internal_left, wanted["to_brokers"] or ()))
+    last = _ONLY_SHOWN if done.reassigned is None else f"partitions reassigned: {done.reassigned}"
+    show_result(done, [last], as_json=as_json)
 
 
 _REMOVE: Final = flag("--remove-throttles", "remove all replication throttles, also those of others")
@@ -372,52 +411,11 @@ def cancel(*, cluster: Cluster, topics: Sequence[str], as_json: bool, **how: boo
     show_result(found, cancelled_lines(found), as_json=as_json)
 
 
-def _plan_and_move(source: Cluster | Placements, options: SimpleNamespace, *, as_json: bool) -> None:
-    """Say which replicas are to move, and move them if asked to."""
-    from kafka_assignors._cli.placement_text import internal_left, plan_lines
-
-    target = None if options.file is None else library.Placements.read(options.file).topics
-    with source if isinstance(source, library.Cluster) else nullcontext():
-        plan = library.plan_reassignment(
-            source,
-            options.topics,
-            target=target,
-            to_brokers=options.to_brokers,
-            replication_factor=options.replication_factor,
-            per_topic=options.per_topic,
-            count_replicas=options.count_replicas,
-            allow_fenced=options.allow_fenced,
-            rack_aware=not options.disable_rack_aware,
-        )
-        for broker, why in plan.untold.items():
-            _warn(f"broker {broker} does not say all that its logs hold: {why}")
-        if options.rollback is not None:
-            others = [other.resolve() for other in (options.file, options.output) if other is not None]
-            if options.rollback.resolve() in others:
-                raise library.PlacementError(
-                    f"{options.rollback} cannot be the rollback and the plan at once: name another file"
-                )
-            library.write_rollback(options.rollback, plan.moves.before)
-        if options.output is not None:
-            write_whole(options.output, f"{library.Placements(plan.after).text}\n")
-        if not as_json:
-            asks = not (options.execute or options.throttle or options.no_throttle)
-            show(joined(plan_lines(plan, options.throttle, asks=asks)))
-        if options.execute and isinstance(source, library.Cluster):
-            done = _move(source, plan, options)
-        else:
-            done = replace(plan, throttle=options.throttle)
-    if plan.internal_left:
-        _warn(internal_left(plan.internal_left, options.to_brokers or ()))
-    last = _ONLY_SHOWN if done.reassigned is None else f"partitions reassigned: {done.reassigned}"
-    show_result(done, [last], as_json=as_json)
-
-
 def _warn(said: str) -> None:
     print(block(said), file=sys.stderr, flush=True)
 
 
-def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> ReassignmentPlan:
+def _move(cluster: Cluster, plan: ReassignmentPlan, pacing: Pacing) -> ReassignmentPlan:
     """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
     from kafka_assignors._cli.placement_text import reason_lines
     from kafka_assignors._common.progress import progress_bar
@@ -438,15 +436,9 @@ def _move(cluster: Cluster, plan: ReassignmentPlan, pace: SimpleNamespace) -> Re
             say(counts)
         why = [*reason_lines(progress.stalled)]
         if why and why != told:
-            for line in (f"no progress for {pace.stalled_after} s; {counts}:", *why):
+            for line in (f"no progress for {pacing.stalled_after} s; {counts}:", *why):
                 say(line)
         told = why
 
-    pacing = library.Pacing(
-        throttle=pace.throttle,
-        unthrottled=pace.no_throttle,
-        at_once=pace.at_once,
-        stalled_after=pace.stalled_after,
-    )
     with bar:
         return library.reassign(cluster, plan, pacing, watch=watch, warn=say)

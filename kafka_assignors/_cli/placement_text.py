@@ -153,12 +153,9 @@ def _step(fit: Fit, step: InferenceStep) -> str:
         )
     elif len(step.shifts) == step.modulus > 1:
         drawn = f"start index {step.start_index}, any shift"
-    elif len(step.shifts) == 1:
-        drawn = f"start index {step.start_index}, shift {step.shift} (mod {step.modulus})"
     else:
-        drawn = (
-            f"start index {step.start_index}, shift {', '.join(map(str, step.shifts))} (mod {step.modulus})"
-        )
+        shifts = [step.shift] if len(step.shifts) == 1 else step.shifts
+        drawn = f"start index {step.start_index}, shift {', '.join(map(str, shifts))} (mod {step.modulus})"
     return f"{which}: {drawn}" if which else drawn
 
 

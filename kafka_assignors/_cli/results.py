@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka import TopicPartition
 
-from kafka_assignors import Group, Member
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import by_topic
-from kafka_assignors.planners import plan_exact
+from kafka_assignors._timelines.best import best_plan
 
 if TYPE_CHECKING:
-    from kafka_assignors._timelines.ownership import Overlap
-    from kafka_assignors._timelines.rebalances import SeenRebalance
+    from collections.abc import Mapping
 
-Holdings = Mapping[str, frozenset[TopicPartition]]
-"""The partitions of each member."""
+    from kafka_assignors._timelines.ownership import Overlap
+    from kafka_assignors._timelines.rebalances import Holdings, SeenRebalance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +55,8 @@ class DemoStep:
         if self.shared:
             return 0
         partitions = frozenset[TopicPartition]().union(*self.after.values())
-        topics = by_topic(partitions)
-        members = [
-            Member(member_id=name, topics=frozenset(topics), claims=by_topic(self.before.get(name, ())))
-            for name in self.after
-        ]
-        return plan_exact(Group.of(topics, members)).moves
+        topics = {tp.topic for tp in partitions}
+        return best_plan(partitions, dict.fromkeys(self.after, topics), self.before).moves
 
     @property
     def longest_silence(self) -> float:

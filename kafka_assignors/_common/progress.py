@@ -9,14 +9,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def progress_bar(
-    console: Console | None = None, *, count: str | None = None, transient: bool = False
-) -> Progress:
+def progress_bar(console: Console | None = None, *, transient: bool = False) -> Progress:
     """A bar for each task: what it is called, how far it is, and since when it runs. A context manager.
 
     What is printed to the console, stderr by default, appears above the bars, or alone if it is no terminal.
-    `count` is what to show of how far it is, as rich formats it ("{task.fields[megabytes]:.0f} MB"); by
-    default how many of how many.
 
     Raises:
         ImportError: rich is not installed.
@@ -34,7 +30,7 @@ def progress_bar(
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn() if count is None else TextColumn(count),
+        MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=console,
         transient=transient,

@@ -1,12 +1,12 @@
 """What a test breaks on purpose, mended when its context ends."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from typing import Self
 
 __tracebackhide__ = True
 
 
-class Disturbance(AbstractContextManager[None]):
+class Disturbance:
     """Something that was done to a broker or a member. As a context manager it is undone on leaving.
 
         with broker.kill():
@@ -18,6 +18,9 @@ class Disturbance(AbstractContextManager[None]):
 
     def __init__(self, undo: Callable[[], object]) -> None:
         self._undo = undo
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._undo()

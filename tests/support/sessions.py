@@ -53,7 +53,7 @@ def java() -> Iterator[JavaOracle]:
     from kafka_assignors.testing._brokers.jars import kafka_jars  # noqa: PLC0415 - see above
     from tests.support.java.oracle import JavaOracle  # noqa: PLC0415
 
-    with JavaOracle(kafka_jars(progress=True)) as oracle:
+    with JavaOracle(kafka_jars()) as oracle:
         yield oracle
 
 

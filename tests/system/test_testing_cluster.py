@@ -12,7 +12,7 @@ from kafka_assignors.testing._brokers import broker as broker_module, cluster, e
 from kafka_assignors.testing._brokers.broker import Broker, wait_until_complete
 from kafka_assignors.testing._brokers.cluster import Cluster, choose_way, incomplete, kafka_cluster
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
-from kafka_assignors.testing._brokers.listeners import PLAIN
+from kafka_assignors.testing._brokers.layout import PLAIN
 from kafka_assignors.testing._brokers.metadata import ClusterState, SeenPartition
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT
 
@@ -466,8 +466,8 @@ def test_an_error_in_the_context_of_living_brokers_is_left_alone() -> None:
 def test_settings_go_before_the_built_in_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     used: dict[str, str | int] = {}
 
-    def started(layout: Layout, *, progress: bool) -> contextlib.AbstractContextManager[Sequence[FakeBroker]]:
-        assert (layout.nodes, progress) == (3, True)
+    def started(layout: Layout) -> contextlib.AbstractContextManager[Sequence[FakeBroker]]:
+        assert layout.nodes == 3
         used.update(layout.settings)
         return contextlib.nullcontext([FakeBroker(node) for node in (1, 2, 3)])
 

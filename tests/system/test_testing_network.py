@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_assignors.testing._brokers.access import Security
-from kafka_assignors.testing._brokers.network import Direction, Network, Traffic
-from kafka_assignors.testing._brokers.proxy import client_id_in
+from kafka_assignors.testing._brokers.network import Network
+from kafka_assignors.testing._brokers.proxy import Direction, Traffic, client_id_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

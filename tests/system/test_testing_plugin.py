@@ -246,13 +246,13 @@ def test_broker_settings_come_from_ini_options_and_factory_and_the_last_wins(
         from kafka_assignors.testing import kafka_cluster_factory
 
         kafka = kafka_cluster_factory(settings={"d": 4, "b": "factory"})
-        contained = kafka_cluster_factory(image="mine", progress=False)
+        contained = kafka_cluster_factory(image="mine", proxied=True)
 
         def test(kafka, kafka_cluster, contained):
             assert kafka_cluster.asked[3] == {"a": "option", "b": "ini", "c": "x=y, z"}
             assert kafka.asked[3] == {"a": "option", "b": "factory", "c": "x=y, z", "d": 4}
             assert (contained.image, contained.asked[1]) == ("mine", "docker")
-            assert contained.more == {"progress": False, "security": "plaintext"}
+            assert contained.more == {"proxied": True, "security": "plaintext"}
         """
     run(pytester, test, "--kafka-broker-settings=a=option", passed=1)
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal
 
 from kafka_assignors.testing._brokers.errors import BrokerDiedError
-from kafka_assignors.testing._brokers.listeners import PLAIN
+from kafka_assignors.testing._brokers.layout import PLAIN
 from kafka_assignors.testing._brokers.metadata import cluster_state, first_answer
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 from kafka_assignors.testing._disturbance import Disturbance
@@ -31,7 +31,7 @@ class Broker(ABC):
     Attributes:
         node_id: 1, 2, ...; the node's rack is ``rack-<node_id>``.
         addresses: Where its listeners are, ``host:port`` by the names in
-            `kafka_assignors.testing._brokers.listeners`.
+            `kafka_assignors.testing._brokers.layout`.
         peers: All nodes of its cluster, itself included.
         image: The image of its container; empty without one.
     """

@@ -26,11 +26,9 @@ from kafka_assignors.testing._brokers.broker import Broker, count_brokers, find_
 from kafka_assignors.testing._brokers.credentials import Credentials, Level
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
 from kafka_assignors.testing._brokers.known_settings import check_known
-from kafka_assignors.testing._brokers.layout import Layout
-from kafka_assignors.testing._brokers.listeners import PROXIED
+from kafka_assignors.testing._brokers.layout import PROXIED, Layout
 from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer, version_by
 from kafka_assignors.testing._brokers.network import Network
-from kafka_assignors.testing._brokers.users import create_user
 from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT, START_TIMEOUT, wait_until
 
 if TYPE_CHECKING:
@@ -243,7 +241,6 @@ def kafka_cluster(
     settings: Mapping[str, str | int] | None = None,
     security: Level = "plaintext",
     proxied: bool = False,
-    progress: bool = True,
 ) -> Iterator[Cluster]:
     """Have a real Kafka cluster for the time of the context.
 
@@ -261,7 +258,6 @@ def kafka_cluster(
         security: What clients must bring: nothing, TLS, a user with a password (SCRAM-SHA-512), or both;
             `Cluster.access` has it. The brokers among themselves, and the kit, use listeners without.
         proxied: Put a proxy in front of every broker; `Cluster.network` is the way through them.
-        progress: Show on stderr that jars are being fetched (see `kafka_jars`).
 
     Yields:
         The cluster, once all of its brokers answer and know each other.
@@ -285,7 +281,7 @@ def kafka_cluster(
         return
     with contextlib.ExitStack() as stack:
         cluster = _started_cluster(
-            stack, nodes, way, settings=settings or {}, security=security, proxied=proxied, progress=progress
+            stack, nodes, way, settings=settings or {}, security=security, proxied=proxied
         )
         with _saying_who_died(cluster):
             yield cluster
@@ -314,7 +310,6 @@ def _started_cluster(
     settings: Mapping[str, str | int],
     security: Level,
     proxied: bool,
-    progress: bool,
 ) -> Cluster:
     """A cluster that ends with the stack."""
     credentials = None
@@ -328,11 +323,11 @@ def _started_cluster(
         credentials=credentials,
         proxies=() if network is None else network.access.servers,
     )
-    brokers = stack.enter_context(_started_brokers(way, layout, progress))
+    brokers = stack.enter_context(_started_brokers(way, layout))
     check_known(brokers[0].log(), settings)
     servers = [broker.addresses[layout.clients] for broker in brokers]
     if credentials is not None:
-        create_user(credentials.security, brokers[0].bootstrap, servers)
+        credentials.create_user(brokers[0].bootstrap, servers)
     if network is not None:
         network.lead_to({broker.node_id: broker.addresses[PROXIED] for broker in brokers})
     return Cluster(servers, nodes, way, tuple(brokers), open_or_not, network)
@@ -458,11 +453,9 @@ def _docker_has_image() -> bool:
     return containers.image_available()
 
 
-def _started_brokers(
-    way: How, layout: Layout, progress: bool
-) -> contextlib.AbstractContextManager[Sequence[Broker]]:
+def _started_brokers(way: How, layout: Layout) -> contextlib.AbstractContextManager[Sequence[Broker]]:
     if way == "embedded":
-        return embedded.started_brokers(layout, progress=progress)
+        return embedded.started_brokers(layout)
     try:
         from kafka_assignors.testing._brokers import containers  # noqa: PLC0415
     except ImportError as error:

@@ -22,8 +22,7 @@ from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.broker import Broker, wait_until_complete
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION
-from kafka_assignors.testing._brokers.layout import Layout, joined
-from kafka_assignors.testing._brokers.listeners import CLIENTS, PLAIN, PROXIED
+from kafka_assignors.testing._brokers.layout import CLIENTS, PLAIN, PROXIED, Layout, joined
 from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
 from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 
@@ -108,9 +107,9 @@ class ContainerBroker(Broker):
             self._logged = len(stdout), len(stderr)
             self._docker.start()
         else:  # the container runs, and waits for its address
-            if self._layout.credentials is not None and self._layout.encrypted:
-                host, _, _ = self.bootstrap.rpartition(":")
-                self._container.copy_into_container(self._layout.credentials.key_store(host), _KEY_STORE)
+            host, _, _ = self.bootstrap.rpartition(":")
+            if key_store := self._layout.key_store(host):
+                self._container.copy_into_container(key_store, _KEY_STORE)
             advertised = {
                 **self._layout.advertised(self.node_id, self.addresses),
                 "BROKER": f"{_host(self.node_id)}:19092",
@@ -146,14 +145,11 @@ def variable(setting: str) -> str:
 
 def server_settings(node_id: int, layout: Layout) -> dict[str, str | int]:
     """What makes the containers one cluster with a rack each."""
-    nodes = range(1, layout.nodes + 1)
-    protocols = {**layout.protocols, "BROKER": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
+    listeners = {name: f":{_PORTS[name]}" for name in (*layout.protocols, "BROKER", "CONTROLLER")}
+    controllers = [f"{_host(node)}:9093" for node in range(1, layout.nodes + 1)]
     return {
-        **layout.node_settings(node_id, _KEY_STORE),
-        "controller.quorum.voters": ",".join(f"{node}@{_host(node)}:9093" for node in nodes),
+        **layout.node_settings(node_id, _KEY_STORE, listeners, controllers),
         "inter.broker.listener.name": "BROKER",
-        "listener.security.protocol.map": joined(protocols, ":"),
-        "listeners": joined({name: f":{_PORTS[name]}" for name in protocols}, "://"),
     }
 
 

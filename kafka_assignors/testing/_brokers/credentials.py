@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from kafka_assignors.testing._brokers.access import Protocol, Security
+from kafka import KafkaAdminClient
+from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
+from kafka.errors import KafkaError
+
+from kafka_assignors.testing._brokers.access import Access, Protocol, Security
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
+from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 __tracebackhide__ = True
@@ -25,6 +32,7 @@ PROTOCOLS: Mapping[Level, Protocol] = {
     "sasl_tls": "SASL_SSL",
 }
 
+_LOGIN_MS = 2000  # for one try
 _LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
@@ -79,6 +87,33 @@ class Credentials:
                 f"{prefix}.{mechanism.lower()}.sasl.jaas.config": f"{_LOGIN_MODULE} required;",
             }
         return settings
+
+    def create_user(self, bootstrap: str, servers: Sequence[str]) -> None:
+        """Create the user on a new cluster, and wait until every broker accepts it. Nothing without SASL.
+
+        Raises ClusterUnavailableError if a broker does not accept it.
+        """
+        if not self.security.authenticated:
+            return
+        name = self.security.username
+        user = UserScramCredentialUpsertion(name, ScramMechanism.SCRAM_SHA_512, self.security.password)
+        admin: Any = KafkaAdminClient(bootstrap_servers=bootstrap)
+        with contextlib.closing(admin):
+            refused = admin.alter_user_scram_credentials([user])[name]
+        if refused is not None:
+            raise ClusterUnavailableError(f"the brokers do not accept the user {name}: {refused}")
+        for server in servers:
+            access = Access((server,), self.security)
+            wait_until(partial(_refusals, access), START_TIMEOUT, f"{server} to accept its user")
+
+
+def _refusals(access: Access) -> list[str]:
+    """Why a broker does not let a client in; empty if it does."""
+    try:
+        KafkaAdminClient(**access.kafka_python(), bootstrap_timeout_ms=_LOGIN_MS).close()
+    except KafkaError as error:
+        return [str(error)]
+    return []
 
 
 def _new_authority() -> Any:

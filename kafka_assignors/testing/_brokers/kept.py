@@ -175,9 +175,7 @@ def _started(place: _Place) -> list[str]:
 def _keep(place: _Place) -> None:
     """Start the cluster that is wanted, and end it when it was unused for as long as its last user said."""
     wanted = place.read("wanted")
-    with kafka_cluster(
-        wanted["nodes"], how="embedded", settings=wanted["settings"], progress=False
-    ) as cluster:
+    with kafka_cluster(wanted["nodes"], how="embedded", settings=wanted["settings"]) as cluster:
         place.write("kept", {"pid": os.getpid(), "servers": cluster.bootstrap_servers})
         lock = _until_unused(place, cluster)
         place.remove("kept")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from kafka_assignors.testing._brokers.listeners import CLIENTS, PLAIN, PROXIED
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,6 +12,15 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._brokers.credentials import Credentials
 
 __tracebackhide__ = True
+
+PLAIN: Final = "PLAIN"
+"""The listener without security, for the kit's own work; clients' too where nothing is required of them."""
+
+CLIENTS: Final = "CLIENTS"
+"""The listener for clients of which something is required."""
+
+PROXIED: Final = "PROXIED"
+"""The listener behind the proxy, which requires the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +50,29 @@ class Layout:
             protocols[PROXIED] = protocol
         return protocols
 
-    @property
-    def encrypted(self) -> bool:
-        """Whether brokers need a key."""
-        return self.credentials is not None and self.credentials.security.encrypted
+    def key_store(self, host: str) -> bytes:
+        """The key and certificate of a broker at a host; empty if brokers need none."""
+        if self.credentials is None or not self.credentials.security.encrypted:
+            return b""
+        return self.credentials.key_store(host)
 
-    def node_settings(self, node_id: int, key_store: str) -> dict[str, str | int]:
-        """The settings of a node, but for addresses."""
+    def node_settings(
+        self, node_id: int, key_store: str, listeners: Mapping[str, str], controllers: Sequence[str]
+    ) -> dict[str, str | int]:
+        """The settings of a node, but for what it advertises.
+
+        The listeners are where it listens, by name. The controllers are those of all nodes, "host:port".
+        """
+        voters = [f"{node}@{controller}" for node, controller in enumerate(controllers, start=1)]
+        protocols = {name: self.protocols.get(name, "PLAINTEXT") for name in listeners}
         settings: dict[str, str | int] = {
             "process.roles": "broker,controller",
             "node.id": node_id,
             "broker.rack": f"rack-{node_id}",
             "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": ",".join(voters),
+            "listener.security.protocol.map": joined(protocols, ":"),
+            "listeners": joined(listeners, "://"),
         }
         if self.credentials is not None:
             for listener in self.protocols.keys() - {PLAIN}:

@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
 from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traffic
+from kafka_assignors.testing._disturbance import Disturbance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 __tracebackhide__ = True
 
 T = TypeVar("T")
-
-__all__ = ["Direction", "Fault", "Network", "Traffic"]
-
 
 _networks: WeakValueDictionary[tuple[str, ...], Network] = WeakValueDictionary()
 
@@ -41,29 +39,12 @@ def network_of(access: Access) -> Network | None:
     return _networks.get(access.servers)
 
 
-class Fault:
-    """Something wrong with the network, until it is healed. A context manager: healed on leaving.
-
-    Attributes:
-        rule: What is wrong, and whose connections it is about.
-    """
-
-    def __init__(self, network: Network, rule: Rule) -> None:
-        self._network = network
-        self.rule = rule
-
-    def __repr__(self) -> str:
-        return f"<Fault {self.rule}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.heal()
+class Fault(Disturbance):
+    """Something wrong with the network, until it is healed. A context manager: healed on leaving."""
 
     def heal(self) -> None:
         """End the fault; nothing happens if it has ended. Other faults on the same connections stay."""
-        self._network.end(self.rule)
+        self._undo()
 
 
 @dataclass(slots=True, eq=False)
@@ -174,16 +155,14 @@ class Network:
 
     def heal(self) -> None:
         """End all faults."""
-        self._do(self._proxy.remove_all)
-        self._look()
+        self._end(*self.faults())
 
     def faults(self) -> tuple[Rule, ...]:
         """What is wrong now."""
         return self._proxy.rules
 
-    def end(self, rule: Rule) -> None:
-        """End one fault; see `Fault.heal`."""
-        self._do(lambda: self._proxy.remove(rule))
+    def _end(self, *rules: Rule) -> None:
+        self._do(lambda: self._proxy.change(ended=rules))
         self._look()
 
     def follow(self, client: str, changed: Callable[[bool], None]) -> Callable[[], None]:
@@ -234,9 +213,9 @@ class Network:
                 f"client={rule.client!r}: in TLS no proxy sees client ids; select by broker, or take a "
                 "cluster without TLS"
             )
-        self._do(lambda: self._proxy.add(rule))
+        self._do(lambda: self._proxy.change(begun=[rule]))
         self._look()
-        return Fault(self, rule)
+        return Fault(lambda: self._end(rule))
 
     def _do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do something in the loop, and wait until it is done."""

