@@ -8,9 +8,9 @@ from typing import Final
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import name_of
+from kafka_assignors._timelines.events import Event, name_of
 from kafka_assignors._timelines.facts import TimelineFacts
-from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups, looks_of, round_step
+from kafka_assignors._timelines.marks import SIGNS, colour_groups, looks_of, round_step
 from kafka_assignors._timelines.ownership import Overlap, Ownership, Reading, by_partition
 
 __tracebackhide__ = True
@@ -110,7 +110,7 @@ class _Columns:
                 line = line.ljust(column) + text
         return line
 
-    def signs(self, marks: Sequence[Mark]) -> str:
+    def signs(self, marks: Sequence[Event]) -> str:
         line = [" "] * self.count
         for mark in marks:
             column, sign = self.at(mark.time), SIGNS[mark.kind].letter
@@ -138,7 +138,7 @@ class _Columns:
 
 
 def _key(
-    groups: Mapping[str, list[str]], letters: Mapping[str, str], marks: Sequence[Mark], width: int
+    groups: Mapping[str, list[str]], letters: Mapping[str, str], marks: Sequence[Event], width: int
 ) -> list[str]:
     """What the letters and signs in the rows mean, in lines of the width."""
     words = [

@@ -21,7 +21,7 @@ from kafka_assignors._timelines.events import (
     identities,
 )
 from kafka_assignors._timelines.lines import line, lines_of
-from kafka_assignors._timelines.marks import Mark, find_marks
+from kafka_assignors._timelines.marks import find_marks
 from kafka_assignors._timelines.ownership import (
     Gap,
     Overlap,
@@ -234,20 +234,20 @@ class TimelineFacts:
     # For people
 
     @cached_property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[Event, ...]:
         """What was done to members or what they did to the group: joins, crashes, freezes..."""
         return find_marks(self.events)
 
-    def describe(self, last: int | None = None, *, each: bool = False) -> str:
+    def describe(self, last: int | None = None) -> str:
         """The events as text, a line each, times counted from the first event.
 
-        Where many in a row are of records and commits, there is one line for each member and kind.
+        Where many in a row are of records and commits, there is one line for each member and kind; `line` has
+        each event.
 
         Args:
             last: How many lines to show, from the end; all by default.
-            each: A line for each event, however many there are.
         """
-        lines = map(self.line, self.events) if each else lines_of(self.events, self.begin)
+        lines = lines_of(self.events, self.begin)
         return "\n".join(lines if last is None else deque(lines, last))
 
     def at(self, time: float) -> str:

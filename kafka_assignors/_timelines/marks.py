@@ -35,16 +35,8 @@ SIGNS: Final[Mapping[str, Sign]] = {
 """The kinds of events that are marked."""
 
 
-class Mark(NamedTuple):
-    """Something that was done to a member, or that it did, and that changes the group."""
-
-    time: float
-    member: str
-    kind: str
-
-
-def find_marks(events: Iterable[Event]) -> tuple[Mark, ...]:
-    """The marks in the order of time: each end of a member once, and no subscription that starts it."""
+def find_marks(events: Iterable[Event]) -> tuple[Event, ...]:
+    """The events that are marked: each end of a member once, and no subscription that starts it."""
     events = tuple(events)
     ended = {event.member for event in events if isinstance(event, Closed | Crashed)}
     subscribed: set[str] = set()
@@ -53,7 +45,7 @@ def find_marks(events: Iterable[Event]) -> tuple[Mark, ...]:
         if isinstance(event, Subscribed) and event.member not in subscribed:
             subscribed.add(event.member)
         elif event.kind in SIGNS and not (isinstance(event, Exited) and event.member in ended):
-            found.append(Mark(event.time, event.member, event.kind))
+            found.append(event)
     return tuple(found)
 
 

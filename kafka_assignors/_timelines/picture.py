@@ -18,9 +18,9 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import blended_transform_factory
 
-from kafka_assignors._timelines.events import Committed, name_of
+from kafka_assignors._timelines.events import Committed, Event, name_of
 from kafka_assignors._timelines.facts import TimelineFacts
-from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups, looks_of
+from kafka_assignors._timelines.marks import SIGNS, colour_groups, looks_of
 from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership, Reading
 from kafka_assignors._timelines.rebalances import SeenRebalance
 
@@ -252,7 +252,7 @@ def _draw_labels(axes: Axes, scale: _Scale, labels: Iterable[_Label]) -> None:
         axes.vlines([*map(scale.at, label.times)], 0, heights, transform=above, clip_on=False, **dashed)
 
 
-def _placed(marks: Sequence[Mark], scale: _Scale) -> list[_Label]:
+def _placed(marks: Sequence[Event], scale: _Scale) -> list[_Label]:
     """Marks as labels in lanes, no two in each other's way; the nearer ones together if need be."""
     near = 0.0
     while True:
@@ -262,10 +262,10 @@ def _placed(marks: Sequence[Mark], scale: _Scale) -> list[_Label]:
         near = max(0.1, 1.5 * near)
 
 
-def _gathered(marks: Iterable[Mark], near: float) -> list[tuple[str, list[Mark]]]:
+def _gathered(marks: Iterable[Event], near: float) -> list[tuple[str, list[Event]]]:
     """Marks of one kind that begin not later than so many seconds after the first of them, by time."""
-    found: list[tuple[str, list[Mark]]] = []
-    newest: dict[str, list[Mark]] = {}
+    found: list[tuple[str, list[Event]]] = []
+    newest: dict[str, list[Event]] = {}
     for mark in marks:
         group = newest.get(mark.kind)
         if group and mark.time - group[0].time <= near:
@@ -276,7 +276,7 @@ def _gathered(marks: Iterable[Mark], near: float) -> list[tuple[str, list[Mark]]
     return found
 
 
-def _in_lanes(groups: Sequence[tuple[str, list[Mark]]], scale: _Scale) -> list[_Label]:
+def _in_lanes(groups: Sequence[tuple[str, list[Event]]], scale: _Scale) -> list[_Label]:
     """Each above those that begin below its text, so that neither texts nor lines cross it."""
     labels: list[_Label] = []
     for kind, marks in reversed(groups):

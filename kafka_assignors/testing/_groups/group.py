@@ -20,14 +20,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from kafka_assignors._common.waiting import Deadline
+from kafka_assignors._common.waiting import LOOK_SECONDS, Deadline
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.network import network_of
 from kafka_assignors.testing._groups import stability
 from kafka_assignors.testing._groups.config import POLL_MS, CommitMode
 from kafka_assignors.testing._groups.member import Member
-from kafka_assignors.testing._groups.reporting import LOOK_SECONDS, ReportingGroup
+from kafka_assignors.testing._groups.reporting import ReportingGroup
 from kafka_assignors.testing._groups.specs import (
     SETTINGS,
     AssignorSpec,

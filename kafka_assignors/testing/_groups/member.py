@@ -80,16 +80,6 @@ class Member:
     if the member does not answer, as when it is frozen. One in a thread neither crashes nor freezes: a
     NotInAThreadError.
 
-    Args:
-        config: What it is to do.
-        topics: What it subscribes to.
-        place: A process or a thread.
-        network: What it goes through, if its faults are made here.
-        record: Gets each event, and calls `take` with it.
-        wait_for: Waits until a predicate holds, for so many seconds or the group's timeout; what is waited
-            for, for the message.
-        rejoin: Starts another of a name, made like this one but for keyword arguments of its own.
-
     Attributes:
         name: Its name in the group and in the timeline; also its client id.
         client: Its client library, or the function of the user's that it runs.
@@ -114,7 +104,7 @@ class Member:
         place: Place,
         *,
         network: Network | None,
-        record: Callable[[Event], None],
+        record: Callable[[Event], None],  # calls `take` with the event
         wait_for: Callable[[Callable[[], object], float | None, str], None],
         rejoin: Callable[..., Member],
     ) -> None:

@@ -32,8 +32,6 @@ WARM: Final = (
 )
 """What is imported before the first fork."""
 
-_Settings = tuple[int, str, tuple[tuple[str, str], ...]]
-
 _LENGTH: Final = struct.Struct("!Q")
 _FILES: Final = 4  # standard input, output and error, and where the exit status goes
 
@@ -208,18 +206,14 @@ class _ForkingProcess:
         return None
 
 
-_forking: dict[_Settings, _ForkingProcess] = {}
+_forking: dict[tuple[int, str, str], _ForkingProcess] = {}
 _choosing = threading.Lock()
 
 
-def _settings() -> _Settings:
-    """What a fork takes over from the process that forks and cannot change."""
-    python = sorted(item for item in os.environ.items() if item[0].startswith("PYTHON"))
-    return os.getpid(), sys.executable, tuple(python)
-
-
 def _forking_process() -> _ForkingProcess:
-    settings = _settings()
+    # What a fork takes over from the process that forks and cannot change.
+    python = sorted(item for item in os.environ.items() if item[0].startswith("PYTHON"))
+    settings = os.getpid(), sys.executable, str(python)
     with _choosing:
         found = _forking.get(settings)
         if found is None or not found.alive:

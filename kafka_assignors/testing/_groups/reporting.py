@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from kafka_assignors._common.waiting import Deadline
+from kafka_assignors._common.waiting import LOOK_SECONDS, Deadline
 from kafka_assignors._timelines.events import Event, StateReported
 from kafka_assignors._timelines.losses import may_end_others
 from kafka_assignors._timelines.timeline import Timeline
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._groups.stability import BrokersView
 
 __tracebackhide__ = True
-
-LOOK_SECONDS = 0.05
-"""Between two looks at what sends no word: the brokers, the caller's predicate."""
 
 _ANSWER_SECONDS = 1.0
 """For members that say where they stand, when the wait is over already."""

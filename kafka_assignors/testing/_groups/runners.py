@@ -131,12 +131,10 @@ class ProcessRunner:
         events.start()
         status = process.wait()
         ended = time.monotonic()
-        if status is None:  # nobody knows when it ends, or ended
-            events.join()
+        # Not for ever: what it started, and what has left its process group, may have its pipe open.
+        events.join(None if status is None else _END_SECONDS)
+        if status is None:  # nobody else knows when it ended
             ended = time.monotonic()
-        else:
-            # Not for ever: what it started, and what has left its process group, may have its pipe open.
-            events.join(_END_SECONDS)
         self._over = True
         self._passed_on({"event": "exited", "time": ended, "status": status})
 

@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import confluent_kafka.admin
 from confluent_kafka import ConsumerGroupState, KafkaException
@@ -24,7 +24,8 @@ from kafka_assignors.testing._topics import REQUEST_SECONDS, existing_partitions
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
-    from kafka_assignors.testing._groups.specs import Sharing, Topics
+    from kafka_assignors.testing._groups.member import Member
+    from kafka_assignors.testing._groups.specs import Sharing
 
 __tracebackhide__ = True
 
@@ -33,19 +34,6 @@ _WARNINGS = threading.Lock()
 
 Existing = Mapping[str, Collection[TopicPartition]]
 """Topic -> its partitions, as the brokers say."""
-
-
-class MemberView(Protocol):
-    """What a member says of itself; see `Member`."""
-
-    name: str
-    member_id: str
-    generation: int
-    assignment: frozenset[TopicPartition]
-    joining: bool
-    running: bool
-    observed: bool
-    topics: Topics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +142,7 @@ def _asked(encoded: bytes) -> frozenset[str] | None:
         return None
 
 
-def among_members(members: Collection[MemberView]) -> list[str]:
+def among_members(members: Collection[Member]) -> list[str]:
     """What is wrong by the members' own word alone."""
     wrong = [f"{member.name} ended" for member in members if not member.running]
     wrong += [f"{member.name} is joining" for member in members if member.joining]
@@ -171,9 +159,7 @@ def among_members(members: Collection[MemberView]) -> list[str]:
     return wrong
 
 
-def against_brokers(
-    members: Collection[MemberView], view: BrokersView, name: Mapping[str, str]
-) -> Iterator[str]:
+def against_brokers(members: Collection[Member], view: BrokersView, name: Mapping[str, str]) -> Iterator[str]:
     """What is wrong in view of the coordinator's word."""
     if view.error:
         yield f"the coordinator cannot be asked: {view.error}"
@@ -194,7 +180,7 @@ def against_brokers(
 
 
 def against_topics(
-    members: Collection[MemberView],
+    members: Collection[Member],
     view: BrokersView,
     existing: Existing,
     partitions: Collection[TopicPartition] | None,
@@ -224,7 +210,7 @@ def against_topics(
 
 
 def against_brokers_topics(
-    members: Collection[MemberView],
+    members: Collection[Member],
     view: BrokersView,
     client: AdminClient,
     partitions: Collection[TopicPartition] | None,
@@ -251,7 +237,7 @@ def log_ends(client: AdminClient, partitions: Collection[TopicPartition]) -> lis
     return found
 
 
-def _against_names(members: Collection[MemberView], existing: Existing) -> Iterator[str]:
+def _against_names(members: Collection[Member], existing: Existing) -> Iterator[str]:
     """Which members subscribe to topics by names that no topic has: if misspelled, nothing else tells it."""
     for member in members:
         if isinstance(member.topics, re.Pattern):
@@ -264,7 +250,7 @@ def _against_names(members: Collection[MemberView], existing: Existing) -> Itera
 
 
 def _against_joins(
-    members: Collection[MemberView],
+    members: Collection[Member],
     view: BrokersView,
     subscribed: Mapping[str, Collection[str]],
     existing: Existing,
@@ -284,7 +270,7 @@ def _against_joins(
             )
 
 
-def against_expectation(members: Collection[MemberView], expect: Mapping[str, int]) -> Iterator[str]:
+def against_expectation(members: Collection[Member], expect: Mapping[str, int]) -> Iterator[str]:
     """Which members have not as many partitions as they should."""
     sizes = {member.name: len(member.assignment) for member in members}
     for name, count in expect.items():

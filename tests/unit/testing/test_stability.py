@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
 
+from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import path_of
+from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._groups.stability import BrokersView, against_topics, among_members
 
 if TYPE_CHECKING:
@@ -19,18 +22,23 @@ S0, T0 = TopicPartition("s", 0), TopicPartition("t", 0)
 EXISTING = {"s": [S0], "t": [T0]}
 
 
-@dataclass
-class Member:
-    """As much of a member as is looked at."""
-
-    name: str
-    topics: Topics
-    assignment: frozenset[TopicPartition] = frozenset()
-    generation: int = 1
-    joining: bool = False
-    running: bool = True
-    observed: bool = True
-    member_id: str = "m1-id"
+def member(
+    topics: Topics, assignment: frozenset[TopicPartition] = frozenset(), generation: int = 1
+) -> Member:
+    """A member m1 that has not started, as if it had this assignment."""
+    config = WorkerConfig(
+        access=Access(("127.0.0.1:1",)),
+        group_id="g",
+        name="m1",
+        topics=(),
+        pattern=None,
+        client="kafka-python",
+        assignors=None,
+    )
+    never: Any = None
+    made = Member(config, topics, "thread", network=None, record=never, wait_for=never, rejoin=never)
+    made.member_id, made.assignment, made.generation = "m1-id", assignment, generation
+    return made
 
 
 def view(**subscriptions: str) -> BrokersView:
@@ -43,52 +51,52 @@ def view(**subscriptions: str) -> BrokersView:
     )
 
 
-def wrong(member: Member, said: BrokersView) -> list[str]:
-    return [*against_topics([member], said, EXISTING, None, "exclusive")]
+def wrong(m1: Member, said: BrokersView) -> list[str]:
+    return [*against_topics([m1], said, EXISTING, None, "exclusive")]
 
 
 def test_a_member_that_joined_with_other_topics_is_named_with_both() -> None:
-    member = Member("m1", ["s", "t"], frozenset({S0, T0}))
-    assert wrong(member, view(m1="st")) == []
-    assert wrong(member, view(m1="s")) == ["m1 subscribes to s, t, and joined last with s"]
-    assert wrong(member, view(m1="")) == ["m1 subscribes to s, t, and joined last with none"]
-    assert wrong(Member("m1", ["x"]), view(m1="s"))[0] == (
+    m1 = member(["s", "t"], frozenset({S0, T0}))
+    assert wrong(m1, view(m1="st")) == []
+    assert wrong(m1, view(m1="s")) == ["m1 subscribes to s, t, and joined last with s"]
+    assert wrong(m1, view(m1="")) == ["m1 subscribes to s, t, and joined last with none"]
+    assert wrong(member(["x"]), view(m1="s"))[0] == (
         "m1 subscribes to no topic that there is, and joined last with s"
     )
 
 
 def test_topics_that_do_not_exist_are_named_unless_it_is_said_what_must_be_owned() -> None:
-    member = Member("m1", ["s", "x", "w"], frozenset({S0}))
-    (said,) = wrong(member, view(m1="swx"))
+    m1 = member(["s", "x", "w"], frozenset({S0}))
+    (said,) = wrong(m1, view(m1="swx"))
     assert said == (
         "m1 subscribes to w, x: no such topic; if it is to come later, give wait_stable the partitions= that"
         " must be owned"
     )
-    assert [*against_topics([member], view(m1="swx"), EXISTING, [S0], "exclusive")] == []
-    nothing = Member("m1", "x")
+    assert [*against_topics([m1], view(m1="swx"), EXISTING, [S0], "exclusive")] == []
+    nothing = member("x")
     assert len(wrong(nothing, view(m1="x"))) == 1
     assert [*against_topics([nothing], view(m1="x"), EXISTING, [], "exclusive")] == []
 
 
 def test_topics_of_a_pattern_may_come_later() -> None:
-    assert wrong(Member("m1", re.compile("x")), view(m1="")) == []
+    assert wrong(member(re.compile("x")), view(m1="")) == []
 
 
 def test_a_member_whose_subscription_nobody_can_read_is_named() -> None:
     unread = replace(view(), assignments={"m1-id": frozenset({S0})})
-    assert wrong(Member("m1", ["s"], frozenset({S0})), unread) == [
+    assert wrong(member(["s"], frozenset({S0})), unread) == [
         "the coordinator does not say what m1 joined with"
     ]
 
 
 def test_of_a_member_that_the_coordinator_does_not_list_no_topics_are_blamed() -> None:
-    assert wrong(Member("m1", ["s"], frozenset({S0})), view(m2="s")) == []
+    assert wrong(member(["s"], frozenset({S0})), view(m2="s")) == []
 
 
 def test_of_a_group_by_epochs_nobody_says_what_members_joined_with() -> None:
     unsaid = replace(view(), assignments={"m1-id": frozenset({S0})}, subscriptions=None)
-    assert wrong(Member("m1", ["s"], frozenset({S0})), unsaid) == []
-    assert wrong(Member("m1", ["s"], frozenset({S0, T0})), unsaid) == ["t-0 is owned by m1"]
+    assert wrong(member(["s"], frozenset({S0})), unsaid) == []
+    assert wrong(member(["s"], frozenset({S0, T0})), unsaid) == ["t-0 is owned by m1"]
 
 
 class Callable:
@@ -111,9 +119,9 @@ def test_what_has_no_name_cannot_be_a_client_and_is_told_so() -> None:
 
 
 def test_a_member_whose_consumer_is_not_observed_is_named_with_what_to_call() -> None:
-    member = Member("m1", "s", generation=-1)
-    assert among_members([member]) == ["m1 is in no generation"]
-    member.observed = False
-    assert among_members([member]) == [
+    m1 = member("s", generation=-1)
+    assert among_members([m1]) == ["m1 is in no generation"]
+    m1.observed = False
+    assert among_members([m1]) == [
         "m1 has no observed consumer: its function calls seat.observe(consumer) first"
     ]

@@ -178,8 +178,7 @@ def test_records_and_commits_in_a_row_are_summed_up_between_what_changes_the_gro
         "   9.000 a          records t-0: 60..60",
     ]
     assert timeline.describe(last=2).splitlines() == timeline.describe().splitlines()[-2:]
-    assert timeline.describe(each=True) == "\n".join(map(timeline.line, timeline.events))
-    assert "   5.500 a          committed t-0: 60 t-1: 6" in timeline.describe(each=True)
+    assert "   5.500 a          committed t-0: 60 t-1: 6" in map(timeline.line, timeline.events)
 
 
 def test_failed_commits_in_a_row_are_one_line_for_each_reason() -> None:

@@ -9,7 +9,6 @@ import pytest
 from kafka import TopicPartition
 from matplotlib.image import imread
 
-from kafka_assignors._timelines.marks import Mark
 from kafka_assignors._timelines.picture import _LANES, COLOURS, _placed, _Scale, _text_width
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, event, history, lived, start, told
@@ -152,7 +151,7 @@ def test_more_members_than_styles_can_be_drawn(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [3, 30, 200])
 def test_labels_are_in_nobodys_way(count: int) -> None:
     kinds = ["started", "crashed", "frozen", "thawed"]
-    marks = [Mark(600 * number / count, f"member-{number}", kinds[number % 4]) for number in range(count)]
+    marks = [event(600 * number / count, f"member-{number}", kinds[number % 4]) for number in range(count)]
     scale = _Scale(begin=0, end=600, rows={P0: 0})
     labels = _placed(marks, scale)
     assert max(label.lane for label in labels) < _LANES
@@ -165,7 +164,7 @@ def test_labels_are_in_nobodys_way(count: int) -> None:
 
 
 def test_marks_that_are_near_each_other_are_counted_in_one_label() -> None:
-    marks = [Mark(number / 100, f"member-{number}", "started") for number in range(40)]
+    marks = [event(number / 100, f"member-{number}", "started") for number in range(40)]
     (label,) = _placed(marks, _Scale(begin=0, end=600, rows={P0: 0}))
     assert label.text == "40 join"
 

@@ -150,21 +150,11 @@ class ObservedConsumer(Observed):
 
     def poll(self, timeout: float = -1) -> Any:
         """As the Consumer's."""
-        self._gate()
-        with self.absences.poll():
-            record = self.consumer.poll(timeout)
-        self._follow_epoch()
-        self._delivered([] if record is None else [record])
-        return record
+        return self._polled(self.consumer.poll, timeout)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> Any:
         """As the Consumer's."""
-        self._gate()
-        with self.absences.poll():
-            records = self.consumer.consume(num_messages, timeout)
-        self._follow_epoch()
-        self._delivered(records)
-        return records
+        return self._polled(self.consumer.consume, num_messages, timeout)
 
     def commit(self, *args: Any, **kwargs: Any) -> Any:
         """As the Consumer's. What is asynchronous is reported by `callbacks` when it is done."""
@@ -193,16 +183,25 @@ class ObservedConsumer(Observed):
         self.consumer.incremental_assign(partitions)
         self._sought(partitions)
 
-    def _sought(self, partitions: Sequence[Any]) -> None:
-        # Others are to go on at their commits.
-        sought = [(one.topic, one.partition, one.offset) for one in partitions if one.offset >= BEGINNING]
-        self.absences.sought(self._write, sought)
-
-    def _follow_epoch(self) -> None:
+    def _polled(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        self._gate()
+        with self.absences.poll():
+            polled = call(*arguments)
         if self._by_epochs:
             epoch = _generation(self.consumer.consumer_group_metadata())
             if epoch > 0 and epoch != self._reported:
                 self._report_assignment()
+        offsets: dict[Pair, list[int]] = {}
+        for record in polled if isinstance(polled, list) else [polled]:
+            if record is not None and record.error() is None:
+                offsets.setdefault((record.topic(), record.partition()), []).append(record.offset())
+        report_records(self._write, offsets, thread=at_work())
+        return polled
+
+    def _sought(self, partitions: Sequence[Any]) -> None:
+        # Others are to go on at their commits.
+        sought = [(one.topic, one.partition, one.offset) for one in partitions if one.offset >= BEGINNING]
+        self.absences.sought(self._write, sought)
 
     def _report_assignment(self) -> None:
         self._report("assignment", partitions=sorted(self.held))
@@ -217,13 +216,6 @@ class ObservedConsumer(Observed):
         member_id = str(self.consumer.memberid() or "")
         self._membership = Membership(generation, member_id, "unknown")
         super()._report(kind, **fields)
-
-    def _delivered(self, records: Sequence[Any]) -> None:
-        offsets: dict[Pair, list[int]] = {}
-        for record in records:
-            if record.error() is None:
-                offsets.setdefault((record.topic(), record.partition()), []).append(record.offset())
-        report_records(self._write, offsets, thread=at_work())
 
 
 class ObservedConfluentConsumer:
