@@ -280,35 +280,27 @@ def kafka_cluster(
         yield _given_cluster(bootstrap, nodes, settings, security, proxied=proxied)
         return
     with contextlib.ExitStack() as stack:
-        cluster = _started_cluster(
-            stack, nodes, way, settings=settings or {}, security=security, proxied=proxied
-        )
-        with _saying_who_died(cluster):
+        cluster = _started_cluster(stack, nodes, way, settings or {}, security, proxied=proxied)
+        try:
             yield cluster
-
-
-@contextlib.contextmanager
-def _saying_who_died(cluster: Cluster) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        # What failed in the context most likely did so for want of the broker: tell both.
+        except Exception as error:
+            # What failed in the context most likely did so for want of the broker: report both.
+            if (death := cluster.death()) is not None:
+                error.add_note(death)
+            raise
+        finally:
+            cluster._ended.set()  # noqa: SLF001 - its own maker's
         if (death := cluster.death()) is not None:
-            error.add_note(death)
-        raise
-    finally:
-        cluster._ended.set()  # noqa: SLF001 - its own maker's
-    if (death := cluster.death()) is not None:
-        raise BrokerDiedError(death)
+            raise BrokerDiedError(death)
 
 
 def _started_cluster(
     stack: contextlib.ExitStack,
     nodes: int,
     way: How,
-    *,
     settings: Mapping[str, str | int],
     security: Level,
+    *,
     proxied: bool,
 ) -> Cluster:
     """A cluster that ends with the stack."""
