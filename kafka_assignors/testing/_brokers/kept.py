@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.files import write_whole
+from kafka_assignors.testing._brokers.broker import known_by
 from kafka_assignors.testing._brokers.cluster import Cluster, common_settings, kafka_cluster
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, cache_folder
-from kafka_assignors.testing._brokers.metadata import cluster_state
 from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT
 
 if sys.platform != "win32":
     import fcntl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 __tracebackhide__ = True
 
@@ -75,24 +75,14 @@ class _KeptCluster(Cluster):
 
     def wrong(self) -> list[str]:
         """Which brokers do not answer: who finds one has another cluster started, and so has its keeper."""
-        return [f"{server} of the kept cluster does not answer" for server in _silent(self.bootstrap_servers)]
+        silent = [server for server in self.bootstrap_servers if not known_by(server)]
+        return [f"{server} of the kept cluster does not answer" for server in silent]
 
     def mend(self, timeout: float = MEND_TIMEOUT) -> list[str]:  # noqa: ARG002 - there is nothing to wait for
         """Raise ClusterUnavailableError if some do not answer: the next user will have another cluster."""
         if wrong := self.wrong():
             raise ClusterUnavailableError(f"not ours to mend: {', '.join(wrong)}")
         return []
-
-
-def _silent(servers: Sequence[str]) -> list[str]:
-    """Which of these do not answer."""
-    silent = []
-    for server in servers:
-        try:
-            cluster_state(server)
-        except OSError:
-            silent.append(server)
-    return silent
 
 
 class _Place:
@@ -132,11 +122,7 @@ def _running(place: _Place, nodes: int) -> list[str] | None:
     if kept is None:
         return None
     servers: list[str] = kept["servers"]
-    try:
-        answered = [len(cluster_state(server).brokers) for server in servers]
-    except OSError:
-        answered = []
-    if answered == [nodes] * nodes:
+    if all(len(known_by(server)) == nodes for server in servers):
         return servers
     # Its keeper was killed, and another process may have the ports by now.
     place.kept.unlink(missing_ok=True)
