@@ -194,7 +194,7 @@ class Cluster:
         Raises:
             ClusterUnavailableError: No broker knows.
         """
-        return coordinator.coordinator_of(self._servers(), group_id, timeout)
+        return coordinator.coordinator_of([*self._running().values()], group_id, timeout)
 
     def move_coordinator(self, group_id: str, to: int | None = None, *, timeout: float = 30.0) -> int:
         """Make another node the coordinator of a group, in an orderly way.
@@ -216,11 +216,7 @@ class Cluster:
         Raises:
             ClusterUnavailableError: There is no other node, the brokers refuse, or it takes too long.
         """
-        return coordinator.move_coordinator(self._servers(), group_id, to, timeout)
-
-    def _servers(self) -> list[str]:
-        """Where running brokers answer the kit."""
-        return [*self._running().values()]
+        return coordinator.move_coordinator([*self._running().values()], group_id, to, timeout)
 
     def _running(self) -> Mapping[int, str]:
         """Where running brokers answer the kit, by node id."""
