@@ -116,7 +116,7 @@ def explain(*, group: str, cluster: Cluster, as_json: bool, check: bool, **how: 
 @flag("--check", "exit with 1 if a group has an error or a warning")
 def list_all(*, cluster: Cluster, as_json: bool, check: bool, **wanted: Any) -> int:
     """List all groups of a cluster with their lags and what is wrong, the worst first."""
-    from kafka_assignors._cli.group_tables import listed_lines
+    from kafka_assignors._cli.group_text import listed_lines
     from kafka_assignors.groups import list_groups
 
     found = list_groups(cluster, **wanted)
@@ -205,7 +205,7 @@ def what_if(
     if described == (group is not None and cluster is not None):
         refuse("give GROUP and --bootstrap-server, or --members and --topic")
     from kafka_assignors import groups
-    from kafka_assignors._cli.group_tables import restarts_lines
+    from kafka_assignors._cli.group_text import restarts_lines
 
     asked: tuple[Any, Any] = (dict(map(_topic, topic)), members) if described else (cluster, group)
     found = groups.what_if(*asked, **restart)

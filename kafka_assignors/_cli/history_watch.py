@@ -6,7 +6,7 @@ import json
 import sys
 from collections import Counter
 from glob import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import generations, lag_cell, lag_lines, wrapped
 from kafka_assignors._cli.output import count, joined
@@ -60,17 +60,14 @@ def show_rebalances(
     for rebalance in rebalances:
         now = look()
         if as_json:
-            told = {**rebalance.row(), "quiet": rebalance.quiet, **_to_json(now)}
-            print(json.dumps(told, default=str), flush=True)
+            lag = None if now is None or now.lag is None else now.lag.to_json()
+            status = {"lag": lag, "unowned": None if now is None else now.unowned}
+            print(
+                json.dumps({**rebalance.row(), "quiet": rebalance.quiet, **status}, default=str), flush=True
+            )
         else:
             lines = [*watched_lines(rebalance), *([] if now is None else now_lines(now))]
             print(joined(lines), flush=True)
-
-
-def _to_json(now: GroupStatus | None) -> dict[str, Any]:
-    lag = None if now is None else now.lag
-    unowned = None if now is None else now.unowned
-    return {"lag": None if lag is None else lag.to_json(), "unowned": unowned}
 
 
 def watched_lines(rebalance: Rebalance) -> Iterator[str]:

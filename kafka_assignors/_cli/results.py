@@ -58,11 +58,6 @@ class DemoStep:
         topics = {tp.topic for tp in partitions}
         return best_plan(partitions, dict.fromkeys(self.after, topics), self.before).moves
 
-    @property
-    def longest_silence(self) -> float:
-        """The longest silence of any partition, in seconds."""
-        return max(self.silence.values(), default=0.0)
-
     def to_json(self) -> dict[str, Any]:
         return {
             "title": self.title,
@@ -134,7 +129,7 @@ class DemoRun:
     @property
     def longest_silence(self) -> float:
         """The longest time in seconds in which a partition was not consumed."""
-        return max((step.longest_silence for step in self.steps), default=0.0)
+        return max((seconds for step in self.steps for seconds in step.silence.values()), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
         return {

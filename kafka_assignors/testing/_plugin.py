@@ -79,14 +79,10 @@ _DELETE_SECONDS = 5.0
 _RUNNING: pytest.StashKey[dict[_Fixture, tuple[Cluster, _Finish]]] = pytest.StashKey()
 """The fixtures that are clusters now, of this plug-in's or a user's making: the cluster, and what ends it."""
 
-_TAKEN: pytest.StashKey[list[str]] = pytest.StashKey()
-"""What the summary says: the clusters that tests had, a line each."""
-
-_MENDED: pytest.StashKey[list[str]] = pytest.StashKey()
-"""What the summary says: which test left what broken."""
-
-_SAID: Final = {"kafka_taken": _TAKEN, "kafka_mended": _MENDED}
-"""What a worker of pytest-xdist hands to the process that writes the summary."""
+_TAKEN: Final = "kafka_taken"
+_MENDED: Final = "kafka_mended"
+_SUMMARY: pytest.StashKey[dict[str, list[str]]] = pytest.StashKey()
+"""What the summary says: the clusters that tests had, and which test left what broken, a line each."""
 
 
 class TopicFactory(Protocol):
@@ -232,7 +228,7 @@ def kafka_cluster_factory(
                         **{"security": configured.security, **more},
                     )
                 kafka = stack.enter_context(context)
-            config.stash.setdefault(_TAKEN, []).append(_described(kafka, "kept" if keeps else kafka.how))
+            _summary(config)[_TAKEN].append(_described(kafka, "kept" if keeps else kafka.how))
             yield kafka
 
     return cluster
@@ -400,7 +396,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
     finally:
         running = item.config.stash.get(_RUNNING, {})
         said = [line for cluster, finish in [*running.values()] if (line := _mended(cluster, finish, item))]
-        item.config.stash.setdefault(_MENDED, []).extend(said)
+        _summary(item.config)[_MENDED].extend(said)
 
 
 def _mended(cluster: Cluster, finish: _Finish, item: pytest.Item) -> str:
@@ -426,26 +422,28 @@ def _described(cluster: Cluster, way: str) -> str:
     return ", ".join(part for part in (way, cluster.image, version, nodes, where) if part)
 
 
+def _summary(config: pytest.Config) -> dict[str, list[str]]:
+    return config.stash.setdefault(_SUMMARY, {_TAKEN: [], _MENDED: []})
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """As a worker of pytest-xdist, hand on what is to be said."""
+    """As a worker of pytest-xdist, hand the summary to the process that writes it."""
     if (output := getattr(session.config, "workeroutput", None)) is not None:
-        for name, key in _SAID.items():
-            output[name] = session.config.stash.setdefault(key, [])
+        output.update(_summary(session.config))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take what a worker of pytest-xdist hands on."""
-    for name, key in _SAID.items():
-        said: list[str] = getattr(node, "workeroutput", {}).get(name, [])
-        node.config.stash.setdefault(key, []).extend(said)
+    for name, lines in _summary(node.config).items():
+        lines.extend(getattr(node, "workeroutput", {}).get(name, []))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say which Kafka tests had, and which of them left it broken."""
-    clusters: list[str] = config.stash.get(_TAKEN, [])
-    taken = [f"{count} x {what}" if count > 1 else what for what, count in Counter(clusters).items()]
-    lines = [*(["; ".join(taken)] if taken else []), *config.stash.get(_MENDED, [])]
+    clusters = Counter(_summary(config)[_TAKEN])
+    taken = [f"{count} x {what}" if count > 1 else what for what, count in clusters.items()]
+    lines = [*(["; ".join(taken)] if taken else []), *_summary(config)[_MENDED]]
     if not lines:
         return
     terminalreporter.write_sep("-", "Kafka")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -113,19 +113,14 @@ def delete_topic(kafka: Kafka, name: str, *, timeout: float = 30.0) -> None:
         admin.delete_topics([name])[name].result(timeout=timeout)
 
 
-@runtime_checkable
-class _KnowsWhatIsWrong(Protocol):
-    def wrong(self) -> list[str]: ...
-
-
 @contextlib.contextmanager
 def _naming_brokers(kafka: Kafka) -> Iterator[None]:
     """Have an error say which brokers of the cluster do not serve: clients see only that none answers."""
     try:
         yield
     except Exception as error:
-        # A cluster of the kit; of servers named otherwise, nothing is known.
-        wrong: list[str] = kafka.wrong() if isinstance(kafka, _KnowsWhatIsWrong) else []
+        # Only a cluster of the kit knows; of servers named otherwise, nothing is known.
+        wrong: list[str] = getattr(kafka, "wrong", list)()
         if wrong:
             error.add_note(f"of the cluster: {'; '.join(wrong)}")
         raise

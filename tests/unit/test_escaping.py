@@ -20,8 +20,7 @@ from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._cli import history_text
 from kafka_assignors._cli.errors import ended
-from kafka_assignors._cli.group_tables import listed_lines, restarts_lines
-from kafka_assignors._cli.group_text import explained_lines
+from kafka_assignors._cli.group_text import explained_lines, listed_lines, restarts_lines
 from kafka_assignors._cli.history_watch import watched_lines
 from kafka_assignors._cli.output import joined
 from kafka_assignors._cli.placement import _warn

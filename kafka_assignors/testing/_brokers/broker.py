@@ -190,16 +190,12 @@ def find_death(brokers: Sequence[Broker]) -> str | None:
     """Say of the first broker that has died which it is, and the end of its log; None if all live."""
     for broker in brokers:
         if broker.has_died():
-            return f"Kafka node {broker.node_id} has died. {end_of_log(broker)}"
+            return f"Kafka node {broker.node_id} has died. {end_of(broker.log())}"
     return None
 
 
-def end_of_log(broker: Broker) -> str:
+def end_of(log: str) -> str:
     """The end of a broker's log, for the message of an error."""
-    return _end_of(broker.log())
-
-
-def _end_of(log: str) -> str:
     return "\n".join(["The end of its log:", *log.splitlines()[-_LOG_LINES:]])
 
 
@@ -218,7 +214,7 @@ def wait_until_complete(brokers: Sequence[Broker], timeout: float = START_TIMEOU
                 return []
             if (death := find_death(brokers)) is not None:
                 raise BrokerDiedError(death)
-            return [_end_of(log)]
+            return [end_of(log)]
 
         wait_until(wrong, timeout, f"Kafka node {broker.node_id} to be ready")
 

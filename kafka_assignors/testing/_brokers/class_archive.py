@@ -65,42 +65,35 @@ class ClassArchive:
         If the context ends sooner, nothing is left, and the next cluster tries again. A failure is logged:
         without the file all works as well.
         """
-        lock = FileLock(self.path.with_suffix(".lock"))
         with contextlib.ExitStack() as stack:
             try:
                 if not self.path.exists() and note.exists():
+                    lock = FileLock(self.path.with_suffix(".lock"))
                     stack.enter_context(lock.acquire(timeout=0))
-                    if not self.path.exists():
-                        self._make(note, java, stack)
+                    made = note.with_name("classes.jsa")
+                    process = self._begin(note, java, made)
+                    keeper = threading.Thread(target=self._keep, args=(process, made), daemon=True)
+                    stack.callback(keeper.join)
+                    stack.callback(process.end, signal.SIGKILL)
+                    keeper.start()
             except (Timeout, OSError) as error:
                 log.debug("not making %s: %s", self.path, error)
             yield
 
-    def _make(self, note: Path, java: Sequence[str], stack: contextlib.ExitStack) -> None:
-        process = self._begin(note, java)
-        keeper = threading.Thread(target=self._keep, args=(process, note.parent), daemon=True)
-        stack.callback(keeper.join)
-        stack.callback(process.end, signal.SIGKILL)
-        keeper.start()
-
-    def _begin(self, note: Path, java: Sequence[str]) -> WatchedProcess:
+    def _begin(self, note: Path, java: Sequence[str], made: Path) -> WatchedProcess:
         # The broker still writes to its list, whose last line may not be whole.
         names = note.with_name("classes.noted")
         names.write_bytes(note.read_bytes().rpartition(b"\n")[0])
-        flags = [f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={_made(note.parent)}"]
+        flags = [f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={made}"]
         command = ["nice", "-n", str(NICENESS), *java, _ALIKE, "-Xshare:dump", *flags]
         return WatchedProcess(command, note.with_name("classes.log"), note.parent.parent)
 
-    def _keep(self, process: WatchedProcess, folder: Path) -> None:
+    def _keep(self, process: WatchedProcess, made: Path) -> None:
         """Wait for the process, and give what it made its name."""
         try:
             if process.wait() == 0:
                 partial = self.path.with_suffix(".partial")
-                shutil.copyfile(_made(folder), partial)
+                shutil.copyfile(made, partial)
                 partial.replace(self.path)
         except OSError as error:
             log.warning("%s cannot be kept, and brokers start in twice the time: %s", self.path, error)
-
-
-def _made(folder: Path) -> Path:
-    return folder / "classes.jsa"

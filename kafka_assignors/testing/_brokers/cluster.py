@@ -194,7 +194,7 @@ class Cluster:
         Raises:
             ClusterUnavailableError: No broker knows.
         """
-        return coordinator.coordinator_of(self._servers(), group_id, timeout)
+        return coordinator.coordinator_of([*self._running().values()], group_id, timeout)
 
     def move_coordinator(self, group_id: str, to: int | None = None, *, timeout: float = 30.0) -> int:
         """Make another node the coordinator of a group, in an orderly way.
@@ -216,11 +216,7 @@ class Cluster:
         Raises:
             ClusterUnavailableError: There is no other node, the brokers refuse, or it takes too long.
         """
-        return coordinator.move_coordinator(self._servers(), group_id, to, timeout)
-
-    def _servers(self) -> list[str]:
-        """Where running brokers answer the kit."""
-        return [*self._running().values()]
+        return coordinator.move_coordinator([*self._running().values()], group_id, to, timeout)
 
     def _running(self) -> Mapping[int, str]:
         """Where running brokers answer the kit, by node id."""
@@ -280,35 +276,27 @@ def kafka_cluster(
         yield _given_cluster(bootstrap, nodes, settings, security, proxied=proxied)
         return
     with contextlib.ExitStack() as stack:
-        cluster = _started_cluster(
-            stack, nodes, way, settings=settings or {}, security=security, proxied=proxied
-        )
-        with _saying_who_died(cluster):
+        cluster = _started_cluster(stack, nodes, way, settings or {}, security, proxied=proxied)
+        try:
             yield cluster
-
-
-@contextlib.contextmanager
-def _saying_who_died(cluster: Cluster) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        # What failed in the context most likely did so for want of the broker: tell both.
+        except Exception as error:
+            # What failed in the context most likely did so for want of the broker: report both.
+            if (death := cluster.death()) is not None:
+                error.add_note(death)
+            raise
+        finally:
+            cluster._ended.set()  # noqa: SLF001 - its own maker's
         if (death := cluster.death()) is not None:
-            error.add_note(death)
-        raise
-    finally:
-        cluster._ended.set()  # noqa: SLF001 - its own maker's
-    if (death := cluster.death()) is not None:
-        raise BrokerDiedError(death)
+            raise BrokerDiedError(death)
 
 
 def _started_cluster(
     stack: contextlib.ExitStack,
     nodes: int,
     way: How,
-    *,
     settings: Mapping[str, str | int],
     security: Level,
+    *,
     proxied: bool,
 ) -> Cluster:
     """A cluster that ends with the stack."""

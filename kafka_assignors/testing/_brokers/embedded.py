@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors.testing._brokers.broker import Broker, end_of_log, wait_until_complete
+from kafka_assignors.testing._brokers.broker import Broker, end_of, wait_until_complete
 from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.jars import class_path, kafka_jars
@@ -196,7 +196,7 @@ def _format(brokers: Brokers) -> None:
     process = first.format(uuid_text(uuid.uuid4()))
     try:
         if process.wait() != 0:
-            raise BrokerDiedError(f"Kafka node {first.node_id} refuses its settings. {end_of_log(first)}")
+            raise BrokerDiedError(f"Kafka node {first.node_id} refuses its settings. {end_of(first.log())}")
     finally:
         process.end()
     for broker in others:

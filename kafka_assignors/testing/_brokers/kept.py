@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.files import write_whole
+from kafka_assignors.testing._brokers.broker import known_by
 from kafka_assignors.testing._brokers.cluster import Cluster, common_settings, kafka_cluster
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, cache_folder
-from kafka_assignors.testing._brokers.metadata import cluster_state
 from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT
 
 if sys.platform != "win32":
     import fcntl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 __tracebackhide__ = True
 
@@ -59,9 +59,9 @@ def kept_cluster(
     whole = json.dumps([wanted, common_settings(nodes)], sort_keys=True)
     digest = hashlib.sha256(whole.encode()).hexdigest()[:12]
     place = _Place((folder or cache_folder() / "kept") / digest)
-    with place.locked("in_use", alone=False):
-        with place.locked("starting", alone=True):
-            place.write("wanted", {**wanted, "seconds": seconds})
+    with place.locked("in_use", fcntl.LOCK_SH):
+        with place.locked("starting", fcntl.LOCK_EX):
+            write_whole(place.wanted, json.dumps({**wanted, "seconds": seconds}))
             servers = _running(place, nodes) or _started(place)
         yield _KeptCluster(servers, nodes, "given")
 
@@ -75,7 +75,8 @@ class _KeptCluster(Cluster):
 
     def wrong(self) -> list[str]:
         """Which brokers do not answer: who finds one has another cluster started, and so has its keeper."""
-        return [f"{server} of the kept cluster does not answer" for server in _silent(self.bootstrap_servers)]
+        silent = [server for server in self.bootstrap_servers if not known_by(server)]
+        return [f"{server} of the kept cluster does not answer" for server in silent]
 
     def mend(self, timeout: float = MEND_TIMEOUT) -> list[str]:  # noqa: ARG002 - there is nothing to wait for
         """Raise ClusterUnavailableError if some do not answer: the next user will have another cluster."""
@@ -84,78 +85,47 @@ class _KeptCluster(Cluster):
         return []
 
 
-def _silent(servers: Sequence[str]) -> list[str]:
-    """Which of these do not answer."""
-    silent = []
-    for server in servers:
-        try:
-            cluster_state(server)
-        except OSError:
-            silent.append(server)
-    return silent
-
-
 class _Place:
-    """The folder by which users and keeper know of each other."""
+    """The folder by which users and keeper know of each other.
+
+    Its files are what is wanted, what is kept, and what the keeper writes to its standard error.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.wanted, self.kept, self.log = folder / "wanted.json", folder / "kept.json", folder / "log"
 
-    @contextlib.contextmanager
-    def locked(self, name: str, *, alone: bool) -> Iterator[None]:
-        """Hold a lock, with others or alone, and wait for it.
+    def locked(self, name: str, how: int) -> IO[str]:
+        """A lock, held until it is closed. It is waited for; with LOCK_NB that is a BlockingIOError instead.
 
         filelock's is held alone only; the one of its that readers share is a database.
         """
-        with (self.folder / f"{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-            yield
+        with contextlib.ExitStack() as stack:
+            lock = stack.enter_context((self.folder / f"{name}.lock").open("w"))
+            fcntl.flock(lock, how)
+            stack.pop_all()
+            return lock
 
-    def unused(self) -> IO[str] | None:
-        """The lock of those who use the cluster if nobody does, to be closed; None if somebody does."""
-        lock = (self.folder / "in_use.lock").open("w")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            return None
-        return lock
 
-    def write(self, name: str, content: Any) -> None:
-        """Write a file that is there as a whole or not at all."""
-        write_whole(self.folder / f"{name}.json", json.dumps(content))
-
-    def read(self, name: str) -> Any:
-        """What was written; None if nothing was."""
-        try:
-            return json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-
-    def remove(self, name: str) -> None:
-        (self.folder / f"{name}.json").unlink(missing_ok=True)
-
-    @property
-    def log(self) -> Path:
-        """What the keeper writes to its standard error."""
-        return self.folder / "log"
+def _read(path: Path) -> Any:
+    """What was written; None if nothing was."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
 
 
 def _running(place: _Place, nodes: int) -> list[str] | None:
     """The servers of the cluster that is kept; None if there is none, or not any more."""
-    kept = place.read("kept")
+    kept = _read(place.kept)
     if kept is None:
         return None
     servers: list[str] = kept["servers"]
-    try:
-        answered = [len(cluster_state(server).brokers) for server in servers]
-    except OSError:
-        answered = []
-    if answered == [nodes] * nodes:
+    if all(len(known_by(server)) == nodes for server in servers):
         return servers
     # Its keeper was killed, and another process may have the ports by now.
-    place.remove("kept")
+    place.kept.unlink(missing_ok=True)
     return None
 
 
@@ -164,7 +134,7 @@ def _started(place: _Place) -> list[str]:
     command = [sys.executable, "-m", __name__, str(place.folder)]
     with place.log.open("wb") as log:
         run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
-    kept = place.read("kept")
+    kept = _read(place.kept)
     if run.returncode != 0 or kept is None:
         end = "\n".join(place.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:])
         raise ClusterUnavailableError(f"the cluster to be kept did not start:\n{end}")
@@ -174,11 +144,11 @@ def _started(place: _Place) -> list[str]:
 
 def _keep(place: _Place) -> None:
     """Start the cluster that is wanted, and end it when it was unused for as long as its last user said."""
-    wanted = place.read("wanted")
+    wanted = _read(place.wanted)
     with kafka_cluster(wanted["nodes"], how="embedded", settings=wanted["settings"]) as cluster:
-        place.write("kept", {"pid": os.getpid(), "servers": cluster.bootstrap_servers})
+        write_whole(place.kept, json.dumps({"pid": os.getpid(), "servers": cluster.bootstrap_servers}))
         lock = _until_unused(place, cluster)
-        place.remove("kept")
+        place.kept.unlink(missing_ok=True)
     # Not before: who comes now waits until the brokers have gone, and starts others.
     if lock is not None:
         lock.close()
@@ -189,27 +159,28 @@ def _until_unused(place: _Place, cluster: Cluster) -> IO[str] | None:
     used = time.monotonic()
     while cluster.death() is None:
         time.sleep(_LOOK_SECONDS)
-        lock = place.unused()
-        if lock is None:
+        try:
+            lock = place.locked("in_use", fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             used = time.monotonic()
-        elif time.monotonic() - used > place.read("wanted")["seconds"]:
+            continue
+        if time.monotonic() - used > _read(place.wanted)["seconds"]:
             return lock
-        else:
-            lock.close()
+        lock.close()
     return None
 
 
 def main(folder: str) -> int:
     """Start a keeper that outlives this process; 0 when its cluster can be used, 1 if it cannot."""
     place = _Place(Path(folder))
-    place.remove("kept")
+    place.kept.unlink(missing_ok=True)
     keeper = os.fork()
     if keeper == 0:
         # Ctrl-C of the test run, and the end of its terminal, are not the keeper's.
         os.setsid()
         _keep(place)
         return 0
-    while place.read("kept") is None:
+    while not place.kept.exists():
         if os.waitpid(keeper, os.WNOHANG) != (0, 0):
             return 1
         time.sleep(_LOOK_SECONDS / 10)
