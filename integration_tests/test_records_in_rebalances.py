@@ -799,7 +799,7 @@ def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Applica
 
 @pytest.mark.parametrize("assignor", [StockCooperativeSticky, RangeAssignor])
 def test_kafka_pythons_own_owns_on_when_it_is_fenced(assignor: Any, group: Application) -> None:
-    # Most often it reads on, too. Now and then its lookup of the coordinator never ends, and it reads nothing.
+    # Most often it reads on, too. At times its lookup of the coordinator never ends, and it reads nothing.
     first = taken_over(group, assignor=assignor)
     assert (len(first.held), first.errors) == (6, [])
 
