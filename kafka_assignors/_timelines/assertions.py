@@ -7,7 +7,6 @@ from typing import Final, Literal, Never, Self
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.best import Settled, Weights, best_plan, find_settled, unevenness
-from kafka_assignors._timelines.causes import in_ranges
 from kafka_assignors._timelines.chart import chart
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
@@ -209,10 +208,7 @@ class TimelineAssertions(TimelineFacts):
         times = [report.time for partition in missing for report in self.deliveries.get(partition, ())]
         count, total = sum(map(len, missing.values())), sum(produced.values())
         word, counts = what_counts(self)
-        faults = []
-        for partition, offsets in sorted(missing.items()):
-            some = f"{len(offsets)} of {produced[partition]}, offsets {in_ranges(offsets)}"
-            faults.append(named(partition, some, why_missing(self, partition, offsets)))
+        faults = [*why_missing(self, missing, produced)]
         headline = f"{count} of {total} records were not {word} ({counts})"
         _fail(self, headline, faults, since=min(times, default=None), partitions=missing)
 

@@ -103,9 +103,6 @@ class _Claim:
     losses: int = 0
 
 
-_Claims = Mapping[str, _Claim]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Situation:
     """A generation, with members under the names that they have in the group."""
@@ -115,7 +112,7 @@ class _Situation:
     holdings: Holdings
     subscriptions: Mapping[str, frozenset[str]]
     partitions: frozenset[TopicPartition]
-    claims: _Claims
+    claims: Mapping[str, _Claim]
 
     @property
     def unowned(self) -> frozenset[TopicPartition]:
@@ -158,7 +155,7 @@ def _find_claims(events: Iterable[Event], identity: Mapping[str, str]) -> dict[i
 
 
 def _situations(
-    rebalances: tuple[SeenRebalance, ...], claims: Mapping[int, _Claims], identity: Mapping[str, str]
+    rebalances: Sequence[SeenRebalance], claims: Mapping[int, dict[str, _Claim]], identity: Mapping[str, str]
 ) -> Iterator[_Situation]:
     # A partition that nobody has ever again is not waited for: its topic was deleted.
     seen_last: dict[TopicPartition, int] = {}

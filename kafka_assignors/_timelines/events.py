@@ -13,9 +13,8 @@ NO_GENERATION: Final = -1
 
 _NOT_SHOWN: Final = frozenset(
     {
-        *("time", "member", "generation", "member_id", "partitions", "records", "pid", "seconds", "silent"),
-        "version",
-        "thread",
+        *("time", "member", "generation", "member_id", "partitions", "records"),
+        *("pid", "seconds", "silent", "version", "thread"),
     }
 )
 

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kafka import TopicPartition
@@ -51,20 +51,28 @@ def what_counts(timeline: TimelineFacts) -> tuple[str, str]:
     return "processed", "what counts is what applications say, and what polls returned to the others"
 
 
-def why_missing(timeline: TimelineFacts, partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
-    """What became of records that nobody processed, or nobody polled: a sentence for each who had them."""
-    left, by = {*offsets}, dict[int, str]()
-    for report in timeline.deliveries.get(partition, ()):
-        by |= dict.fromkeys(left.intersection(report.offsets), report.member)
-    polled: dict[str | None, list[int]] = defaultdict(list)
-    for offset in offsets:
-        polled[by.get(offset)].append(offset)
-    return [
-        _never_polled(timeline, partition, found)
-        if member is None
-        else _polled_only(timeline, partition, member, found)
-        for member, found in polled.items()
-    ]
+def why_missing(
+    timeline: TimelineFacts,
+    missing: Mapping[TopicPartition, Sequence[int]],
+    produced: Mapping[TopicPartition, int],
+    word: str = "",
+) -> Iterator[str]:
+    """What became of records that nobody processed, or nobody polled: a line for each partition."""
+    for partition, offsets in sorted(missing.items()):
+        left, by = {*offsets}, dict[int, str]()
+        for report in timeline.deliveries.get(partition, ()):
+            by |= dict.fromkeys(left.intersection(report.offsets), report.member)
+        polled: dict[str | None, list[int]] = defaultdict(list)
+        for offset in offsets:
+            polled[by.get(offset)].append(offset)
+        reasons = [
+            _never_polled(timeline, partition, found)
+            if member is None
+            else _polled_only(timeline, partition, member, found)
+            for member, found in polled.items()
+        ]
+        some = f"{len(offsets)} of {produced[partition]}{word}, offsets {in_ranges(offsets)}"
+        yield named(partition, some, reasons)
 
 
 def _polled_only(

@@ -3,8 +3,7 @@
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafka_assignors._timelines.events import (
     LONG,
@@ -41,8 +40,7 @@ _STORM: Final = 4
 """Subscriptions of one member in one pause that are worth a word: each of them is a rebalance."""
 
 
-@dataclass(frozen=True, slots=True)
-class PauseCause:
+class PauseCause(NamedTuple):
     """Something that took a member's time, and with it the group's.
 
     Its text is a sentence without its subject and its end.
@@ -53,10 +51,6 @@ class PauseCause:
     member: str
     text: str
 
-    def within(self, start: float, end: float) -> float:
-        """How many seconds of a pause it took."""
-        return min(self.end, end) - max(self.start, start)
-
 
 def why_paused(timeline: TimelineFacts, start: float, end: float) -> list[str]:
     """What members did in a time in which a group, or a partition, stood still: a sentence each.
@@ -64,7 +58,7 @@ def why_paused(timeline: TimelineFacts, start: float, end: float) -> list[str]:
     What took most of that time comes first. Nothing, if no member reported anything that lasts.
     """
     causes = [*_causes(timeline), *_storms(timeline, start, end), *_of_one_instance_id(timeline)]
-    within = [(cause.within(start, end), cause) for cause in causes]
+    within = [(min(cause.end, end) - max(cause.start, start), cause) for cause in causes]
     found = [(took, cause) for took, cause in within if took > 0 and took >= _SHARE * (end - start)]
     found.sort(key=lambda one: (-one[0], one[1].start))
     return [f"{cause.member} {cause.text}" for _, cause in found[:_SHOWN]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import listed
-from kafka_assignors._timelines.causes import error_of, in_ranges
+from kafka_assignors._timelines.causes import error_of
 from kafka_assignors._timelines.events import Consumed, Processed, Started, format_partitions, name_of
 from kafka_assignors._timelines.losses import (
     are_committed_past,
@@ -15,7 +15,6 @@ from kafka_assignors._timelines.losses import (
     failed_at_last,
     left_undone,
     longest_processing,
-    named,
     what_counts,
     why_missing,
 )
@@ -135,15 +134,8 @@ class Unhandled:
 
     def described(self, timeline: Timeline) -> list[str]:
         """How many are missing of each partition, and who had them."""
-        each = [(partition, sorted(offsets)) for partition, offsets in sorted(self.missing.items())]
-        return [
-            named(
-                partition,
-                f"{len(offsets)} of {self._produced[partition]} missing, offsets {in_ranges(offsets)}",
-                why_missing(timeline, partition, offsets),
-            )
-            for partition, offsets in each
-        ]
+        missing = {partition: sorted(offsets) for partition, offsets in self.missing.items()}
+        return [*why_missing(timeline, missing, self._produced, " missing")]
 
 
 def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:

@@ -50,14 +50,7 @@ def settings(config: WorkerConfig) -> dict[str, Any]:
     """What to call KafkaConsumer with."""
     chosen: dict[str, Any] = {}
     if (assignors := config.made_assignors()) is not None:
-        made = [
-            load(STRATEGIES[assignor].stock or "")()
-            if isinstance(assignor, str)
-            else assignor()
-            if isinstance(assignor, type)
-            else assignor
-            for assignor in assignors
-        ]
+        made = [load(STRATEGIES[one].stock or "")() if isinstance(one, str) else one for one in assignors]
         chosen = {"partition_assignment_strategy": made}
     return {**config.common(), **config.access.kafka_python(), **chosen}
 
