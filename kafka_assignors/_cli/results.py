@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import TopicPartition
 
+from kafka_assignors import Group, Member
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import by_topic
-from kafka_assignors._timelines.best import best_plan
+from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,8 +56,12 @@ class DemoStep:
         if self.shared:
             return 0
         partitions = frozenset[TopicPartition]().union(*self.after.values())
-        topics = {tp.topic for tp in partitions}
-        return best_plan(partitions, dict.fromkeys(self.after, topics), self.before).moves
+        topics = by_topic(partitions)
+        members = [
+            Member(member_id=name, topics=frozenset(topics), claims=by_topic(self.before.get(name, ())))
+            for name in self.after
+        ]
+        return plan_exact(Group.of(topics, members)).moves
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -29,6 +29,7 @@ Kafka: TypeAlias = "str | Sequence[str] | Access | HasAccess"
 """A cluster: `host:port[,host:port...]`, such addresses one by one, an `Access`, or a `Cluster`."""
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 Mechanism = Literal["SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
@@ -126,11 +127,10 @@ class Access:
         if security.encrypted:
             settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": security.ca_file}
         if security.authenticated:
-            login = "org.apache.kafka.common.security.scram.ScramLoginModule"
             settings |= {
                 "sasl.mechanism": security.mechanism,
                 "sasl.jaas.config": (
-                    f'{login} required username="{security.username}" password="{security.password}";'
+                    f'{LOGIN_MODULE} required username="{security.username}" password="{security.password}";'
                 ),
             }
         return settings

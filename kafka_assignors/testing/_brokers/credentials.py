@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 from kafka.errors import KafkaError
 
-from kafka_assignors.testing._brokers.access import Access, Protocol, Security
+from kafka_assignors.testing._brokers.access import LOGIN_MODULE, Access, Protocol, Security
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 
@@ -33,7 +33,6 @@ PROTOCOLS: Mapping[Level, Protocol] = {
 }
 
 _LOGIN_MS = 2000  # for one try
-_LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class Credentials:
@@ -84,7 +83,7 @@ class Credentials:
             mechanism = self.security.mechanism
             settings |= {
                 f"{prefix}.sasl.enabled.mechanisms": mechanism,
-                f"{prefix}.{mechanism.lower()}.sasl.jaas.config": f"{_LOGIN_MODULE} required;",
+                f"{prefix}.{mechanism.lower()}.sasl.jaas.config": f"{LOGIN_MODULE} required;",
             }
         return settings
 

@@ -63,6 +63,8 @@ class EmbeddedBroker(Broker):
     Addresses are "host:port" by the listener's name; the folder's parent is the cluster's.
     """
 
+    _process: WatchedProcess  # the last one; there is none before the first start
+
     def __init__(
         self,
         node_id: int,
@@ -74,7 +76,6 @@ class EmbeddedBroker(Broker):
         super().__init__(node_id, addresses)
         self._folder = folder
         self._java = java
-        self._process: WatchedProcess | None = None
         folder.mkdir()
         self.data = folder / "data"
         self.loaded = folder / "classes"
@@ -95,26 +96,22 @@ class EmbeddedBroker(Broker):
     @property
     def pid(self) -> int | None:
         """The process, None while it is down."""
-        return None if self._process is None else self._process.pid
+        return None if self._state == "down" else self._process.pid
 
     def _launch(self) -> None:
         self._process = self._run("kafka.Kafka")
 
     def _end(self, *, orderly: bool) -> None:
-        if self._process is not None:
-            self._process.end(signal.SIGTERM if orderly else signal.SIGKILL)
-            self._process = None
+        self._process.end(signal.SIGTERM if orderly else signal.SIGKILL)
 
     def _suspend(self) -> None:
-        assert self._process is not None  # noqa: S101 - for the type checker: it is not down
         self._process.suspend()
 
     def _resume(self) -> None:
-        assert self._process is not None  # noqa: S101 - as above
         self._process.resume()
 
     def _alive(self) -> bool:
-        return self._process is not None and self._process.status() is None
+        return self._process.status() is None
 
     def _run(self, *main: str) -> WatchedProcess:
         logging_setup = f"-Dlog4j2.configurationFile={self._folder / 'log4j2.properties'}"
