@@ -19,7 +19,7 @@ class RangeAssignor(Assignor):
     name = "range"
 
     def plan(self, group: Group) -> Plan:
-        """Plan by `plan_range`."""
+        """Plan as the class says."""
         return _range.plan_range(group)
 
 
@@ -33,7 +33,7 @@ class RoundRobinAssignor(Assignor):
     name = "roundrobin"
 
     def plan(self, group: Group) -> Plan:
-        """Plan by `plan_round_robin`."""
+        """Plan as the class says."""
         return _round_robin.plan_round_robin(group)
 
 
@@ -51,7 +51,7 @@ class BroadcastAssignor(Assignor):
     shared = True
 
     def plan(self, group: Group) -> Plan:
-        """Plan by `plan_broadcast`."""
+        """Plan as the class says."""
         return _broadcast.plan_broadcast(group)
 
 
@@ -73,5 +73,5 @@ class RandomAssignor(Assignor):
         self._generator = np.random.default_rng(seed)
 
     def plan(self, group: Group) -> Plan:
-        """Plan by `plan_random`."""
+        """Plan as the class says."""
         return _random.plan_random(group, self._generator)

@@ -41,7 +41,7 @@ class StickyAssignor(Assignor):
     kafka-python's own writes another layout, which is read here, but not there.
 
     While a leader plans it sends no heartbeats, and one that takes too long is expelled. An exact plan that
-    is not ready in time is given up for one of `plan_quickly`, with a warning.
+    is not ready in time is given up, with a warning, for a quick one, which may be less even.
 
     Args:
         rack: The rack of this consumer.

@@ -6,3 +6,4 @@ from kafka_assignors.coordinator._simulator.settings import (
     MemberSettings as MemberSettings,
 )
 from kafka_assignors.coordinator._simulator.simulation import Simulation as Simulation
+from kafka_assignors.coordinator._simulator.what_if import rolling_restart as rolling_restart

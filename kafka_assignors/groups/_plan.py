@@ -23,6 +23,7 @@ from kafka_assignors.proofs._findings import Certificate
 
 EXACT: Final = PLANNED[0]
 """The planner that takes options."""
+_PLANNERS: Final = (*PLANNED, *(name for name, one in STRATEGIES.items() if one.kip848))
 
 
 class NoPlannerError(KafkaAssignorsError, ValueError):
@@ -184,7 +185,8 @@ def plan(
     Args:
         group: The group, also as `read_group` reads it from a file.
         assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range`, `roundrobin`; also
-            `kip848:uniform` and `kip848:range`, what Kafka's coordinator does with the new protocol.
+            `kip848:uniform` and `kip848:range`, what Kafka's coordinator does with the new protocol if ids of
+            topics are in the order of their names, and all members in the group already.
         max_skew: How many partitions loads may be off the best balance, if fewer move that way; `exact` only.
         max_moves: How many partitions may move; `exact` only.
         cooperative: Whether a cooperative group carries it out.
@@ -193,9 +195,8 @@ def plan(
     Raises:
         NoPlannerError: There is no such planner, or it does not take `max_skew` and `max_moves`.
     """
-    planners = {one.name: one.planner for one in STRATEGIES.values() if one.planner is not None}
-    if assignor not in planners:
-        raise NoPlannerError(f"there is no planner {assignor!r}; choose of {', '.join(planners)}")
+    if assignor not in _PLANNERS:
+        raise NoPlannerError(f"there is no planner {assignor!r}; choose of {', '.join(_PLANNERS)}")
     limits = {"max_skew": max_skew, "max_moves": max_moves} if assignor == EXACT else {}
     if not limits and (max_skew is not None or max_moves is not None):
         raise NoPlannerError(f"max_skew and max_moves are options of {EXACT}, not of {assignor}")
@@ -203,7 +204,7 @@ def plan(
     if isinstance(group, GroupFile):
         notes, group = group.notes, group.group
     began = time.perf_counter()
-    made: Plan = load(planners[assignor])(group, **limits)
+    made: Plan = load(str(STRATEGIES[assignor].planner))(group, **limits)
     check(made, group)
     planned = time.perf_counter()
     certificate = proofs.certify(made) if certify else None

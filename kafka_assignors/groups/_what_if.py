@@ -112,15 +112,17 @@ def what_if(
 
     Raises:
         NoSuchGroupError: There is no such group of the classic protocol.
-        WhatIfError: The group has no members or no record, or sessions end between heartbeats.
+        WhatIfError: `source` and `group` do not fit. The group has no members or no record, or sessions end
+            between heartbeats.
         ClusterError: The cluster does not say, as if the user may not describe a topic.
         NotStableError: The simulated group does not come to rest.
     """
-    settings, topics, subscriptions = (
-        _running(source, str(group))
-        if isinstance(source, Cluster)
-        else (_CLIENTS, source, [source.keys()] * int(group))
-    )
+    if isinstance(source, Cluster) and isinstance(group, str):
+        settings, topics, subscriptions = _running(source, group)
+    elif not isinstance(source, Cluster) and isinstance(group, int):
+        settings, topics, subscriptions = _CLIENTS, {**source}, [source.keys()] * group
+    else:
+        raise WhatIfError(f"the group is {group!r}: give the id of a cluster's, or how many members it has")
     session = session_timeout_ms or settings.session_timeout_ms
     member = replace(settings, session_timeout_ms=session, heartbeat_interval_ms=heartbeat_interval_ms)
     if heartbeat_interval_ms >= session:

@@ -26,6 +26,8 @@ def check_request(
     for name, value in numbers.items():
         if value is not None and value < 0:
             raise PlacementError(f"{name} is {value}: give 0 or more, or leave it out")
+    if not brokers:
+        raise PlacementError("there are no brokers to place on: give at least one")
     if replication_factor > len(brokers):
         raise PlacementError(
             f"replication_factor is {replication_factor}, but there are {len(brokers)} brokers, and each "
@@ -34,7 +36,9 @@ def check_request(
 
 
 def check_racks(racks: Racks) -> None:
-    """Check that all brokers have a rack, or none."""
+    """Check that all brokers have an id that can be, and a rack, or none of them a rack."""
+    if min(racks, default=0) < 0:
+        raise PlacementError(f"broker {min(racks)} cannot be: ids are 0 or more")
     without = [broker for broker, rack in racks.items() if rack is None]
     if 0 < len(without) < len(racks):
         raise PlacementError(

@@ -40,6 +40,8 @@ def parse_explicit(text: str) -> dict[int, list[int]]:
 def check_placements(topics: Mapping[str, Placement], known: Collection[int] | None = None) -> None:
     """Check that topics can be placed so in a reassignment, on the brokers that are known."""
     for topic, placement in topics.items():
+        if not topic:
+            raise PlacementError("a topic has no name: give one")
         try:
             check_placement(placement, known, mixed=True)
         except PlacementError as error:

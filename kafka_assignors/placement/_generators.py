@@ -43,6 +43,7 @@ def place_rack_aware(
     numbers = range(first_partition, first_partition + partitions)
     given = {"start_index": start_index, "shift": shift, "first_partition": first_partition}
     check_request(partitions, replication_factor, racks, **given)
+    check_racks(racks)
     ring = (
         BrokerRing(sorted(racks), replication_factor)
         if all(rack is None for rack in racks.values())

@@ -121,10 +121,10 @@ def create(
         PlacementError: No such placement can be, or a fenced broker is needed and not allowed.
         ClusterError: The cluster does not create it.
     """
+    given = parse_explicit(placement) if isinstance(placement, str) else placement
     with connect(cluster) as admin:
         brokers = live.read_brokers(admin)
-        if placement is not None:
-            given = parse_explicit(placement) if isinstance(placement, str) else placement
+        if given is not None:
             placed = {partition: [*replicas] for partition, replicas in given.items()}
             check_placement(placed, [*brokers.up, *brokers.down])
             live.check_up(live.by_partition({topic: placed}), brokers, allow_fenced=allow_fenced)

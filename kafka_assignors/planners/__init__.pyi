@@ -1,2 +1,4 @@
 from kafka_assignors.planners._cooperative import hand_over as hand_over
 from kafka_assignors.planners._exact.exact import plan_exact as plan_exact
+from kafka_assignors.planners._kip848_range import plan_kip848_range as plan_kip848_range
+from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform as plan_kip848_uniform

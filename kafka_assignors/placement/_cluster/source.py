@@ -9,6 +9,7 @@ from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors.placement._cluster import topics as live
 from kafka_assignors.placement._explicit import check_placements
 from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._reassignment_file import Placements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.placement._placement import Racks
-    from kafka_assignors.placement._reassignment_file import Placements
 
 Topics = dict[str, dict[int, list[int]]]
 
@@ -68,9 +68,13 @@ def opened(
                     topics[tp.topic][tp.partition] = [*move.before]
             yield Opened(up, topics, admin, down, states, moves)
         return
+    if not isinstance(source, Placements):
+        raise PlacementError(
+            f"{source!r} has no placements: give a Cluster, Placements(topics) or Placements.read(file)"
+        )
     for topic in wanted:
         if topic not in source.topics:
-            raise PlacementError(f"{source.name} has no topic {topic!r}: it has {', '.join(source.topics)}")
+            raise PlacementError(f"no topic {topic!r} in {source.name}: {', '.join(source.topics) or 'none'}")
     check_placements(source.topics)
     racks = source.racks or dict.fromkeys(sorted({b for one in source.topics.values() for b in holders(one)}))
     racks = racks if rack_aware else dict.fromkeys(racks)

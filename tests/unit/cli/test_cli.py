@@ -183,6 +183,7 @@ WRONG: dict[str, dict[str, str]] = {
             "has no --start-index and no --shift"
         ),
         f"t {SERVER} --config x": "'x' is not name=value",
+        f"t {SERVER} --replica-assignment 1:1": "partition 0: '1:1' has broker 1 twice",
     },
     "placement describe": {
         "": "say --bootstrap-server or --placements",

@@ -23,8 +23,8 @@ from kafka_assignors.groups import (
     read_group,
     what_if,
 )
-from kafka_assignors.planners._kip848_range import plan_kip848_range
-from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform
+from kafka_assignors.groups._what_if import WhatIfError
+from kafka_assignors.planners import plan_kip848_range, plan_kip848_uniform
 from tests.support.group_files import GROUP_AS_YAML
 from website import examples
 
@@ -103,5 +103,17 @@ def test_a_group_is_planned_as_by_the_coordinator_of_the_new_protocol(tmp_path: 
     group = read_group(file).group
     for name, planner in (("uniform", plan_kip848_uniform), ("range", plan_kip848_range)):
         assert plan(group, f"kip848:{name}").plan.assignments() == planner(group).assignments()
-    with pytest.raises(ValueError, match=r"no planner 'best'; choose of .*exact, kip54, kip848:uniform"):
-        plan(group, "best")
+    for name in ("best", "sticky"):
+        known = "exact, kip54, range, roundrobin, kip848:uniform, kip848:range"
+        with pytest.raises(ValueError, match=f"no planner '{name}'; choose of {known}$"):
+            plan(group, name)
+
+
+@pytest.mark.parametrize(
+    ("source", "group"), [({"orders": 3}, "billing"), (CLUSTER, 6)], ids=["id", "number"]
+)
+def test_a_restart_is_of_a_cluster_s_group_or_of_a_number_of_members(source: Any, group: str | int) -> None:
+    with pytest.raises(
+        WhatIfError, match=f"^the group is {group!r}: give the id of a cluster's, or how many"
+    ):
+        what_if(source, group)

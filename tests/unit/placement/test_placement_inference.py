@@ -154,6 +154,15 @@ def test_what_is_no_placement_is_refused(placement: dict[int, list[int]], said: 
         infer_topics(Placements({"t": placement}))
 
 
+def test_what_is_neither_a_cluster_nor_placements_is_refused() -> None:
+    with pytest.raises(PlacementError, match=r"^{0: \[1\]} has no placements: give a Cluster, Placements\("):
+        infer_topics({0: [1]})  # type: ignore[arg-type]
+    with pytest.raises(PlacementError, match=r"^no topic 'u' in the placements: t$"):
+        infer_topics(Placements({"t": {0: [1]}}), ["u"])
+    with pytest.raises(PlacementError, match=r"^a topic has no name"):
+        infer_topics(Placements({"": {0: [1]}}))
+
+
 @given(clusters(), st.data(), st.booleans())
 def test_what_was_drawn_is_among_what_is_read_back(
     racks: dict[int, str], data: st.DataObject, aware: bool
