@@ -112,8 +112,7 @@ def what_if(
 
     Raises:
         NoSuchGroupError: There is no such group of the classic protocol.
-        WhatIfError: `source` and `group` do not fit. The group has no members or no record, or sessions end
-            between heartbeats.
+        WhatIfError: The group is of another source, has no members or record, or its sessions are too short.
         ClusterError: The cluster does not say, as if the user may not describe a topic.
         NotStableError: The simulated group does not come to rest.
     """
