@@ -120,6 +120,7 @@ def drive(request: pytest.FixtureRequest) -> Iterator[Drive]:
     assignor = partial(CooperativeStickyAssignor, planner=GATE.planner)
     with driven_group(cluster.access, topics, assignor) as make:
         yield lambda name: make(name, heartbeat_interval_ms=SPARSE.heartbeat_interval_ms)
+        GATE.open()
 
 
 def lived(consumer: DrivenConsumer, mark: int) -> list[tuple[str, int]]:

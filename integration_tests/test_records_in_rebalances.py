@@ -801,7 +801,9 @@ def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Applica
 def test_kafka_pythons_own_owns_on_when_it_is_fenced(assignor: Any, group: Application) -> None:
     # Most often it reads on, too. At times its lookup of the coordinator never ends, and it reads nothing.
     first = taken_over(group, assignor=assignor)
-    assert (len(first.held), first.errors) == (6, [])
+    enough = first.polls + 3
+    wait_for("further polls", lambda: first.polls >= enough or first.errors, SECONDS)
+    assert (len(first.held), first.errors, [one.method for one in first.calls]) == (6, [], ["assigned"])
 
 
 # What stays as it was

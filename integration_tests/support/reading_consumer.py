@@ -66,6 +66,7 @@ class ReadingConsumer(ConsumerRebalanceListener):
         self.read: dict[TopicPartition, list[int]] = defaultdict(list)
         self.calls: list[Call] = []
         self.errors: list[Exception] = []
+        self.polls = 0
         self.consumer: Any = KafkaConsumer(
             **{**SETTINGS, **settings, **access.kafka_python()},
             group_id=group_id,
@@ -136,6 +137,7 @@ class ReadingConsumer(ConsumerRebalanceListener):
     def poll(self, milliseconds: int = 50) -> int:
         """Poll once, and give the number of records."""
         batch = self.consumer.poll(timeout_ms=milliseconds)
+        self.polls += 1
         for one, records in batch.items():
             self.read[one] += [record.offset for record in records]
         return sum(map(len, batch.values()))

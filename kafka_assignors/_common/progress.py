@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def progress_bar(console: Console | None = None, *, transient: bool = False) -> 
         TimeElapsedColumn,
     )
 
-    console = console or Console(stderr=True)
+    # FORCE_COLOR makes rich take a log for a terminal.
+    console = console or Console(stderr=True, force_terminal=sys.stderr.isatty())
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

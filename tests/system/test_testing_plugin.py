@@ -414,6 +414,30 @@ def test_a_group_on_given_topics_makes_none_and_has_an_id_that_names_its_test(
     assert steps(result) == ["members end"] * 4
 
 
+def test_topics_and_groups_can_be_on_another_cluster(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+        from kafka_assignors.testing import consumer_group_factory, topic_factory_factory
+
+        @pytest.fixture(scope="session")
+        def mine():
+            return "my cluster"
+
+        my_topic = topic_factory_factory(cluster="mine")
+        my_group = consumer_group_factory(cluster="mine", scope="module")
+
+        def test(my_topic, my_group):
+            my_topic(1)
+            assert my_group().what[0] == "my cluster"
+        """,
+        passed=1,
+    )
+    assert "[start" not in result.stdout.str()
+    assert steps(result)[0] == "create new of 1 on my cluster {'timeout': 30.0}"
+
+
 def test_a_failed_test_reports_a_broker_that_has_died(pytester: pytest.Pytester) -> None:
     test = """
         def test(kafka_cluster):

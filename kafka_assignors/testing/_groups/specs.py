@@ -176,7 +176,7 @@ def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any
     if is_made and (not isinstance(target, str) or ":" in target):
         return target if isinstance(target, str) else path_of(target), dict(options)
     if not isinstance(target, str):
-        target = str(getattr(target, "name", target.__name__))
+        target = str(getattr(target, "name", getattr(target, "__name__", target)))
     own = STRATEGIES_OF_LIBRDKAFKA if client == "confluent-kafka" else COMPARED
     # Java takes any class of its own by its full name.
     if target not in own and not (client == "java" and "." in target):
@@ -187,7 +187,7 @@ def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any
 def _is_ours(kind: type[Any]) -> bool:
     from kafka_assignors._assignors import Assignor  # noqa: PLC0415 - not for members of other clients
 
-    return issubclass(kind, Assignor)
+    return isinstance(kind, type) and issubclass(kind, Assignor)
 
 
 def _of_the_broker(spec: AssignorSpec, _: str) -> str:

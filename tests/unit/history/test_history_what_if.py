@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -467,18 +468,19 @@ def test_an_assignor_that_fails_where_the_history_begins_has_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    "records",
+    "life",
     [
         *(
-            pytest.param(random_life(seed, [one]).records, id=f"{one.__name__} {seed}")
+            pytest.param(partial(random_life, seed, [one]), id=f"{one.__name__} {seed}")
             for one in (RangeAssignor, StickyAssignor, CooperativeStickyAssignor)
             for seed in range(4)
         ),
-        *(pytest.param(random_records(seed), id=f"odd {seed}") for seed in range(6)),
+        *(pytest.param(partial(random_records, seed), id=f"odd {seed}") for seed in range(6)),
     ],
 )
-def test_what_happened_are_the_rebalances_of_metrics(records: list[ArchivedRecord]) -> None:
-    snapshots = [*read_snapshots(records)]
+def test_what_happened_are_the_rebalances_of_metrics(life: Callable[[], Any]) -> None:
+    made = life()
+    snapshots = [*read_snapshots(getattr(made, "records", made))]
 
     assert [(one.members, one.moved, one.imbalance) for one in replay(snapshots, ACTUAL).rebalances] == [
         (one.members, one.moved, one.imbalance) for one in find_rebalances(snapshots)

@@ -135,6 +135,12 @@ def test_an_assignor_by_epochs_is_the_broker_s(name: str) -> None:
     assert config(spec(assignors=[name], settings=BY_EPOCHS)).assignors == [name]
 
 
+@pytest.mark.parametrize("client", ["confluent-kafka", "java"])
+def test_an_assignor_by_epochs_is_asked_for_by_the_setting_of_the_new_protocol(client: ClientName) -> None:
+    made = load(client).settings(config(spec(client=client, assignors=["range"], settings=BY_EPOCHS)))
+    assert {name: made[name] for name in made if "assign" in name} == {"group.remote.assignor": "range"}
+
+
 def test_an_assignor_that_brokers_do_not_have_is_refused() -> None:
     with pytest.raises(ValueError, match="has no assignor 'sticky'; it has uniform and range"):
         config(spec(client="java", assignors=["sticky"], settings=BY_EPOCHS))
