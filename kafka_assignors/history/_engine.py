@@ -163,15 +163,16 @@ def _sorted(source: Source, order: Order, size: float) -> Iterator[Any]:
     shares = [_Share(order.schema) for _ in range(count)]
     for batch in source.batches():
         number = np.zeros(batch.num_rows, dtype=np.int64)
-        for name in order.together:
+        for name in order.together if count > 1 else ():
             values = batch[name].dictionary_encode(null_encoding="encode")
             hashes = [crc32(str(value).encode()) for value in values.dictionary.to_pylist()]
             number += np.array(hashes, dtype=np.int64)[as_numpy(values.indices)]
         number %= count
-        apart = batch.take(integers(np.argsort(number, kind="stable").tolist()))
+        apart = batch.take(integers(np.argsort(number, kind="stable").tolist())) if count > 1 else batch
         begin = 0
         for share, rows in zip(shares, np.bincount(number, minlength=count).tolist(), strict=True):
-            share.add(apart.slice(begin, rows))
+            if rows:
+                share.add(apart.slice(begin, rows))
             begin += rows
     while shares:
         yield from in_order(shares.pop().rows(), order)

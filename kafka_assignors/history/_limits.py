@@ -15,6 +15,8 @@ OFFSETS_A_TASK: Final = 100_000
 """Offsets of the topic that are worth a task."""
 CONSUMED_AT_ONCE: Final = 10_000
 CONSUME_SECONDS: Final = 0.1
+LOOK_SECONDS: Final = 0.5
+"""Between two looks for the leaders of partitions that had none."""
 PATIENCE_SECONDS: Final = 60.0
 """How long a partition may give nothing."""
 
@@ -49,6 +51,8 @@ TABLES_KEPT_HOURS: Final = 24
 """How long files of tables stay that were replaced, for who reads them; tables can be made again."""
 LARGE_FILE: Final = 128 * 2**20
 """Bytes of a file that is left as it is."""
+NEWEST_AT_ONCE: Final = 64 * 2**20
+"""Bytes of rows of which the newest of each key are found at a time, beside those found so far."""
 COMPACTED_AT_ONCE: Final = 2 * 2**30
 """Bytes of files that are made few in one commit."""
 

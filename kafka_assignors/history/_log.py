@@ -10,7 +10,9 @@ from kafka.errors import KafkaError
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.groups import find_extents, read_topics as find_leaders
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._common.waiting import wait_until
 from kafka_assignors._groups.finding import GROUPS_TOPIC
+from kafka_assignors.history import _limits as limits
 
 if TYPE_CHECKING:
     from kafka_assignors._cluster.admin import Admin
@@ -29,29 +31,32 @@ class LogTopic(NamedTuple):
 
 
 def read_bounds(admin: Admin) -> dict[int, Extent]:
-    """Where each partition of the offsets topic begins and ends.
+    """Where each partition of the offsets topic begins and ends; asked again while leaders come and go.
 
-    If there is no such topic yet, the client may not see it, or a partition has no leader that answers, that
-    is a ClusterError.
+    If there is no such topic yet, the client may not see it, or a partition is long without a leader that
+    answers, that is a ClusterError.
     """
-    leaders = find_leaders(admin)
-    wanted = {(GROUPS_TOPIC, partition) for partition in leaders.get(GROUPS_TOPIC, ())}
-    if not wanted:
-        raise ClusterError(
-            f"the cluster has no {GROUPS_TOPIC}: no group has committed or joined yet, or the client may not"
-            " see it. It needs DESCRIBE and READ on the topic"
-        )
+    found: dict[tuple[str, int], Extent] = {}
+
+    def missing() -> list[str]:
+        leaders = find_leaders(admin)
+        wanted = {(GROUPS_TOPIC, partition) for partition in leaders.get(GROUPS_TOPIC, ())}
+        if not wanted:
+            raise ClusterError(
+                f"the cluster has no {GROUPS_TOPIC}: no group has committed or joined yet, or the client may"
+                " not see it. It needs DESCRIBE and READ on the topic"
+            )
+        found.update(find_extents(admin, wanted - found.keys(), leaders))
+        return [f"{GROUPS_TOPIC}-{partition}" for _, partition in sorted(wanted - found.keys())]
+
     try:
-        extents = find_extents(admin, wanted, leaders)
+        what = "leaders that say where their partitions end"
+        wait_until(missing, limits.PATIENCE_SECONDS, what, error=ClusterError, every=limits.LOOK_SECONDS)
     except KafkaError as error:
         raise ClusterError(
             f"cannot find the offsets of {GROUPS_TOPIC}: {type(error).__name__}: {error}"
         ) from error
-    if silent := sorted(wanted - extents.keys()):
-        raise ClusterError(
-            f"cannot find the offsets of {GROUPS_TOPIC}-{silent[0][1]}: it has no leader that answers"
-        )
-    return {partition: extents[topic, partition] for topic, partition in sorted(wanted)}
+    return {partition: extent for (_, partition), extent in sorted(found.items())}
 
 
 def read_topics(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]:

@@ -24,6 +24,7 @@ from kafka_assignors.history._records import OF_GROUPS, Order, newest_rows
 from kafka_assignors.history._schemas import ARCHIVED
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.reading import find_damaged, through
+from kafka_assignors.history._store.writing import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -167,10 +168,10 @@ def _newest(run: Run, task: Task, files: MakeFiles) -> Outcome:
 
     def write(batches: Iterator[Any], opened: TaskFiles | None) -> Iterable[Any]:
         newest: list[Any] = []
-        for batch in batches:
-            newest = newest_rows([*newest, batch])
-        kept = [rows.filter(pc.is_valid(rows["value"])) for rows in newest]
-        return task(in_order(pa.Table.from_batches(kept, ARCHIVED), _BY_DAY), opened)
+        for batch in units(batches, limits.NEWEST_AT_ONCE):
+            # They come by offset: nothing older of a key that is deleted comes later.
+            newest = [rows.filter(pc.is_valid(rows["value"])) for rows in newest_rows([*newest, batch])]
+        return task(in_order(pa.Table.from_batches(newest, ARCHIVED), _BY_DAY), opened)
 
     return run(write, files)
 

@@ -29,7 +29,7 @@ def lanes(scale: Scale, colouring: Colouring, partitions: Sequence[str], top: fl
         middle = top + ROW * (row + 0.5)
         names.append(label(partition, middle))
         inks: dict[str, list[tuple[float, str]]] = {}
-        since = next(at for at, one in enumerate(scale.columns) if one.owners[row])
+        since = next((at for at, one in enumerate(scale.columns) if one.owners[row]), 0)
         # Before its first owner it may not have been there.
         owners = [column.owners[row] for column in scale.columns[since:]]
         for first, after, owner in scale.runs(owners, since):

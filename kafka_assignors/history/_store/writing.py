@@ -75,6 +75,7 @@ class TaskFiles:
         self._name = f"{prefix}{name}"
         self._open: dict[str, _OpenFile] = {}
         self._waiting: dict[str, list[Any]] = {}
+        self._sizes: dict[str, int] = {}
         self.written: dict[str, DataFile] = {}
 
     def __enter__(self) -> Self:
@@ -110,10 +111,13 @@ class TaskFiles:
         elif batch.num_rows:
             waiting = self._waiting.setdefault(table, [])
             waiting.append(batch.cast(schema))
-            if sum(one.nbytes for one in waiting) >= limits.MOST_WAITING:
+            # Arrow takes some kB for a row, too.
+            self._sizes[table] = self._sizes.get(table, 0) + max(batch.nbytes, 4096)
+            if self._sizes[table] >= limits.MOST_WAITING:
                 self._write_waiting(table)
 
     def _write_waiting(self, table: str) -> None:
+        self._sizes.pop(table, None)
         if waiting := self._waiting.pop(table, []):
             self.write_group(table, combined(waiting))
 

@@ -163,7 +163,8 @@ def _decoded(
             batch = every.filter(pc.greater_equal(every["timestamp"], number(since_us, TIME)))
         columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
         parts = fast.decode(batch, names, columns)
-        files.write("generations", GENERATIONS, generations.add([one.pop("generations") for one in parts]))
+        found = [one.pop("generations") for one in parts]
+        files.write("generations", GENERATIONS, generations.add(found, every["group"][-1].as_py()))
         for part in parts:
             for table, rows in part.items():
                 files.write(table, TABLES[table], rows)
@@ -176,25 +177,22 @@ class _Generations:
     """One row of each generation out of one for each record: the last, and when the first was written."""
 
     def __init__(self) -> None:
-        self._group: str | None = None
-        self._rows: dict[int | None, list[Any]] = {}
+        self._rows: dict[tuple[str | None, int | None], list[Any]] = {}
 
-    def add(self, parts: Sequence[Any]) -> Any:
-        """Take the rows of the next records, sorted by group; gives those of groups that are over."""
-        done: list[list[Any]] = []
+    def add(self, parts: Sequence[Any], last: str | None) -> Any:
+        """Take the rows of the next records, of which a group is the last; gives those of all others."""
         rows = pa.Table.from_batches([part.cast(GENERATIONS) for part in parts])
         if len(parts) > 1:
             rows = rows.sort_by([(name, "ascending") for name in ("group", "partition", "offset")])
         plain = (column.cast(pa.int64()) if column.type == TIME else column for column in rows.columns)
         for row in map(list, zip(*(column.to_pylist() for column in plain), strict=True)):
-            if row[_GROUP] != self._group:
-                done += self._rows.values()
-                self._group, self._rows = row[_GROUP], {}
-            before = self._rows.pop(row[_GENERATION], None)
+            of = row[_GROUP], row[_GENERATION]
+            before = self._rows.pop(of, None)
             if before is not None:
                 row[_RECORDS] += before[_RECORDS]
                 row[_FIRST_TIME] = min(row[_FIRST_TIME], before[_FIRST_TIME])
-            self._rows[row[_GENERATION]] = row
+            self._rows[of] = row
+        done = [self._rows.pop(of) for of in [*self._rows] if of[0] != last]
         return batch_of([*map(tuple, done)], GENERATIONS)
 
     def end(self) -> Any:

@@ -42,7 +42,7 @@ _NO_CLAIMS: Final[Mapping[str, tuple[int, ...]]] = {}
 
 def bare(member: SnapshotMember, assignment: Partitions = frozenset()) -> SnapshotMember:
     """The member without its claims, and with another assignment."""
-    # By position, in a third of the time: of each replayed rebalance one is made of each member.
+    # By position, in a third of the time: of each snapshot one is made of each member.
     return make_member((*member[:_CLAIMS], _NO_CLAIMS, NO_GENERATION, assignment, *member[_CLAIMS + 3 :]))
 
 

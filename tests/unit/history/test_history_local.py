@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from kafka_assignors._common.times import micros, moment
@@ -15,7 +16,9 @@ from kafka_assignors.history._engine import Engine, TooLargeError
 from kafka_assignors.history._info import info
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import Selection
+from kafka_assignors.history._schemas import GENERATIONS
 from kafka_assignors.history._store.reading import CleanedUpError
+from kafka_assignors.history._tables import job
 from tests.support.archives import batch_of, row
 from tests.support.group_histories import START_US
 from tests.support.local_archives import DAY, story
@@ -106,3 +109,29 @@ def test_records_that_take_too_much_room_are_not_held(
     monkeypatch.setattr(_engine, "_ROOM", 1_000)
     with pytest.raises(TooLargeError, match="take more than 1,000 bytes"):
         metrics(archive, engine=Engine.local())
+
+
+def test_a_generation_has_one_row_wherever_its_records_are_cut() -> None:
+    """Records come group by group, not sorted by name, and of two decoders in one unit of them."""
+
+    def rows(*named: tuple[str, int, int]) -> Any:
+        listed = [
+            {"group": group, "generation": generation, "partition": 0, "offset": offset, "records": 1}
+            | {"first_time": moment(offset), "time": moment(offset)}
+            | {"protocol_type": "", "size": 0, "version": 3}
+            for group, generation, offset in named
+        ]
+        return pa.RecordBatch.from_pylist(listed, schema=GENERATIONS)
+
+    generations = job._Generations()
+    found = [
+        generations.add([rows(("z", 7, 1))], "z"),
+        generations.add([rows(("z", 7, 2)), rows(("b", 5, 3))], "b"),
+        generations.add([rows(("b", 5, 4))], "b"),
+        generations.end(),
+    ]
+    columns = ("group", "generation", "offset", "records", "first_time")
+    assert [tuple(row[name] for name in columns) for one in found for row in one.to_pylist()] == [
+        ("z", 7, 2, 2, moment(1)),
+        ("b", 5, 4, 2, moment(3)),
+    ]
