@@ -158,7 +158,7 @@ def test_the_way_back_of_an_interrupted_run_is_never_written_over(tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("describe", "nope"), "has no topic 'nope': it has topic-test2, uneven"),
+        (("describe", "nope"), "json: topic-test2, uneven"),
         (("expand", "nope", "--partitions", "9"), "there is no topic 'nope'"),
         (("expand", "uneven", "--partitions", "4"), "uneven has 4 partitions already"),
         (
