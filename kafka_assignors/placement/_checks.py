@@ -26,8 +26,6 @@ def check_request(
     for name, value in numbers.items():
         if value is not None and value < 0:
             raise PlacementError(f"{name} is {value}: give 0 or more, or leave it out")
-    if not brokers:
-        raise PlacementError("there are no brokers to place on: give at least one")
     if replication_factor > len(brokers):
         raise PlacementError(
             f"replication_factor is {replication_factor}, but there are {len(brokers)} brokers, and each "

@@ -205,7 +205,6 @@ def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, 
                 "partition: ask for at most 2, or give more brokers"
             ),
         ),
-        (lambda: place_rack_aware(1, 1, {}), "there are no brokers to place on: give at least one"),
         (lambda: place_rack_aware(1, 1, {-1: None}), "broker -1 cannot be: ids are 0 or more"),
         (
             lambda: place_rack_aware(1, 1, {1: None}, start_index=-1),
