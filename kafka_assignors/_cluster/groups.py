@@ -208,11 +208,11 @@ def committed_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, dict[
         return _described(admin, group_ids, one, read, at_once=1)
 
 
-def read_topics(admin: Admin) -> Leaders:
-    """The leaders of a cluster's topics. Raises KafkaError if the cluster does not say."""
+def read_topics(admin: Admin, topics: list[str] | None = None) -> Leaders:
+    """The leaders of a cluster's topics, or only of some. Raises KafkaError if the cluster does not say."""
     return {
         topic["name"]: {one["partition_index"]: one["leader_id"] for one in topic["partitions"]}
-        for topic in admin.ask(lambda client: client.describe_topics())
+        for topic in admin.ask(lambda client: client.describe_topics(topics))
         if not topic["error_code"]
     }
 

@@ -39,7 +39,7 @@ def read_bounds(admin: Admin) -> dict[int, Extent]:
     found: dict[tuple[str, int], Extent] = {}
 
     def missing() -> list[str]:
-        leaders = find_leaders(admin)
+        leaders = find_leaders(admin, [GROUPS_TOPIC])
         wanted = {(GROUPS_TOPIC, partition) for partition in leaders.get(GROUPS_TOPIC, ())}
         if not wanted:
             raise ClusterError(

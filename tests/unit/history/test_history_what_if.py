@@ -467,20 +467,23 @@ def test_an_assignor_that_fails_where_the_history_begins_has_failed() -> None:
     assert (len(one.rebalances), one.row.failed) == (0, 1)
 
 
+def lived(seed: int, assignor: type[Assignor]) -> list[ArchivedRecord]:
+    return random_life(seed, [assignor]).records
+
+
 @pytest.mark.parametrize(
     "life",
     [
         *(
-            pytest.param(partial(random_life, seed, [one]), id=f"{one.__name__} {seed}")
+            pytest.param(partial(lived, seed, one), id=f"{one.__name__} {seed}")
             for one in (RangeAssignor, StickyAssignor, CooperativeStickyAssignor)
             for seed in range(4)
         ),
         *(pytest.param(partial(random_records, seed), id=f"odd {seed}") for seed in range(6)),
     ],
 )
-def test_what_happened_are_the_rebalances_of_metrics(life: Callable[[], Any]) -> None:
-    made = life()
-    snapshots = [*read_snapshots(getattr(made, "records", made))]
+def test_what_happened_are_the_rebalances_of_metrics(life: Callable[[], list[ArchivedRecord]]) -> None:
+    snapshots = [*read_snapshots(life())]
 
     assert [(one.members, one.moved, one.imbalance) for one in replay(snapshots, ACTUAL).rebalances] == [
         (one.members, one.moved, one.imbalance) for one in find_rebalances(snapshots)
