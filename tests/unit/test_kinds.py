@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,3 +84,15 @@ def test_each_test_that_is_left_out_has_a_reason() -> None:
     found = left_out(items, slow=True)
     assert found[slow] == "slow: --whole runs them"
     assert [found[one] for one in others if one in found] == ["repetitions: --whole runs them"] * 2
+
+
+def test_each_file_that_scripts_name_is_there() -> None:
+    """A file that is gone would be noticed by the gate only after all other tests."""
+    containers = Path(ROOT, ".ci/containers.sh").read_text(encoding="utf-8")
+    (names,) = re.findall(r"in_containers=\((.*?)\)", containers, re.DOTALL)
+    (ignored,) = re.findall(
+        r"test_%s\.py ' (.*?)\)", Path(ROOT, ".ci/pythons.sh").read_text(encoding="utf-8")
+    )
+    files = [f"integration_tests/test_{name}.py" for name in names.split()]
+    files += [f"tests/unit/test_{name}.py" for name in ignored.split()]
+    assert [file for file in files if not Path(ROOT, file).is_file()] == []
