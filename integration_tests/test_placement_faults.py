@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Producer
 
-from integration_tests.support.commands import run_command
+from integration_tests.support.commands import begin_command, next_error_line, run_command
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import Placements
 from kafka_assignors.placement._cluster import topics
 from kafka_assignors.placement._cluster.topics import read_brokers
 from kafka_assignors.testing import delete_topic
+from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._topics import create_topic
 
 if TYPE_CHECKING:
@@ -144,3 +147,42 @@ def test_a_broker_that_clients_do_not_reach_hides_none_of_the_others(
     assert [*found["silent"]] == ["3"]
     assert found["counts"]["under_replicated"] == 0
     delete_topic(cluster, whole)
+
+
+def test_a_throttled_move_to_a_frozen_broker_is_cancelled_and_its_throttle_removed_once_it_is_back(
+    disturbed_brokers: Cluster, topic: str, tmp_path: Path
+) -> None:
+    cluster = disturbed_brokers
+    with Admin(cluster.bootstrap_servers) as admin:
+        topics.create_topic(admin, topic, {0: [1, 2]})
+    batch = 900_000
+    producer = Producer({**Access.to(cluster).librdkafka(), "message.max.bytes": batch + 1000})
+    for _ in range(4):
+        producer.produce(topic, os.urandom(batch), partition=0)
+    assert producer.flush(PATIENCE) == 0
+    wanted = tmp_path / "wanted.json"
+    wanted.write_text(Placements({topic: {0: [1, 3]}}).text, encoding="utf-8")
+    slow = ("--throttle", "1KiB", "--stalled-after", "2")
+    moved = begin_command(cluster, "placement", "reassign", "--file", str(wanted), *slow, "--execute")
+    assert next_error_line(moved) == "0 of 1 partitions done, 1 under way\n"
+    with Admin(cluster.bootstrap_servers) as admin, cluster.broker(3).freeze():
+        wait_for("it to be missed", lambda: 3 in read_brokers(admin).down, PATIENCE)
+        shown = placement(cluster, "verify", topic)
+        assert shown.returncode == 1, shown.stderr
+        assert f"broker 3 is fenced: {topic}-0 cannot continue\n" in shown.stdout
+        cancelled = placement(cluster, "cancel", topic)
+        _, error = moved.communicate(timeout=2 * PATIENCE)
+    assert cancelled.returncode == 0, cancelled.stderr
+    still = (
+        "the throttle is still on broker 3, which does not answer:"
+        " `placement verify` removes it once it is up"
+    )
+    assert still in cancelled.stderr.splitlines()
+    # The run was not there when its move was cancelled: it does not say that all is well.
+    assert moved.returncode == 1, error
+    assert still in error.splitlines()
+    assert f"{topic}-0 is on [1, 2] and not on [1, 3], although nothing is under way" in error
+    cluster.wait_complete()
+    last = placement(cluster, "verify", topic)
+    assert (last.returncode, last.stdout) == (0, "nothing is under way\n"), last.stderr
+    assert "removed what an earlier run left: its throttle on brokers 3" in last.stderr.splitlines()
