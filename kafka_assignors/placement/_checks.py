@@ -1,16 +1,9 @@
 """What all generators of placements check before they start."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from kafka_assignors._common.words import are
-from kafka_assignors.placement._placement import PlacementError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from kafka_assignors.placement._placement import Racks
+from kafka_assignors.placement._placement import PlacementError, Racks
 
 
 def check_request(

@@ -1,7 +1,5 @@
 """Placements: on which brokers the replicas of a topic's partitions are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kafka_assignors._common.errors import KafkaAssignorsError

@@ -1,9 +1,10 @@
 """What simulated consumers of both protocols have in common: the application, the network, the end."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import Any
+
+from kafka.structs import TopicPartition
 
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import (
@@ -20,14 +21,8 @@ from kafka_assignors._timelines.events import (
     Subscribed,
     Thawed,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
+from kafka_assignors.coordinator._simulator.clock import Clock, Timer
+from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 
 class SimulatedConsumer(ABC):

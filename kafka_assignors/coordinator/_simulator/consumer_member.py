@@ -6,10 +6,9 @@ revokes what it is to lose, takes what is new, and says at once what it has now.
 waited for in the answer to that, or later.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.structs import TopicPartition
 
@@ -21,23 +20,19 @@ from kafka_assignors._timelines.events import (
     Failed,
     Joining,
 )
+from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
+from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.messages import (
     JOIN,
     LEAVE,
     LEAVE_STATIC,
     ConsumerHeartbeat,
+    ConsumerHeartbeatAnswer,
     Error,
     TopicIdPartition,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
-    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
-    from kafka_assignors.coordinator._simulator.target_assignment import Assignor, TargetTopic
+from kafka_assignors.coordinator._simulator.target_assignment import Assignor, TargetTopic
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,13 @@
 """A KIP-848 group of simulated consumers, to be disturbed and looked at."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from uuid import UUID
 
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
 from kafka_assignors.coordinator._simulator.life import SimulatedLife
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
-from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from uuid import UUID
-
-    from kafka_assignors.coordinator._simulator.target_assignment import Assignor
+from kafka_assignors.coordinator._simulator.target_assignment import Assignor, TargetTopic
 
 
 class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):

@@ -1,32 +1,25 @@
 """A member's exchange of JoinGroup and SyncGroup, and its heartbeats: real assignors, real bytes."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+from kafka.structs import TopicPartition
 
 from kafka_assignors._assignors import Assignor
 from kafka_assignors._assignors._membership.host import Cancel, Host, calls
 from kafka_assignors._leader import lead
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import Closed, Failed, Joining, Led
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.messages import Joined, Synced
+from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync, Synced
 
 RETRY_MS: Final = 100
 """How long a member waits before it asks again after an error: `retry.backoff.ms`."""
@@ -112,8 +105,8 @@ class JoiningMember(ClassicConsumer, Host):
     # What its assignors see
 
     @classmethod
-    def of(cls, consumer: Any) -> JoiningMember:
-        member: JoiningMember = consumer
+    def of(cls, consumer: Any) -> Self:
+        member: Self = consumer
         return member
 
     @property

@@ -1,23 +1,18 @@
 """What simulated groups of both protocols have in common: members by name, time that passes, a timeline."""
 
-from __future__ import annotations
-
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._timelines.events import Event
 from kafka_assignors._timelines.timeline import Timeline
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka_assignors._timelines.events import Event
-    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-    from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
+from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 
 _STEP_MS = 50
 _PATIENCE_MS = 3_600_000

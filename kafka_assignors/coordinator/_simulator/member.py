@@ -13,12 +13,12 @@ the client on a real broker (integration_tests/test_client_behaviour.py):
 - From then on it sends no heartbeat until a poll has applied the assignment.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.structs import TopicPartition
 
 from kafka_assignors._assignors._joins import FRESH
 from kafka_assignors._assignors._membership.host import calls
@@ -29,6 +29,7 @@ from kafka_assignors._timelines.events import (
     Failed,
     Rejected,
 )
+from kafka_assignors.coordinator._simulator.clock import Timer
 from kafka_assignors.coordinator._simulator.exchange import (
     RETRY_MS,
     Attempt,
@@ -37,13 +38,6 @@ from kafka_assignors.coordinator._simulator.exchange import (
     Trouble,
 )
 from kafka_assignors.coordinator._simulator.messages import Error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.coordinator._simulator.clock import Timer
 
 _AT_ONCE: Final = frozenset(
     {Error.ILLEGAL_GENERATION, Error.MEMBER_ID_REQUIRED, Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID}
@@ -59,12 +53,13 @@ _NOTHING: Final = ConsumerProtocolAssignment(0, [], b"")
 class SimulatedMember(JoiningMember):
     """A simulated consumer of the classic protocol, as kafka-python's `KafkaConsumer`."""
 
+    _poll_end: Timer | None = None
+
     def __init__(self, *where: Any, **options: Any) -> None:
         super().__init__(*where, **options)
         self._rejoining = False
         self._join: Attempt | None = None
         self._awaiting = False  # whether a poll waits for the join
-        self._poll_end: Timer | None = None
         self._completes_joins = False  # as `kafka_assignors._assignors._joins` does
         self._look()
 

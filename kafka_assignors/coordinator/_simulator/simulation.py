@@ -1,20 +1,14 @@
 """A group of simulated consumers, to be disturbed and looked at."""
 
-from __future__ import annotations
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from typing import TYPE_CHECKING
-
+from kafka_assignors._assignors import Assignor
+from kafka_assignors._timelines.events import Event
 from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from kafka_assignors.coordinator._simulator.life import NotStableError, SimulatedLife
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from kafka_assignors._assignors import Assignor
-    from kafka_assignors._timelines.events import Event
 
 __all__ = ["NotStableError", "Simulation"]
 

@@ -4,13 +4,9 @@ Every part of the kit takes a `Kafka`: a cluster that was started here, or the s
 Each client library spells the same settings its own way; the spellings stand here.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol as Structure, Self, TypeAlias, runtime_checkable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol as Structure, Self, TypeAlias, runtime_checkable
 
 __tracebackhide__ = True
 
@@ -20,13 +16,10 @@ class HasAccess(Structure):
     """What knows how clients reach it: a `Cluster`, a `Network`."""
 
     @property
-    def access(self) -> Access:
+    def access(self) -> "Access":
         """How clients reach it."""
         ...
 
-
-Kafka: TypeAlias = "str | Sequence[str] | Access | HasAccess"
-"""A cluster: `host:port[,host:port...]`, such addresses one by one, an `Access`, or a `Cluster`."""
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -79,7 +72,7 @@ class Access:
     security: Security = OPEN
 
     @classmethod
-    def to(cls, kafka: Kafka) -> Access:
+    def to(cls, kafka: "Kafka") -> "Access":
         """The access to a cluster, however it is named."""
         if isinstance(kafka, Access):
             return kafka
@@ -143,3 +136,7 @@ class Access:
 
             settings["ssl_context"] = ssl.create_default_context(cafile=ca_file)
         return settings
+
+
+Kafka: TypeAlias = str | Sequence[str] | Access | HasAccess
+"""A cluster: `host:port[,host:port...]`, such addresses one by one, an `Access`, or a `Cluster`."""

@@ -1,10 +1,11 @@
 """A member of a group under test, seen from outside: what was last heard of it and what can be done to it."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
+
+from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
@@ -31,19 +32,12 @@ from kafka_assignors._timelines.events import (
     format_partitions,
     read_event,
 )
+from kafka_assignors.testing._brokers.network import Network
 from kafka_assignors.testing._disturbance import Disturbance
 from kafka_assignors.testing._groups.clients import MODULES
-from kafka_assignors.testing._groups.runners import ProcessRunner, ThreadRunner, process_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from kafka import TopicPartition
-
-    from kafka_assignors.testing._brokers.network import Network
-    from kafka_assignors.testing._groups.config import WorkerConfig
-    from kafka_assignors.testing._groups.runners import Place
-    from kafka_assignors.testing._groups.specs import OwnParts, Topics
+from kafka_assignors.testing._groups.config import WorkerConfig
+from kafka_assignors.testing._groups.runners import Place, ProcessRunner, ThreadRunner, process_of
+from kafka_assignors.testing._groups.specs import OwnParts, Topics
 
 __tracebackhide__ = True
 
@@ -106,7 +100,7 @@ class Member:
         network: Network | None,
         record: Callable[[Event], None],  # calls `take` with the event
         wait_for: Callable[[Callable[[], object], float | None, str], None],
-        rejoin: Callable[..., Member],
+        rejoin: Callable[..., "Member"],
     ) -> None:
         self.name = config.name
         self.client = config.client
@@ -327,7 +321,7 @@ class Member:
         self._record(Thawed(time.monotonic(), self.name))
         process.thaw()
 
-    def restart(self, *, crash: bool = False, **own: Unpack[OwnParts]) -> Member:
+    def restart(self, *, crash: bool = False, **own: Unpack[OwnParts]) -> "Member":
         """End this member and start another in its place, with the same instance id if it has one.
 
         Args:
