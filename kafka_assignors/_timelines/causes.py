@@ -21,8 +21,6 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.records import Delivery, merged
 
-__tracebackhide__ = True
-
 _RANGES_SHOWN: Final = 10
 _THREADS_SHOWN: Final = 3
 _ENDS: Final = {-1: "the end", -2: "the beginning"}

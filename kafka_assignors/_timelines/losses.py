@@ -36,8 +36,6 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.records import Delivery, find_deliveries
 
-__tracebackhide__ = True
-
 _COMMITS_SHOWN: Final = 3
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
 

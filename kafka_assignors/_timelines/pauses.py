@@ -27,8 +27,6 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.rebalances import SeenRebalance
 
-__tracebackhide__ = True
-
 _SHARE: Final = 0.1
 """Of a pause: what took less of it is no cause worth naming."""
 

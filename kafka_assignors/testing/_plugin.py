@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     _Fixture = pytest.FixtureDef[Any]
     _Finish = Callable[[], None]
 
-__tracebackhide__ = True
-
 _Made = TypeVar("_Made")
 
 Scope = Literal["session", "package", "module", "class", "function"]
@@ -75,6 +73,12 @@ DEFAULT_PARTITIONS = 6
 options = plugin_options.read
 
 _DELETE_SECONDS = 5.0
+_OF_THE_KIT: Final = (
+    "kafka_assignors.testing.",
+    "kafka_assignors._timelines.",
+    "kafka_assignors._common.waiting",
+)
+"""The modules whose frames no traceback shows."""
 
 _RUNNING: pytest.StashKey[dict[_Fixture, tuple[Cluster, _Finish]]] = pytest.StashKey()
 """The fixtures that are clusters now, of this plug-in's or a user's making: the cluster, and what ends it."""
@@ -357,8 +361,12 @@ consumer_group = consumer_group_factory()
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add to a failed test's report what happened in its groups, and which broker has died.
 
-    The latter is the likely cause of all else, and nothing that a client can know.
+    The latter is the likely cause of all else, and nothing that a client can know. Tracebacks end at the
+    test's own line.
     """
+    for name, module in [*sys.modules.items()]:
+        if name.startswith(_OF_THE_KIT):
+            vars(module)["__tracebackhide__"] = True
     result = yield
     if result.failed:
         for cluster, _ in item.config.stash.get(_RUNNING, {}).values():

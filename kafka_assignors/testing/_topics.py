@@ -14,8 +14,6 @@ from kafka import TopicPartition
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.testing._brokers.access import Access, Kafka
 
-__tracebackhide__ = True
-
 REQUEST_SECONDS: Final = 10.0
 """How long one request may take."""
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol as Structure, Self, TypeAlias, runtime_checkable
 
-__tracebackhide__ = True
-
 
 @runtime_checkable
 class HasAccess(Structure):

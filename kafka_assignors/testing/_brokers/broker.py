@@ -11,8 +11,6 @@ from kafka_assignors.testing._brokers.metadata import cluster_state, first_answe
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 from kafka_assignors.testing._disturbance import Disturbance
 
-__tracebackhide__ = True
-
 _LOG_LINES = 30  # the end of a log that an error shows
 
 State = Literal["down", "running", "frozen"]

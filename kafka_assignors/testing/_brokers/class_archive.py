@@ -21,8 +21,6 @@ from filelock import FileLock, Timeout
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.watched import WatchedProcess
 
-__tracebackhide__ = True
-
 log = get_logger(__name__)
 
 NICENESS: Final = 5

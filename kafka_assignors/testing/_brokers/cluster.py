@@ -30,8 +30,6 @@ from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_stat
 from kafka_assignors.testing._brokers.network import Network
 from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT, START_TIMEOUT, wait_until
 
-__tracebackhide__ = True
-
 log = get_logger(__name__)
 
 How = Literal["given", "docker", "embedded"]

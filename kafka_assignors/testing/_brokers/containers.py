@@ -25,8 +25,6 @@ from kafka_assignors.testing._brokers.layout import CLIENTS, PLAIN, PROXIED, Lay
 from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
 from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 
-__tracebackhide__ = True
-
 log = get_logger(__name__)
 
 PUBLIC_IMAGE = f"apache/kafka:{KAFKA_VERSION}"

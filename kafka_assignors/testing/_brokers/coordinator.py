@@ -17,8 +17,6 @@ from kafka_assignors.testing._brokers.metadata import (
 )
 from kafka_assignors.testing._brokers.waiting import wait_until
 
-__tracebackhide__ = True
-
 
 def coordinator_of(servers: Sequence[str], group_id: str, timeout: float) -> int:
     """The node that coordinates a group, by the first of the brokers that answers.

@@ -16,8 +16,6 @@ from kafka_assignors.testing._brokers.access import LOGIN_MODULE, Access, Protoc
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 
-__tracebackhide__ = True
-
 Level = Literal["plaintext", "tls", "sasl", "sasl_tls"]
 """What a cluster requires of clients: nothing, encryption, a user with a password (SCRAM), or both."""
 

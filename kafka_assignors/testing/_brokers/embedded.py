@@ -19,8 +19,6 @@ from kafka_assignors.testing._brokers.layout import PLAIN, Layout, joined
 from kafka_assignors.testing._brokers.ports import LOCALHOST, enter_retrying, free_ports
 from kafka_assignors.testing._brokers.watched import WatchedProcess
 
-__tracebackhide__ = True
-
 # Start time is what tests wait for; it is too short for the optimising compiler to pay.
 _JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms256m", "-Xmx256m")
 

@@ -22,8 +22,6 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.progress import progress_bar
 
-__tracebackhide__ = True
-
 log = get_logger(__name__)
 
 KAFKA_VERSION = "4.3.1"

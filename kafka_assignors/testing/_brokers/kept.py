@@ -27,8 +27,6 @@ if sys.platform != "win32":
     import fcntl
 from collections.abc import Iterator, Mapping
 
-__tracebackhide__ = True
-
 _LOOK_SECONDS: Final = 0.5
 _LOG_LINES: Final = 30
 

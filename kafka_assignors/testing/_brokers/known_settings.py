@@ -7,8 +7,6 @@ from typing import Final
 from kafka_assignors._common.words import or_meant
 from kafka_assignors.testing._brokers.errors import UnknownSettingError
 
-__tracebackhide__ = True
-
 _VALUES: Final = re.compile(r"KafkaConfig values: *\n((?:\t.*\n)+)")
 _NAME: Final = re.compile(r"^\t(\S+) = ", re.MULTILINE)
 _OF_A_LISTENER: Final = "listener.name."

@@ -7,8 +7,6 @@ from typing import Final
 from kafka_assignors.testing._brokers.access import Protocol
 from kafka_assignors.testing._brokers.credentials import Credentials
 
-__tracebackhide__ = True
-
 PLAIN: Final = "PLAIN"
 """The listener without security, for the kit's own work; clients' too where nothing is required of them."""
 

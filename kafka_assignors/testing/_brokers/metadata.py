@@ -24,8 +24,6 @@ from kafka.protocol.metadata import (
 
 from kafka_assignors._cluster.reaching import exchange
 
-__tracebackhide__ = True
-
 _ANSWER_SECONDS = 5.0
 _METADATA_VERSION = 9  # brokers from 2.4 on
 _FIND_COORDINATOR_VERSION = 3  # likewise

@@ -23,8 +23,6 @@ from kafka_assignors.testing._brokers.access import OPEN, Access, Security
 from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traffic
 from kafka_assignors.testing._disturbance import Disturbance
 
-__tracebackhide__ = True
-
 T = TypeVar("T")
 
 _networks: WeakValueDictionary[tuple[str, ...], "Network"] = WeakValueDictionary()

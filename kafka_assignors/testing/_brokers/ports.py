@@ -10,8 +10,6 @@ from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.broker import Broker
 from kafka_assignors.testing._brokers.errors import PortTakenError
 
-__tracebackhide__ = True
-
 log = get_logger(__name__)
 
 LOCALHOST = "127.0.0.1"  # "localhost" may mean ::1 to a client

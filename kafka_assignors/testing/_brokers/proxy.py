@@ -13,8 +13,6 @@ from typing import Literal, NamedTuple
 
 from kafka_assignors.testing._brokers.ports import LOCALHOST
 
-__tracebackhide__ = True
-
 Direction = Literal["both", "to_broker", "to_client"]
 Way = Literal["to_broker", "to_client"]
 

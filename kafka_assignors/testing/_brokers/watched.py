@@ -17,8 +17,6 @@ from pathlib import Path
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 
-__tracebackhide__ = True
-
 log = get_logger(__name__)
 
 # $1: the folder to remove if Python is gone; then the command. The shell becomes the command, so the process

@@ -8,8 +8,6 @@ from typing import Any, Final, Literal, Self
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.imports import imported
 
-__tracebackhide__ = True
-
 CommitMode = Literal["each poll", "auto", "never"]
 """When a member commits: after reporting each poll's records, by the client's timer, or on command only."""
 

@@ -45,8 +45,6 @@ from kafka_assignors.testing._groups.waiting import Unhandled, names_of_ids
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import admin_client
 
-__tracebackhide__ = True
-
 _SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__tracebackhide__ = True
-
 
 def path_of(target: Any) -> str:
     """The path by which `imported` finds a class or function: "package.module:name", or "/a/file.py:name".

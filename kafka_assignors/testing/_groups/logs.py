@@ -9,8 +9,6 @@ from typing import Final
 
 import kafka_assignors
 
-__tracebackhide__ = True
-
 _LAST_LINES: Final = 15
 _SLOW_TASK: Final = " It is blocking the event loop"
 # An exception's message may have several lines, but nothing says where the next record begins.

@@ -39,8 +39,6 @@ from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.runners import Place, ProcessRunner, ThreadRunner, process_of
 from kafka_assignors.testing._groups.specs import OwnParts, Topics
 
-__tracebackhide__ = True
-
 _Answer = TypeVar("_Answer", bound=Event)
 
 COMMAND_SECONDS = 60.0

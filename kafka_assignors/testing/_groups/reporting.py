@@ -13,8 +13,6 @@ from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._groups.stability import BrokersView
 from kafka_assignors.testing._groups.waiting import GroupNotStableError, describe_group, how_ended
 
-__tracebackhide__ = True
-
 _ANSWER_SECONDS = 1.0
 """For members that say where they stand, when the wait is over already."""
 

@@ -19,8 +19,6 @@ from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.processes import ForkedProcess, FreshProcess, start_process
 from kafka_assignors.testing._groups.worker import Worker
 
-__tracebackhide__ = True
-
 Place = Literal["process", "thread"]
 """What a member runs in."""
 

@@ -14,8 +14,6 @@ from kafka_assignors.testing._groups import clients
 from kafka_assignors.testing._groups.clients import Client, ClientName, Pair, Report
 from kafka_assignors.testing._groups.config import WorkerConfig
 
-__tracebackhide__ = True
-
 
 class Seat:
     """A place in the group under test, which a function of the user's takes.

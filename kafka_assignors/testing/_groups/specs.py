@@ -23,8 +23,6 @@ from kafka_assignors.testing._groups.config import CommitMode, WorkerConfig, is_
 from kafka_assignors.testing._groups.imports import path_of
 from kafka_assignors.testing._groups.runners import Place
 
-__tracebackhide__ = True
-
 AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]]
 """A member's assignor: a strategy's name, for the client's own ("range"). For kafka-python it can be one to
 make: a class or its path "package.module:Class", alone or in a pair with its arguments by name.

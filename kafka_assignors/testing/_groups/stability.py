@@ -21,8 +21,6 @@ from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._groups.specs import Sharing, names_of, subscribes
 from kafka_assignors.testing._topics import REQUEST_SECONDS, existing_partitions
 
-__tracebackhide__ = True
-
 _WARNINGS = threading.Lock()
 """Held while warnings are caught, whose filters are the whole process's."""
 

@@ -25,8 +25,6 @@ from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._groups.stability import BrokersView
 
-__tracebackhide__ = True
-
 _EVENTS_SHOWN = 30
 _IDLE_SECONDS = 2.0
 

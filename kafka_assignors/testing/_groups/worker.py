@@ -39,8 +39,6 @@ from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.seat import Seat, called
 
-__tracebackhide__ = True
-
 _EXIT_TOO_MANY_ERRORS: Final = 3
 _EXIT_PARENT_GONE: Final = 4
 _MOST_ERRORS_IN_A_ROW: Final = 100

@@ -23,8 +23,6 @@ from kafka_assignors._timelines.events import LONG
 from kafka_assignors._timelines.records import merged
 from kafka_assignors.testing._groups.config import WorkerConfig, is_by_epochs
 
-__tracebackhide__ = True
-
 ClientName = Literal["kafka-python", "confluent-kafka", "aiokafka", "java"]
 
 Report = Callable[..., None]

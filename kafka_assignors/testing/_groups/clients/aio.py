@@ -43,8 +43,6 @@ from kafka_assignors.testing._groups.clients import (
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 from kafka_assignors.testing._groups.config import WorkerConfig
 
-__tracebackhide__ = True
-
 _STOCK: Final = {
     "range": RangePartitionAssignor,
     "roundrobin": RoundRobinPartitionAssignor,

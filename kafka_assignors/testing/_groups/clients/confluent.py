@@ -33,8 +33,6 @@ from kafka_assignors.testing._groups.clients import (
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._topics import LOG_LEVEL
 
-__tracebackhide__ = True
-
 _MOST_RECORDS: Final = 1000  # of one poll
 _MAGIC: Final = b"CGMDv2:"  # rd_kafka_consumer_group_metadata_write, librdkafka 1.5 to 2.16
 _OTHER_NAMES: Final = {

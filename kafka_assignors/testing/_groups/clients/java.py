@@ -25,8 +25,6 @@ from kafka_assignors.testing._groups.clients import (
 )
 from kafka_assignors.testing._groups.config import WorkerConfig
 
-__tracebackhide__ = True
-
 _PACKAGE: Final = "org.apache.kafka.clients.consumer"
 _ASSIGNORS: Final = {
     "range": f"{_PACKAGE}.RangeAssignor",

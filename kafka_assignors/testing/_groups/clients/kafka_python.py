@@ -34,8 +34,6 @@ from kafka_assignors.testing._groups.clients import (
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 from kafka_assignors.testing._groups.config import WorkerConfig
 
-__tracebackhide__ = True
-
 _CLOSE_MS = 3000
 _COMMIT_MS = 5000
 

@@ -9,8 +9,6 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from kafka_assignors.testing._groups.clients import Report, pairs, type_and_text
 
-__tracebackhide__ = True
-
 
 def observe_assignor(assignor: Any, report: Report) -> None:
     """Make an assignor report what it is asked and what it answers.
