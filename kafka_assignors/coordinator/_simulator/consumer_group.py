@@ -155,7 +155,6 @@ class HostedConsumerGroup:
         return ConsumerHeartbeatAnswer(
             epoch=updated.epoch,
             assignment=frozenset(updated.assigned) if full or changed else None,
-            heartbeat_interval_ms=self.settings.heartbeat_interval_ms,
         )
 
     @staticmethod

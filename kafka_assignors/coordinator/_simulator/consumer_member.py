@@ -12,14 +12,7 @@ from typing import Any
 
 from kafka.structs import TopicPartition
 
-from kafka_assignors._timelines.events import (
-    NO_GENERATION,
-    Assigned,
-    AssignmentReceived,
-    Closed,
-    Failed,
-    Joining,
-)
+from kafka_assignors._timelines import events
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
@@ -83,13 +76,13 @@ class ConsumerMember(SimulatedConsumer):
     def leave(self) -> None:
         """Close the consumer: a dynamic member leaves the group, a static one says that it will be back."""
         self._revoke(self.held)
-        if self.generation != NO_GENERATION:
+        if self.generation != events.NO_GENERATION:
             self._send_leave()
-        self._end(Closed(*self._now, reason="left"))
+        self._end(events.Closed(*self._now, reason="left"))
 
     def resume_polling(self) -> None:
         super().resume_polling()
-        self._at_next_poll(self._join if self.generation == NO_GENERATION else self._reconcile)
+        self._at_next_poll(self._join if self.generation == events.NO_GENERATION else self._reconcile)
 
     def subscribe(self, topics: Collection[str]) -> None:
         """Change the subscription; the next heartbeat says it."""
@@ -99,12 +92,12 @@ class ConsumerMember(SimulatedConsumer):
     # Heartbeats
 
     def _join(self) -> None:
-        if self._paused_at is not None or self.generation != NO_GENERATION:
+        if self._paused_at is not None or self.generation != events.NO_GENERATION:
             return
         self.stable = False
         self._sent_last = _LastSent()
         self._assigned = self._has = None
-        self._report(Joining(*self._now, member_id=self.member_id, topics=tuple(sorted(self.topics))))
+        self._report(events.Joining(*self._now, member_id=self.member_id, topics=tuple(sorted(self.topics))))
         self.generation = JOIN
         self._send_heartbeat()
 
@@ -150,7 +143,7 @@ class ConsumerMember(SimulatedConsumer):
             self._learn_names(answer.assignment - self._names.keys())
         if new_epoch or answer.assignment is not None:
             self._report(
-                AssignmentReceived(
+                events.AssignmentReceived(
                     *self._now,
                     generation=self.generation,
                     partitions=frozenset(self._names[partition] for partition in self._assigned or ()),
@@ -175,7 +168,7 @@ class ConsumerMember(SimulatedConsumer):
         added = wanted - self.held
         if added or self._has is None:
             self.held |= added
-            self._report(Assigned(*self._now, generation=self.generation, partitions=added))
+            self._report(events.Assigned(*self._now, generation=self.generation, partitions=added))
         self._has = self._assigned
         self._send_heartbeat()
 
@@ -185,9 +178,9 @@ class ConsumerMember(SimulatedConsumer):
             self._forget_group()
             self._at_next_poll(self._join)
         else:
-            self._report(Failed(*self._now, text=error))
+            self._report(events.Failed(*self._now, text=error))
             self._lose_all()
-            self._end(Closed(*self._now, reason="errors"))
+            self._end(events.Closed(*self._now, reason="errors"))
 
     def _polled_too_late(self) -> None:
         self._send_leave()
@@ -195,7 +188,7 @@ class ConsumerMember(SimulatedConsumer):
 
     def _forget_group(self) -> None:
         self.stable = False
-        self.generation = NO_GENERATION
+        self.generation = events.NO_GENERATION
         self._requests += 1
         self._in_flight = self._at_once = False
         if self._beat is not None:

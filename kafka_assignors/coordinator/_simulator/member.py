@@ -22,13 +22,7 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors._assignors._joins import FRESH
 from kafka_assignors._assignors._membership.host import calls
-from kafka_assignors._timelines.events import (
-    Assigned,
-    AssignmentReceived,
-    Closed,
-    Failed,
-    Rejected,
-)
+from kafka_assignors._timelines import events
 from kafka_assignors.coordinator._simulator.clock import Timer
 from kafka_assignors.coordinator._simulator.exchange import (
     RETRY_MS,
@@ -72,7 +66,7 @@ class SimulatedMember(JoiningMember):
         else:
             self._revoke(self.held)
         self._leave_group()
-        self._end(Closed(*self._now, reason="left"))
+        self._end(events.Closed(*self._now, reason="left"))
 
     def pause_polling(self) -> None:
         """Let the application hang; heartbeats continue until `max_poll_interval_ms` is over."""
@@ -232,8 +226,8 @@ class SimulatedMember(JoiningMember):
         elif error in _LATER:
             self._after(RETRY_MS, self._try_again)
         else:
-            self._report(Failed(*self._now, text=error))
-            self._end(Closed(*self._now, reason="errors"))
+            self._report(events.Failed(*self._now, text=error))
+            self._end(events.Closed(*self._now, reason="errors"))
 
     def _try_again(self) -> None:
         if self._awaiting and self._join is None:
@@ -246,12 +240,12 @@ class SimulatedMember(JoiningMember):
         assignment = _decode(encoded)
         given = frozenset(assignment.partitions())
         self._report(
-            AssignmentReceived(
+            events.AssignmentReceived(
                 *self._now, generation=self.generation, partitions=given, member_id=self.member_id
             )
         )
         if self._has_others(given):
-            self._report(Rejected(*self._now, generation=self.generation, partitions=given))
+            self._report(events.Rejected(*self._now, generation=self.generation, partitions=given))
             self._rejoin_needed = True
             return
         before, self.assigned = self.assigned, given
@@ -263,7 +257,7 @@ class SimulatedMember(JoiningMember):
         else:
             added = given
         self.held |= added
-        self._report(Assigned(*self._now, generation=self.generation, partitions=added))
+        self._report(events.Assigned(*self._now, generation=self.generation, partitions=added))
 
     def _has_others(self, given: Collection[TopicPartition]) -> bool:
         """Whether there are partitions of topics that it does not subscribe to."""

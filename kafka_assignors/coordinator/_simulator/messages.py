@@ -132,4 +132,3 @@ class ConsumerHeartbeatAnswer:
     error: Error = Error.NONE
     epoch: int = 0
     assignment: frozenset[TopicIdPartition] | None = None
-    heartbeat_interval_ms: int = 0
