@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._checks import check_racks, check_request
-from kafka_assignors.placement._placement import Racks
+from kafka_assignors.placement._placement import Racks, check_racks, check_request
 
 
 def place_rack_aware(

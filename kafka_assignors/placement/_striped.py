@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable
 
 from kafka_assignors._wire.java.orders import hash_order, string_hash, string_order
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._checks import check_request
-from kafka_assignors.placement._placement import PlacementError, Racks
+from kafka_assignors.placement._placement import PlacementError, Racks, check_request
 
 
 def place_striped(

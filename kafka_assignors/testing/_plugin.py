@@ -14,24 +14,8 @@
     Makes groups on it, and kills their members when the test ends. See `GroupFactory`.
 
 Others, with other settings and under names of your own, come from `kafka_cluster_factory`,
-`topic_factory_factory` and `consumer_group_factory`, in a conftest or a test module:
-
-    three_brokers = kafka_cluster_factory(3)
-    patient_group = consumer_group_factory(cluster="three_brokers", settings={"session_timeout_ms": 45000})
-
-The end of the run says which Kafka tests had: in which way, its image or address, and its release.
-
-The report of a failed test shows what happened in its groups: a chart, all events, and the members' logs.
-Pytest-html's report has a picture of each group.
-
-Brokers that a test left killed, frozen or cut off are mended when it ends, so that the next test has a whole
-cluster. The end of the run names such tests. If that fails, the cluster ends, and all fixtures on it, and the
-next test that asks for it has a new one. So it is with clusters of fixtures of your own that return one.
-
-Each setting is a command-line option and an ini value, listed in `pytest --help`; the option wins. Those with
-several values are repeated on the command line, have a line each in the ini file, and win key by key.
-
-Under pytest-xdist each worker has its own cluster.
+`topic_factory_factory` and `consumer_group_factory`. docs/testing.md has what happens to clusters that tests
+break, what reports of failed tests show, and the settings.
 """
 
 from __future__ import annotations

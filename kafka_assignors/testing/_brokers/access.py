@@ -5,7 +5,7 @@ Each client library spells the same settings its own way; the spellings stand he
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol as Structure, Self, TypeAlias, runtime_checkable
 
 
@@ -78,13 +78,9 @@ class Access:
             return cls(tuple(server.strip() for server in kafka.split(",")))
         return kafka.access if isinstance(kafka, HasAccess) else cls(tuple(kafka))
 
-    def to_json(self) -> Mapping[str, Any]:
-        """An object for `from_json`, in another process."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
+        """From its fields, as `dataclasses.asdict` has them."""
         return cls(tuple(values["servers"]), Security(**values["security"]))
 
     def kafka_python(self) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Classes and functions of the user's, named so that another process finds them."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What of a member's log is worth a look: the first exception of the application, and the end."""
 
-from __future__ import annotations
-
 import re
 import sysconfig
 from pathlib import Path
