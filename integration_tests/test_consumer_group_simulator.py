@@ -18,8 +18,8 @@ from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupTargetAssignmentMember,
     EpochMemberState,
 )
-from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
+from kafka_assignors.coordinator._simulator.simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupFactory, Member, grow_topic
 

@@ -2,17 +2,13 @@
 # The function imports what takes time itself: help and completion do not need it.
 # ruff: noqa: PLC0415
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import click
 
 from kafka_assignors._cli.options import Command, as_json, flag, number, option, refuse, servers
 from kafka_assignors._common.strategies import ASSIGNORS, COMPARED
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CLIENTS: Final = ("kafka-python", "aiokafka")
 """The clients that take these assignors."""

@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-__tracebackhide__ = True
-
 LOOK_SECONDS: Final = 0.05
 """The time between two looks at a condition."""
 

@@ -32,8 +32,6 @@ from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors._timelines.records import find_longest_silence
 
-__tracebackhide__ = True
-
 PauseMeasure = Literal["ownership", "records"]
 """A pause of a partition is a time without an owner, or one without records."""
 

@@ -13,8 +13,6 @@ from kafka_assignors._timelines.events import AssignmentReceived, Event, Lost, S
 from kafka_assignors._timelines.rebalances import Holdings, PartitionMove, SeenRebalance
 from kafka_assignors.planners import plan_exact
 
-__tracebackhide__ = True
-
 Weights = Mapping[str, int]
 """What each member can take on beside the others; 1 for those that are not named."""
 

@@ -8,20 +8,9 @@ from typing import Final
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import (
-    Assigned,
-    Committed,
-    Consumed,
-    Failed,
-    Lost,
-    Raised,
-    Revoked,
-    Sought,
-)
+from kafka_assignors._timelines import events
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.records import Delivery, merged
-
-__tracebackhide__ = True
 
 _RANGES_SHOWN: Final = 10
 _THREADS_SHOWN: Final = 3
@@ -32,16 +21,17 @@ def assigned_at(timeline: TimelineFacts, member: str, partition: TopicPartition,
     """When a member got a partition for the last time until then; -inf, where nothing says so."""
     called = timeline.callbacks.get((member, partition), ())
     return max(
-        (one.time for one in called if isinstance(one, Assigned) and one.time <= until), default=-math.inf
+        (one.time for one in called if isinstance(one, events.Assigned) and one.time <= until),
+        default=-math.inf,
     )
 
 
 def taken_from(
     timeline: TimelineFacts, member: str, partition: TopicPartition, at: float
-) -> Revoked | Lost | None:
+) -> events.Revoked | events.Lost | None:
     """How a member no longer had a partition at that time; None if it had it."""
     called = [one for one in timeline.callbacks.get((member, partition), ()) if one.time <= at]
-    return None if not called or isinstance(called[-1], Assigned) else called[-1]
+    return None if not called or isinstance(called[-1], events.Assigned) else called[-1]
 
 
 def processed_late(
@@ -49,7 +39,7 @@ def processed_late(
 ) -> list[str]:
     """That a member processed some of these records when their partition had been taken from it."""
     late: list[int] = []
-    first: tuple[Delivery, Revoked | Lost] | None = None
+    first: tuple[Delivery, events.Revoked | events.Lost] | None = None
     for report in timeline.handled[partition] if member in timeline.processing else ():
         taken = taken_from(timeline, member, partition, report.time) if report.member == member else None
         if taken is not None and (found := _between(offsets, report.first, report.last)):
@@ -72,10 +62,10 @@ def raised_at(
     Of what it logged nothing says to which record it belongs. It is what came between the poll that returned
     the record and the next one.
     """
-    raised = timeline.of(Raised, member=member)
-    found: list[Raised] = [one for one in raised if _is_about(one, partition, offsets)]
+    raised = timeline.of(events.Raised, member=member)
+    found: list[events.Raised] = [one for one in raised if _is_about(one, partition, offsets)]
     if not found:
-        polls = timeline.of(Consumed, member=member)
+        polls = timeline.of(events.Consumed, member=member)
         for poll, after in itertools.zip_longest(polls, polls[1:]):
             if _is_about(poll, partition, offsets):
                 until = math.inf if after is None else after.time
@@ -91,14 +81,16 @@ def raised_at(
 
 def failed_polls(timeline: TimelineFacts, partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
     """That a poll raised at one of these records: a sentence for each member."""
-    found = {one.member: one for one in reversed(timeline.of(Failed)) if _is_about(one, partition, offsets)}
+    found = {
+        one.member: one for one in reversed(timeline.of(events.Failed)) if _is_about(one, partition, offsets)
+    }
     return [
         f"{member}'s poll {timeline.at(one.time)} raised {error_of(one)} at offset {one.records[0][1]}"
         for member, one in reversed(found.items())
     ]
 
 
-def error_of(failed: Failed) -> str:
+def error_of(failed: events.Failed) -> str:
     """What a poll or a command raised, in one line."""
     return f"{failed.type}: {failed.text}".partition("\n")[0]
 
@@ -109,11 +101,11 @@ def poll_committed_whole(
     """That a member committed the end of a poll of which it had processed a part: its consumer's position."""
     polls = [
         (poll, last + 1)
-        for poll in timeline.of(Consumed, member=member)
+        for poll in timeline.of(events.Consumed, member=member)
         for one, first, last in poll.records
         if one == partition and first <= offsets[0] <= last
     ]
-    commits = timeline.of(Committed, member=member) if polls else ()
+    commits = timeline.of(events.Committed, member=member) if polls else ()
     for poll, end in polls:
         of_end = (
             one.time for one in commits if one.time >= poll.time and one.positions.get(partition) == end
@@ -157,7 +149,7 @@ def how_it_came_to(
     polled = [one.time for one in timeline.deliveries.get(partition, ()) if one.member == member]
     sought = [
         one
-        for one in timeline.of(Sought, member=member)
+        for one in timeline.of(events.Sought, member=member)
         if since <= one.time <= time
         and partition in one.positions
         # The first poll after it, also where there was no such record and the client had to look elsewhere.
@@ -191,7 +183,9 @@ def _between(offsets: Sequence[int], first: int, last: int) -> Sequence[int]:
     return offsets[bisect_left(offsets, first) : bisect_right(offsets, last)]
 
 
-def _is_about(event: Consumed | Failed | Raised, partition: TopicPartition, offsets: Sequence[int]) -> bool:
+def _is_about(
+    event: events.Consumed | events.Failed | events.Raised, partition: TopicPartition, offsets: Sequence[int]
+) -> bool:
     return any(one == partition and _between(offsets, first, last) for one, first, last in event.records)
 
 

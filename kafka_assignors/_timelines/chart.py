@@ -13,8 +13,6 @@ from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.marks import SIGNS, colour_groups, looks_of, round_step
 from kafka_assignors._timelines.ownership import Overlap, Ownership, Reading, by_partition
 
-__tracebackhide__ = True
-
 LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
 """Members have these in the order of joining; those beyond share `OTHERS`."""
 

@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Final
 
 from kafka import TopicPartition
 
-__tracebackhide__ = True
-
 NO_GENERATION: Final = -1
 
 _NOT_SHOWN: Final = frozenset(

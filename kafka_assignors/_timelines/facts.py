@@ -40,8 +40,6 @@ from kafka_assignors._timelines.records import (
     runs_of,
 )
 
-__tracebackhide__ = True
-
 Kind = TypeVar("Kind", bound=Event)
 
 

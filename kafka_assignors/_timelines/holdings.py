@@ -16,8 +16,6 @@ from kafka_assignors._timelines.events import (
     Revoked,
 )
 
-__tracebackhide__ = True
-
 
 class Held(NamedTuple):
     """What one member held for one partition."""

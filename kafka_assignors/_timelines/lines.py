@@ -21,8 +21,6 @@ from kafka_assignors._timelines.events import (
 )
 from kafka_assignors._timelines.records import find_deliveries, runs_of
 
-__tracebackhide__ = True
-
 MANY: Final = Consumed | Processed | Committed | PolledLate | StateReported | Obeyed
 """Kinds of which a group under load has thousands, and that change nothing of who owns what."""
 

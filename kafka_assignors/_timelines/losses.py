@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from kafka import TopicPartition
 
+from kafka_assignors._timelines import events
 from kafka_assignors._timelines.causes import (
     assigned_at,
     failed_polls,
@@ -20,23 +21,8 @@ from kafka_assignors._timelines.causes import (
     taken_from,
     these,
 )
-from kafka_assignors._timelines.events import (
-    AssignmentReceived,
-    Closed,
-    CommitFailed,
-    Committed,
-    Configured,
-    Consumed,
-    Crashed,
-    Exited,
-    Failed,
-    Processed,
-    name_of,
-)
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.records import Delivery, find_deliveries
-
-__tracebackhide__ = True
 
 _COMMITS_SHOWN: Final = 3
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
@@ -117,7 +103,7 @@ def _never_polled(timeline: TimelineFacts, partition: TopicPartition, offsets: S
             return "; ".join([text, *sought])
         # What it committed itself since it got the partition follows from where it began.
         until = _began(timeline, member, partition, time)
-        settings = timeline.of(Configured, member=member)
+        settings = timeline.of(events.Configured, member=member)
         reset = settings[-1].auto_offset_reset if settings else ""
         how = f", and auto_offset_reset={reset}" if reset else ", see auto_offset_reset"
     _, last = _last_commit(timeline, partition, until)
@@ -129,7 +115,7 @@ def _never_polled(timeline: TimelineFacts, partition: TopicPartition, offsets: S
 def are_committed_past(timeline: TimelineFacts, missing: Mapping[TopicPartition, Iterable[int]]) -> bool:
     """Whether the last commit of each partition is beyond these offsets, so that none of them comes again."""
     last: dict[TopicPartition, int] = {}
-    for one in timeline.of(Committed):
+    for one in timeline.of(events.Committed):
         last |= one.positions
     return all(max(offsets) < last.get(partition, 0) for partition, offsets in missing.items())
 
@@ -158,8 +144,8 @@ def left_undone(timeline: TimelineFacts, member: str) -> Mapping[TopicPartition,
         return {partition: first for partition, first, _ in last.records}
     if member not in timeline.processing:
         return {}
-    done = find_deliveries(timeline.of(Processed, member=member))
-    polled = find_deliveries(timeline.of(Consumed, member=member))
+    done = find_deliveries(timeline.of(events.Processed, member=member))
+    polled = find_deliveries(timeline.of(events.Consumed, member=member))
     found = {}
     for partition, reports in polled.items():
         processed = {offset for one in done.get(partition, ()) for offset in one.offsets}
@@ -169,10 +155,10 @@ def left_undone(timeline: TimelineFacts, member: str) -> Mapping[TopicPartition,
     return found
 
 
-def failed_at_last(timeline: TimelineFacts, member: str) -> Failed | None:
+def failed_at_last(timeline: TimelineFacts, member: str) -> events.Failed | None:
     """The failure of a member's last poll, if a deserializer raised in it."""
-    polls = timeline.of(Failed, Consumed, member=member)
-    return polls[-1] if polls and isinstance(polls[-1], Failed) and polls[-1].records else None
+    polls = timeline.of(events.Failed, events.Consumed, member=member)
+    return polls[-1] if polls and isinstance(polls[-1], events.Failed) and polls[-1].records else None
 
 
 Record = tuple[TopicPartition, int]
@@ -183,7 +169,7 @@ def ended_in_turn(timeline: TimelineFacts, ended: Sequence[str]) -> Mapping[Reco
     """Records at which several members ended by themselves, one after the other: when, and who."""
     at: dict[Record, list[tuple[float, str]]] = defaultdict(list)
     for member in ended:
-        time = min((one.time for one in timeline.of(Exited, member=member)), default=timeline.end)
+        time = min((one.time for one in timeline.of(events.Exited, member=member)), default=timeline.end)
         for record in left_undone(timeline, member).items():
             at[record].append((time, member))
     return {record: sorted(deaths) for record, deaths in sorted(at.items()) if len(deaths) > 1}
@@ -324,14 +310,14 @@ def _failed_commit(timeline: TimelineFacts, partition: TopicPartition, member: s
     """
     failed = [
         one
-        for one in timeline.of(CommitFailed, member=member)
+        for one in timeline.of(events.CommitFailed, member=member)
         if not one.positions or partition in one.positions
     ]
     if not failed:
         return ""
     one = next((one for one in reversed(failed) if one.time <= time), failed[0])
     text = f"its commit {timeline.at(one.time)}"
-    received = [had for had in timeline.of(AssignmentReceived, member=member) if had.time <= one.time]
+    received = [had for had in timeline.of(events.AssignmentReceived, member=member) if had.time <= one.time]
     if not received:
         return f"{text} failed: {one.text}"
     generation = received[-1].generation
@@ -340,8 +326,8 @@ def _failed_commit(timeline: TimelineFacts, partition: TopicPartition, member: s
     return f"{text}, as of generation {generation}, failed: {one.text}{group}"
 
 
-def _commits(timeline: TimelineFacts, partition: TopicPartition) -> list[Committed]:
-    return [one for one in timeline.of(Committed) if partition in one.positions]
+def _commits(timeline: TimelineFacts, partition: TopicPartition) -> list[events.Committed]:
+    return [one for one in timeline.of(events.Committed) if partition in one.positions]
 
 
 def _last_commit(timeline: TimelineFacts, partition: TopicPartition, until: float) -> tuple[int, str]:
@@ -361,7 +347,7 @@ def _began(timeline: TimelineFacts, member: str, partition: TopicPartition, time
 
 def _end_of(timeline: TimelineFacts, member: str) -> str:
     """How a member ended and when, or nothing. That it was killed may be reported after its end."""
-    for kind in (Crashed, Closed, Exited):
+    for kind in (events.Crashed, events.Closed, events.Exited):
         for event in timeline.of(kind, member=member):
             return f"it {_ENDS[event.kind]} {timeline.at(event.time)}"
     return ""
@@ -369,4 +355,4 @@ def _end_of(timeline: TimelineFacts, member: str) -> str:
 
 def named(partition: TopicPartition, count: str, reasons: Sequence[str]) -> str:
     """A line of a message: the partition, how many, and why."""
-    return ": ".join([name_of(partition), count, *(["; and ".join(reasons)] if reasons else [])])
+    return ": ".join([events.name_of(partition), count, *(["; and ".join(reasons)] if reasons else [])])

@@ -6,8 +6,6 @@ from typing import Final, NamedTuple, TypeVar
 
 from kafka_assignors._timelines.events import Closed, Crashed, Event, Exited, Subscribed
 
-__tracebackhide__ = True
-
 _Look = TypeVar("_Look")
 
 

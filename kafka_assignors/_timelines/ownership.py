@@ -26,8 +26,6 @@ from kafka_assignors._timelines.events import (
     Revoked,
 )
 
-__tracebackhide__ = True
-
 Reading = Literal["callback", "generation"]
 
 

@@ -5,29 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kafka_assignors._timelines.events import (
-    LONG,
-    Closed,
-    Configured,
-    Crashed,
-    CutOff,
-    Exited,
-    Frozen,
-    Joining,
-    Led,
-    ListenerReturned,
-    Paused,
-    PolledLate,
-    Reconnected,
-    Resumed,
-    StateReported,
-    Subscribed,
-    Thawed,
-)
+from kafka_assignors._timelines import events
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.rebalances import SeenRebalance
-
-__tracebackhide__ = True
 
 _SHARE: Final = 0.1
 """Of a pause: what took less of it is no cause worth naming."""
@@ -66,20 +46,20 @@ def why_paused(timeline: TimelineFacts, start: float, end: float) -> list[str]:
 
 def _causes(timeline: TimelineFacts) -> Iterator[PauseCause]:
     for member in timeline.members:
-        settings = (timeline.of(Configured, member=member) or (Configured(0, member),))[-1]
-        for late in timeline.of(PolledLate, member=member):
+        settings = (timeline.of(events.Configured, member=member) or (events.Configured(0, member),))[-1]
+        for late in timeline.of(events.PolledLate, member=member):
             yield _not_polling(timeline, settings, late.time - late.seconds, late.time, "until")
         yield from _silent_to_the_end(timeline, settings)
-        for called in timeline.of(ListenerReturned, member=member):
+        for called in timeline.of(events.ListenerReturned, member=member):
             took = f"spent {called.seconds:.1f} s in its {called.callback}"
             until = f"{took}, until {_at(timeline, called.time)}"
             yield PauseCause(called.time - called.seconds, called.time, member, until)
-        for led in timeline.of(Led, member=member):
+        for led in timeline.of(events.Led, member=member):
             took = f"planned generation {led.generation} for {led.seconds:.1f} s, as its leader"
             yield PauseCause(led.time - led.seconds, led.time, member, took)
-        for frozen, thawed in _spans(timeline, member, Frozen, Thawed):
+        for frozen, thawed in _spans(timeline, member, events.Frozen, events.Thawed):
             yield _unheard(timeline, settings, frozen, thawed, "was frozen")
-        for cut, mended in _spans(timeline, member, CutOff, Reconnected):
+        for cut, mended in _spans(timeline, member, events.CutOff, events.Reconnected):
             yield _unheard(timeline, settings, cut, mended, "was cut off")
         yield from _gone(timeline, settings)
 
@@ -87,7 +67,9 @@ def _causes(timeline: TimelineFacts) -> Iterator[PauseCause]:
 def _storms(timeline: TimelineFacts, start: float, end: float) -> Iterator[PauseCause]:
     """Members that came again and again: one that makes a consumer for each batch, or changes its topics."""
     for member in timeline.members:
-        times = [one.time for one in timeline.of(Subscribed, member=member) if start <= one.time <= end]
+        times = [
+            one.time for one in timeline.of(events.Subscribed, member=member) if start <= one.time <= end
+        ]
         if len(times) < _STORM:
             continue
         generations = [one.generation for one in timeline.rebalances if times[0] <= one.start <= end]
@@ -100,13 +82,16 @@ def _storms(timeline: TimelineFacts, start: float, end: float) -> Iterator[Pause
 
 def _of_one_instance_id(timeline: TimelineFacts) -> Iterator[PauseCause]:
     """Members that run at the same time as one static member."""
-    of_id: dict[str, list[Configured]] = defaultdict(list)
-    for one in timeline.of(Configured):
+    of_id: dict[str, list[events.Configured]] = defaultdict(list)
+    for one in timeline.of(events.Configured):
         if one.instance_id:
             of_id[one.instance_id].append(one)
     for instance_id, made in of_id.items():
         for before, now in itertools.pairwise(made):
-            ends = [one.time for one in timeline.of(Closed, Crashed, Exited, member=before.member)]
+            ends = [
+                one.time
+                for one in timeline.of(events.Closed, events.Crashed, events.Exited, member=before.member)
+            ]
             end = min(ends, default=timeline.end)
             if before.member != now.member and end > now.time:
                 yield PauseCause(
@@ -119,7 +104,7 @@ def _of_one_instance_id(timeline: TimelineFacts) -> Iterator[PauseCause]:
 
 
 def _not_polling(
-    timeline: TimelineFacts, settings: Configured, start: float, end: float, until: str
+    timeline: TimelineFacts, settings: events.Configured, start: float, end: float, until: str
 ) -> PauseCause:
     text = f"did not poll for {end - start:.1f} s, {until} {_at(timeline, end)}"
     limit = settings.max_poll_interval_ms
@@ -128,27 +113,27 @@ def _not_polling(
         text += _without(timeline, settings.member, start + limit / 1000)
     elif limit:
         text += f" (it may for max_poll_interval_ms={limit})"
-        others = (one for one in timeline.of(Joining) if one.member != settings.member)
+        others = (one for one in timeline.of(events.Joining) if one.member != settings.member)
         if any(start < one.time <= end for one in others):
             text += "; a rebalance waits for that"
     return PauseCause(start, end, settings.member, text)
 
 
-def _silent_to_the_end(timeline: TimelineFacts, settings: Configured) -> Iterator[PauseCause]:
+def _silent_to_the_end(timeline: TimelineFacts, settings: events.Configured) -> Iterator[PauseCause]:
     """A member that had still not polled when it was asked last, or that was made not to."""
     member = settings.member
-    for paused, resumed in _spans(timeline, member, Paused, Resumed):
+    for paused, resumed in _spans(timeline, member, events.Paused, events.Resumed):
         if resumed is None:
             yield _not_polling(timeline, settings, paused, timeline.end, "to")
             return
-    polls = [event.time for event in timeline.of(PolledLate, member=member)]
-    for state in timeline.of(StateReported, member=member)[-1:]:
-        if state.silent >= LONG and state.time > max(polls, default=state.time - 1):
+    polls = [event.time for event in timeline.of(events.PolledLate, member=member)]
+    for state in timeline.of(events.StateReported, member=member)[-1:]:
+        if state.silent >= events.LONG and state.time > max(polls, default=state.time - 1):
             yield _not_polling(timeline, settings, state.time - state.silent, state.time, "to")
 
 
 def _unheard(
-    timeline: TimelineFacts, settings: Configured, start: float, end: float | None, how: str
+    timeline: TimelineFacts, settings: events.Configured, start: float, end: float | None, how: str
 ) -> PauseCause:
     text = f"{how} at {_at(timeline, start)}"
     limit = settings.session_timeout_ms
@@ -164,12 +149,12 @@ def _unheard(
     return PauseCause(start, last, settings.member, text)
 
 
-def _gone(timeline: TimelineFacts, settings: Configured) -> Iterator[PauseCause]:
+def _gone(timeline: TimelineFacts, settings: events.Configured) -> Iterator[PauseCause]:
     """A member that ended without a word to the coordinator, which misses it after its session timeout."""
     member = settings.member
     limit = settings.session_timeout_ms
-    ends = timeline.of(Crashed, Exited, member=member)
-    if not ends or not (limit or _by_broker(settings)) or timeline.of(Closed, member=member):
+    ends = timeline.of(events.Crashed, events.Exited, member=member)
+    if not ends or not (limit or _by_broker(settings)) or timeline.of(events.Closed, member=member):
         return
     ended = min(event.time for event in ends)
     text = (
@@ -182,7 +167,7 @@ def _gone(timeline: TimelineFacts, settings: Configured) -> Iterator[PauseCause]
     yield PauseCause(ended, over, member, text + _without(timeline, member, ended))
 
 
-def _by_broker(settings: Configured) -> bool:
+def _by_broker(settings: events.Configured) -> bool:
     """Whether the broker's session timeout counts, as for members of KIP-848; not if nothing was reported."""
     return not settings.session_timeout_ms and settings.max_poll_interval_ms > 0
 
@@ -204,7 +189,10 @@ def _generation_without(timeline: TimelineFacts, member: str, since: float) -> S
 
 
 def _spans(
-    timeline: TimelineFacts, member: str, begins: type[Frozen | CutOff | Paused], ends: type[object]
+    timeline: TimelineFacts,
+    member: str,
+    begins: type[events.Frozen | events.CutOff | events.Paused],
+    ends: type[object],
 ) -> Iterable[tuple[float, float | None]]:
     """From when to when a state of a member lasted; None for what lasts."""
     since: float | None = None
@@ -213,7 +201,7 @@ def _spans(
             continue
         if isinstance(event, begins) and since is None:
             since = event.time
-        elif isinstance(event, (ends, Crashed, Exited)) and since is not None:
+        elif isinstance(event, (ends, events.Crashed, events.Exited)) and since is not None:
             yield since, event.time
             since = None
     if since is not None:

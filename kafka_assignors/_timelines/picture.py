@@ -24,8 +24,6 @@ from kafka_assignors._timelines.marks import SIGNS, colour_groups, looks_of
 from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership, Reading
 from kafka_assignors._timelines.rebalances import SeenRebalance
 
-__tracebackhide__ = True
-
 COLOURS: Final = (
     *("#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#a96b59"),
     *("#e76300", "#b9ac70", "#92dadd", "#717581", "#94a4a2"),

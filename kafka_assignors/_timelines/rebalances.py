@@ -9,8 +9,6 @@ from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import AssignmentReceived, Claims, Event, Joining, Led, Subscribed
 
-__tracebackhide__ = True
-
 _Topics = Subscribed | Joining
 """An event in which a member named its topics."""
 

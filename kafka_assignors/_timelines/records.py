@@ -9,8 +9,6 @@ from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import Consumed, Event, OfRecords, Processed
 
-__tracebackhide__ = True
-
 
 class Delivery(NamedTuple):
     """A member's report of one partition's records, offsets `first` to `last`, at `time`."""

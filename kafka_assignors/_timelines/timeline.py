@@ -16,8 +16,6 @@ from kafka_assignors._timelines.assertions import TimelineAssertions
 from kafka_assignors._timelines.chart import chart
 from kafka_assignors._timelines.ownership import Reading
 
-__tracebackhide__ = True
-
 
 class Timeline(TimelineAssertions):
     """All events of a group in the order of time, what follows from them, asserted and drawn.

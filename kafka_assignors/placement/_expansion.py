@@ -1,23 +1,16 @@
 """New partitions for a topic, placed as the ones that it has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from kafka_assignors._cluster.handle import Cluster
 from kafka_assignors.placement._cluster import topics as live
-from kafka_assignors.placement._cluster.source import opened
+from kafka_assignors.placement._cluster.source import Topics, opened
 from kafka_assignors.placement._generators import BrokerRing, shift_at
-from kafka_assignors.placement._inference.infer import infer
-from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._inference.infer import Fit, infer
+from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._planning.moves import plan_moves
-
-if TYPE_CHECKING:
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors.placement._cluster.source import Topics
-    from kafka_assignors.placement._inference.infer import Fit
-    from kafka_assignors.placement._placement import Racks
-    from kafka_assignors.placement._reassignment_file import Placements
+from kafka_assignors.placement._reassignment_file import Placements
 
 How = Literal["rack-unaware", "rack-aware", "balanced"]
 """What placed new partitions: the generator whose pattern continues, or "balanced"."""

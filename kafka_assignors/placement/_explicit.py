@@ -4,19 +4,12 @@ In "2:0:1,0:1:2" there are two partitions, and the leader of the first is on bro
 not in the text: they count up from 0.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
 
 from kafka_assignors._common.tree import HIGHEST_ID
 from kafka_assignors._common.words import first_of
-from kafka_assignors.placement._placement import PlacementError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from kafka_assignors.placement._placement import Placement
+from kafka_assignors.placement._placement import Placement, PlacementError
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
 _SHOWN = 10  # brokers that an error names

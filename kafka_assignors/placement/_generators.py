@@ -6,19 +6,12 @@ in each round another broker follows a leader first. Rack-awareness changes two 
 alternates over the racks, and a rack with a replica is skipped as long as another has none.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._checks import check_racks, check_request
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafka_assignors.placement._placement import Racks
+from kafka_assignors.placement._placement import Racks, check_racks, check_request
 
 
 def place_rack_aware(

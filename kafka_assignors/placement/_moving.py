@@ -1,12 +1,13 @@
 """Replicas moved on a running cluster: planned, copied, looked at and broken off."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from kafka import TopicPartition
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
-from kafka_assignors._cluster.handle import connect
+from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._common.words import are, named, size
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.logs import read_logs
@@ -20,19 +21,11 @@ from kafka_assignors.placement._cluster.throttle import (
     remove_left,
 )
 from kafka_assignors.placement._explicit import check_placements
-from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
 from kafka_assignors.placement._planning.volume import Volume
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from kafka import TopicPartition
-
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors.placement._placement import Placement, Racks
-    from kafka_assignors.placement._quality import TopicPartitions
-    from kafka_assignors.placement._reassignment_file import Placements
+from kafka_assignors.placement._quality import TopicPartitions
+from kafka_assignors.placement._reassignment_file import Placements
 
 UNTHROTTLED_BYTES: Final = 1 << 30
 """Up to so much is copied without a throttle if nobody says anything."""

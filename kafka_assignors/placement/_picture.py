@@ -1,12 +1,11 @@
 """A placement as a picture: brokers by rack, the darker the more they have. Needs matplotlib."""
 
-from __future__ import annotations
-
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -14,11 +13,7 @@ from matplotlib.patches import Rectangle
 from kafka_assignors._common.escaping import escaped
 from kafka_assignors._common.files import write_whole
 from kafka_assignors.placement._placement import PlacementError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from kafka_assignors.placement._quality import BrokerLoad, Quality
+from kafka_assignors.placement._quality import BrokerLoad, Quality
 
 _CELL: Final = (0.62, 0.46)  # inches
 _PER_ROW: Final = 16  # brokers of a rack in one row

@@ -1,15 +1,10 @@
 """How good a placement is: how evenly brokers are laden, and what is left when a rack is lost."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from kafka_assignors.placement._placement import Placement, Racks
+from kafka_assignors.placement._placement import Placement, Racks
 
 TopicPartitions = tuple[tuple[str, int], ...]
 """Partitions by topic and id, in order."""

@@ -3,21 +3,15 @@
 {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}]}
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Self
 
 from kafka_assignors._common.files import write_whole
 from kafka_assignors._common.tree import HIGHEST_ID, FileError, Node, describe, parse_json, read_text
-from kafka_assignors.placement._placement import PlacementError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from kafka_assignors.placement._placement import Placement, Racks
+from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 
 _MARK = "Current partition replica assignment", "Proposed partition reassignment configuration"
 
@@ -37,7 +31,7 @@ class Placements:
     name: str = "the placements"
 
     @classmethod
-    def read(cls, path: Path | str, racks: Racks | None = None) -> Placements:
+    def read(cls, path: Path | str, racks: Racks | None = None) -> Self:
         """Read a file of Kafka's reassignment JSON. What `kafka-reassign-partitions` refuses is refused.
 
         Raises:

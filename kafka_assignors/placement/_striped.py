@@ -7,19 +7,11 @@ rack. After as many epochs as there are unfenced brokers all orders are shuffled
 repeat.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
 
 from kafka_assignors._wire.java.orders import hash_order, string_hash, string_order
 from kafka_assignors._wire.java.random import JavaRandom
-from kafka_assignors.placement._checks import check_request
-from kafka_assignors.placement._placement import PlacementError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from kafka_assignors.placement._placement import Racks
+from kafka_assignors.placement._placement import PlacementError, Racks, check_request
 
 
 def place_striped(

@@ -1,10 +1,9 @@
 """Topics of a cluster described and created, and what placed them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._common.words import are
@@ -15,15 +14,10 @@ from kafka_assignors.placement._cluster.source import Topics, opened
 from kafka_assignors.placement._explicit import check_placement, parse_explicit
 from kafka_assignors.placement._generators import place_rack_aware
 from kafka_assignors.placement._inference.infer import GeneratorName, Inference, infer as infer_placement
-from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._placement import Placement, PlacementError
 from kafka_assignors.placement._quality import Quality, measure
+from kafka_assignors.placement._reassignment_file import Placements
 from kafka_assignors.placement._striped import place_striped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from kafka_assignors.placement._placement import Placement
-    from kafka_assignors.placement._reassignment_file import Placements
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Self
 
-__tracebackhide__ = True
-
 
 class Disturbance:
     """Something that was done to a broker or a member. As a context manager it is undone on leaving.

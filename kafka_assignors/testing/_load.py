@@ -11,8 +11,6 @@ from kafka import TopicPartition
 from kafka_assignors.testing._brokers.access import Access, Kafka
 from kafka_assignors.testing._topics import LOG_LEVEL, existing_partitions
 
-__tracebackhide__ = True
-
 DELIVERY_SECONDS: Final = 120.0
 """How long a record may take until it is acknowledged: longer than brokers are away in tests."""
 

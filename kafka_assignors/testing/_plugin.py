@@ -14,24 +14,8 @@
     Makes groups on it, and kills their members when the test ends. See `GroupFactory`.
 
 Others, with other settings and under names of your own, come from `kafka_cluster_factory`,
-`topic_factory_factory` and `consumer_group_factory`, in a conftest or a test module:
-
-    three_brokers = kafka_cluster_factory(3)
-    patient_group = consumer_group_factory(cluster="three_brokers", settings={"session_timeout_ms": 45000})
-
-The end of the run says which Kafka tests had: in which way, its image or address, and its release.
-
-The report of a failed test shows what happened in its groups: a chart, all events, and the members' logs.
-Pytest-html's report has a picture of each group.
-
-Brokers that a test left killed, frozen or cut off are mended when it ends, so that the next test has a whole
-cluster. The end of the run names such tests. If that fails, the cluster ends, and all fixtures on it, and the
-next test that asks for it has a new one. So it is with clusters of fixtures of your own that return one.
-
-Each setting is a command-line option and an ini value, listed in `pytest --help`; the option wins. Those with
-several values are repeated on the command line, have a line each in the ini file, and win key by key.
-
-Under pytest-xdist each worker has its own cluster.
+`topic_factory_factory` and `consumer_group_factory`. docs/testing.md has what happens to clusters that tests
+break, what reports of failed tests show, and the settings.
 """
 
 from __future__ import annotations
@@ -63,8 +47,6 @@ if TYPE_CHECKING:
     _Fixture = pytest.FixtureDef[Any]
     _Finish = Callable[[], None]
 
-__tracebackhide__ = True
-
 _Made = TypeVar("_Made")
 
 Scope = Literal["session", "package", "module", "class", "function"]
@@ -75,6 +57,12 @@ DEFAULT_PARTITIONS = 6
 options = plugin_options.read
 
 _DELETE_SECONDS = 5.0
+_OF_THE_KIT: Final = (
+    "kafka_assignors.testing.",
+    "kafka_assignors._timelines.",
+    "kafka_assignors._common.waiting",
+)
+"""The modules whose frames no traceback shows."""
 
 _RUNNING: pytest.StashKey[dict[_Fixture, tuple[Cluster, _Finish]]] = pytest.StashKey()
 """The fixtures that are clusters now, of this plug-in's or a user's making: the cluster, and what ends it."""
@@ -357,8 +345,12 @@ consumer_group = consumer_group_factory()
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add to a failed test's report what happened in its groups, and which broker has died.
 
-    The latter is the likely cause of all else, and nothing that a client can know.
+    The latter is the likely cause of all else, and nothing that a client can know. Tracebacks end at the
+    test's own line.
     """
+    for name, module in [*sys.modules.items()]:
+        if name.startswith(_OF_THE_KIT):
+            vars(module)["__tracebackhide__"] = True
     result = yield
     if result.failed:
         for cluster, _ in item.config.stash.get(_RUNNING, {}).values():

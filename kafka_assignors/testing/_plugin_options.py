@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._brokers.credentials import Level
     from kafka_assignors.testing._groups.runners import Place
 
-__tracebackhide__ = True
-
 WAYS: Final = ("given", "docker", "embedded")
 NODES: Final = ("1", "3")
 LEVELS: Final = ("plaintext", "tls", "sasl", "sasl_tls")

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._groups.group import ConsumerGroup
 
-__tracebackhide__ = True
-
 _GROUPS: pytest.StashKey[list[ConsumerGroup]] = pytest.StashKey()
 _REPORTED: pytest.StashKey[set[str]] = pytest.StashKey()
 

@@ -1,10 +1,9 @@
 """Topics to test with, made and changed through a client that is independent of the one under test."""
 
-from __future__ import annotations
-
 import contextlib
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -14,11 +13,6 @@ from kafka import TopicPartition
 
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.testing._brokers.access import Access, Kafka
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__tracebackhide__ = True
 
 REQUEST_SECONDS: Final = 10.0
 """How long one request may take."""

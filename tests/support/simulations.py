@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_assignors._assignors import CooperativeStickyAssignor
-from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
-from kafka_assignors.coordinator._simulator.simulation import Simulation
+from kafka_assignors.coordinator._simulator.simulation import ConsumerGroupSimulation, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

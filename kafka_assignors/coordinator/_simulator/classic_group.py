@@ -1,22 +1,23 @@
 """The coordinator of a group of the classic protocol: its answers, as of Kafka's `GroupMetadataManager`."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.election import elect_strategy
+from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.known_members import KnownMember, KnownMembers
-from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced, reply_to
-from kafka_assignors.coordinator._simulator.rounds import NEW_MEMBER_MS, Rounds, State
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.messages import Join, JoinReply, Sync, SyncReply
-    from kafka_assignors.coordinator._simulator.rounds import Trigger
-    from kafka_assignors.coordinator._simulator.settings import BrokerSettings
+from kafka_assignors.coordinator._simulator.messages import (
+    Error,
+    Join,
+    Joined,
+    JoinReply,
+    Sync,
+    Synced,
+    SyncReply,
+    reply_to,
+)
+from kafka_assignors.coordinator._simulator.rounds import NEW_MEMBER_MS, Rounds, State, Trigger
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 
 
 class HostedClassicGroup(Rounds):

@@ -1,13 +1,8 @@
 """Virtual time: what is to happen, in order."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 
 class Timer:

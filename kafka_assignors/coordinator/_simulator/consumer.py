@@ -1,33 +1,15 @@
 """What simulated consumers of both protocols have in common: the application, the network, the end."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import Any
+
+from kafka.structs import TopicPartition
 
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors._timelines.events import (
-    Closed,
-    Crashed,
-    Event,
-    Exited,
-    Frozen,
-    Lost,
-    Paused,
-    Resumed,
-    Revoked,
-    Started,
-    Subscribed,
-    Thawed,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
+from kafka_assignors._timelines import events
+from kafka_assignors.coordinator._simulator.clock import Clock, Timer
+from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 
 class SimulatedConsumer(ABC):
@@ -47,7 +29,7 @@ class SimulatedConsumer(ABC):
         topics: Collection[str],
         instance_id: str | None,
         settings: MemberSettings,
-        report: Callable[[Event], None],
+        report: Callable[[events.Event], None],
     ) -> None:
         self.name = name
         self.member_id = ""
@@ -66,7 +48,7 @@ class SimulatedConsumer(ABC):
         self._poll: Timer | None = None
         self._beat: Timer | None = None
         self._attempt = 0
-        self._report(Started(*self._now, instance_id=instance_id, client="simulated"))
+        self._report(events.Started(*self._now, instance_id=instance_id, client="simulated"))
 
     def after(self, delay_ms: int, action: Callable[[], None]) -> Callable[[], None]:
         """Have something done after so many milliseconds, unless it has ended; what is given calls it off."""
@@ -78,16 +60,16 @@ class SimulatedConsumer(ABC):
 
     def crash(self) -> None:
         """End without a word."""
-        self._end(Crashed(*self._now))
+        self._end(events.Crashed(*self._now))
 
     def freeze(self) -> None:
         """Stand still: no heartbeats, no polls; answers are heard after `thaw`."""
         self.frozen = True
-        self._report(Frozen(*self._now))
+        self._report(events.Frozen(*self._now))
 
     def thaw(self) -> None:
         self.frozen = False
-        self._report(Thawed(*self._now))
+        self._report(events.Thawed(*self._now))
         unheard, self._unheard = self._unheard, []
         for attempt, hear in unheard:
             self._deliver(attempt, hear)  # what it hears first may end it
@@ -100,17 +82,17 @@ class SimulatedConsumer(ABC):
     def pause_polling(self) -> None:
         """Let the application hang; heartbeats continue until `max_poll_interval_ms` is over."""
         self._paused_at = self._clock.now
-        self._report(Paused(*self._now))
+        self._report(events.Paused(*self._now))
         paused_at = self._paused_at
         self._clock.after(self.settings.max_poll_interval_ms, lambda: self._look_at_polls(paused_at))
 
     def resume_polling(self) -> None:
         self._paused_at = None
-        self._report(Resumed(*self._now))
+        self._report(events.Resumed(*self._now))
 
     def subscribe(self, topics: Collection[str]) -> None:
         self.topics = frozenset(topics)
-        self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
+        self._report(events.Subscribed(*self._now, topics=tuple(sorted(topics))))
 
     def _look_at_polls(self, paused_at: int) -> None:
         if self.running and self._paused_at == paused_at:
@@ -129,14 +111,14 @@ class SimulatedConsumer(ABC):
     def _revoke(self, partitions: frozenset[TopicPartition]) -> None:
         if partitions:
             self.held -= partitions
-            self._report(Revoked(*self._now, generation=self.generation, partitions=partitions))
+            self._report(events.Revoked(*self._now, generation=self.generation, partitions=partitions))
 
     def _lose_all(self) -> None:
         if self.held:
-            self._report(Lost(*self._now, partitions=self.held))
+            self._report(events.Lost(*self._now, partitions=self.held))
             self.held = frozenset()
 
-    def _end(self, event: Closed | Crashed) -> None:
+    def _end(self, event: events.Closed | events.Crashed) -> None:
         self._report(event)
         self.running = self.stable = False
         self.held = frozenset()
@@ -144,7 +126,7 @@ class SimulatedConsumer(ABC):
         for timer in (self._poll, self._beat):
             if timer is not None:
                 timer.cancel()
-        self._report_to(Exited(*self._now))
+        self._report_to(events.Exited(*self._now))
 
     # The network
 
@@ -177,7 +159,7 @@ class SimulatedConsumer(ABC):
         """What each event begins with: the time in seconds, and the member."""
         return self._clock.now / 1000, self.name
 
-    def _report(self, event: Event) -> None:
+    def _report(self, event: events.Event) -> None:
         if self.running:
             self._report_to(event)
 

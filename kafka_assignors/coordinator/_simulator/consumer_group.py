@@ -8,19 +8,21 @@ describes. Nobody waits for the others, except for a partition that another has 
 As in Kafka, the epoch of a new group is 1, so that of its first member is 2.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kafka_assignors._wire.java.orders import HashKeys, hash_order, string_hash
+from kafka_assignors.coordinator._simulator.clock import Clock, Timer
 from kafka_assignors.coordinator._simulator.messages import (
     JOIN,
     LEAVE,
     LEAVE_STATIC,
+    ConsumerHeartbeat,
     ConsumerHeartbeatAnswer,
     Error,
+    TopicIdPartition,
 )
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, reconcile
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
@@ -33,12 +35,6 @@ from kafka_assignors.coordinator._simulator.target_assignment import (
     partitions_of,
     preferred_assignor,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, TopicIdPartition
 
 ConsumerGroupState = Literal["Empty", "Assigning", "Reconciling", "Stable"]
 """The states of a KIP-848 group, under Kafka's names."""
@@ -159,7 +155,6 @@ class HostedConsumerGroup:
         return ConsumerHeartbeatAnswer(
             epoch=updated.epoch,
             assignment=frozenset(updated.assigned) if full or changed else None,
-            heartbeat_interval_ms=self.settings.heartbeat_interval_ms,
         )
 
     @staticmethod

@@ -6,38 +6,26 @@ revokes what it is to lose, takes what is new, and says at once what it has now.
 waited for in the answer to that, or later.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.structs import TopicPartition
 
-from kafka_assignors._timelines.events import (
-    NO_GENERATION,
-    Assigned,
-    AssignmentReceived,
-    Closed,
-    Failed,
-    Joining,
-)
+from kafka_assignors._timelines import events
+from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
+from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.messages import (
     JOIN,
     LEAVE,
     LEAVE_STATIC,
     ConsumerHeartbeat,
+    ConsumerHeartbeatAnswer,
     Error,
     TopicIdPartition,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
-    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
-    from kafka_assignors.coordinator._simulator.target_assignment import Assignor, TargetTopic
+from kafka_assignors.coordinator._simulator.target_assignment import Assignor, TargetTopic
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +76,13 @@ class ConsumerMember(SimulatedConsumer):
     def leave(self) -> None:
         """Close the consumer: a dynamic member leaves the group, a static one says that it will be back."""
         self._revoke(self.held)
-        if self.generation != NO_GENERATION:
+        if self.generation != events.NO_GENERATION:
             self._send_leave()
-        self._end(Closed(*self._now, reason="left"))
+        self._end(events.Closed(*self._now, reason="left"))
 
     def resume_polling(self) -> None:
         super().resume_polling()
-        self._at_next_poll(self._join if self.generation == NO_GENERATION else self._reconcile)
+        self._at_next_poll(self._join if self.generation == events.NO_GENERATION else self._reconcile)
 
     def subscribe(self, topics: Collection[str]) -> None:
         """Change the subscription; the next heartbeat says it."""
@@ -104,12 +92,12 @@ class ConsumerMember(SimulatedConsumer):
     # Heartbeats
 
     def _join(self) -> None:
-        if self._paused_at is not None or self.generation != NO_GENERATION:
+        if self._paused_at is not None or self.generation != events.NO_GENERATION:
             return
         self.stable = False
         self._sent_last = _LastSent()
         self._assigned = self._has = None
-        self._report(Joining(*self._now, member_id=self.member_id, topics=tuple(sorted(self.topics))))
+        self._report(events.Joining(*self._now, member_id=self.member_id, topics=tuple(sorted(self.topics))))
         self.generation = JOIN
         self._send_heartbeat()
 
@@ -155,7 +143,7 @@ class ConsumerMember(SimulatedConsumer):
             self._learn_names(answer.assignment - self._names.keys())
         if new_epoch or answer.assignment is not None:
             self._report(
-                AssignmentReceived(
+                events.AssignmentReceived(
                     *self._now,
                     generation=self.generation,
                     partitions=frozenset(self._names[partition] for partition in self._assigned or ()),
@@ -180,7 +168,7 @@ class ConsumerMember(SimulatedConsumer):
         added = wanted - self.held
         if added or self._has is None:
             self.held |= added
-            self._report(Assigned(*self._now, generation=self.generation, partitions=added))
+            self._report(events.Assigned(*self._now, generation=self.generation, partitions=added))
         self._has = self._assigned
         self._send_heartbeat()
 
@@ -190,9 +178,9 @@ class ConsumerMember(SimulatedConsumer):
             self._forget_group()
             self._at_next_poll(self._join)
         else:
-            self._report(Failed(*self._now, text=error))
+            self._report(events.Failed(*self._now, text=error))
             self._lose_all()
-            self._end(Closed(*self._now, reason="errors"))
+            self._end(events.Closed(*self._now, reason="errors"))
 
     def _polled_too_late(self) -> None:
         self._send_leave()
@@ -200,7 +188,7 @@ class ConsumerMember(SimulatedConsumer):
 
     def _forget_group(self) -> None:
         self.stable = False
-        self.generation = NO_GENERATION
+        self.generation = events.NO_GENERATION
         self._requests += 1
         self._in_flight = self._at_once = False
         if self._beat is not None:

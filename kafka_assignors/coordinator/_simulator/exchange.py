@@ -1,32 +1,25 @@
 """A member's exchange of JoinGroup and SyncGroup, and its heartbeats: real assignors, real bytes."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+from kafka.structs import TopicPartition
 
 from kafka_assignors._assignors import Assignor
 from kafka_assignors._assignors._membership.host import Cancel, Host, calls
 from kafka_assignors._leader import lead
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors._timelines.events import Closed, Failed, Joining, Led
+from kafka_assignors._timelines import events
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.messages import Joined, Synced
+from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync, Synced
 
 RETRY_MS: Final = 100
 """How long a member waits before it asks again after an error: `retry.backoff.ms`."""
@@ -112,8 +105,8 @@ class JoiningMember(ClassicConsumer, Host):
     # What its assignors see
 
     @classmethod
-    def of(cls, consumer: Any) -> JoiningMember:
-        member: JoiningMember = consumer
+    def of(cls, consumer: Any) -> Self:
+        member: Self = consumer
         return member
 
     @property
@@ -149,7 +142,7 @@ class JoiningMember(ClassicConsumer, Host):
         with calls(self):
             sent = {name: one.metadata(self.topics) for name, one in self._assignors.items()}
         self._report(
-            Joining(
+            events.Joining(
                 *self._now,
                 member_id=self.member_id,
                 topics=tuple(sorted(self.topics)),
@@ -217,7 +210,7 @@ class JoiningMember(ClassicConsumer, Host):
                     if isinstance(self._assignors[answer.strategy], Assignor):
                         raise
                     # What another's assignor raises comes out of its application's poll; the next one joins.
-                    self._report(Failed(*self._now, text=repr(error)))
+                    self._report(events.Failed(*self._now, text=repr(error)))
                     self._join_ended(attempt, "ASSIGNOR")
                     return
         request = Sync(
@@ -235,7 +228,7 @@ class JoiningMember(ClassicConsumer, Host):
 
     def _lead(self, members: Sequence[tuple[str, str | None, bytes]]) -> dict[str, bytes]:
         assert self._led_with is not None  # noqa: S101 - for the type checker
-        self._report(Led(*self._now, generation=self.generation))
+        self._report(events.Led(*self._now, generation=self.generation))
         assignor = self._assignors[self.strategy or ""]
         with calls(self):
             if isinstance(assignor, Assignor):
@@ -299,8 +292,8 @@ class JoiningMember(ClassicConsumer, Host):
         elif error == Error.ILLEGAL_GENERATION:
             self._reset_generation(self.member_id)
         elif error not in {Error.NONE, Error.NOT_COORDINATOR}:
-            self._report(Failed(*self._now, text=error))
-            self._end(Closed(*self._now, reason="errors"))
+            self._report(events.Failed(*self._now, text=error))
+            self._end(events.Closed(*self._now, reason="errors"))
 
 
 def lead_by_contract(

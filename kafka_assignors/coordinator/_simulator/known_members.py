@@ -1,18 +1,13 @@
 """The members of a classic group as its coordinator knows them, and their sessions."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kafka_assignors._wire.java.orders import HashKeys, string_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.messages import Join
+from kafka_assignors.coordinator._simulator.clock import Clock, Timer
+from kafka_assignors.coordinator._simulator.messages import Join
 
 
 @dataclass(slots=True)

@@ -13,22 +13,17 @@ the client on a real broker (integration_tests/test_client_behaviour.py):
 - From then on it sends no heartbeat until a poll has applied the assignment.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.structs import TopicPartition
 
 from kafka_assignors._assignors._joins import FRESH
 from kafka_assignors._assignors._membership.host import calls
-from kafka_assignors._timelines.events import (
-    Assigned,
-    AssignmentReceived,
-    Closed,
-    Failed,
-    Rejected,
-)
+from kafka_assignors._timelines import events
+from kafka_assignors.coordinator._simulator.clock import Timer
 from kafka_assignors.coordinator._simulator.exchange import (
     RETRY_MS,
     Attempt,
@@ -37,13 +32,6 @@ from kafka_assignors.coordinator._simulator.exchange import (
     Trouble,
 )
 from kafka_assignors.coordinator._simulator.messages import Error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.coordinator._simulator.clock import Timer
 
 _AT_ONCE: Final = frozenset(
     {Error.ILLEGAL_GENERATION, Error.MEMBER_ID_REQUIRED, Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID}
@@ -59,12 +47,13 @@ _NOTHING: Final = ConsumerProtocolAssignment(0, [], b"")
 class SimulatedMember(JoiningMember):
     """A simulated consumer of the classic protocol, as kafka-python's `KafkaConsumer`."""
 
+    _poll_end: Timer | None = None
+
     def __init__(self, *where: Any, **options: Any) -> None:
         super().__init__(*where, **options)
         self._rejoining = False
         self._join: Attempt | None = None
         self._awaiting = False  # whether a poll waits for the join
-        self._poll_end: Timer | None = None
         self._completes_joins = False  # as `kafka_assignors._assignors._joins` does
         self._look()
 
@@ -77,7 +66,7 @@ class SimulatedMember(JoiningMember):
         else:
             self._revoke(self.held)
         self._leave_group()
-        self._end(Closed(*self._now, reason="left"))
+        self._end(events.Closed(*self._now, reason="left"))
 
     def pause_polling(self) -> None:
         """Let the application hang; heartbeats continue until `max_poll_interval_ms` is over."""
@@ -237,8 +226,8 @@ class SimulatedMember(JoiningMember):
         elif error in _LATER:
             self._after(RETRY_MS, self._try_again)
         else:
-            self._report(Failed(*self._now, text=error))
-            self._end(Closed(*self._now, reason="errors"))
+            self._report(events.Failed(*self._now, text=error))
+            self._end(events.Closed(*self._now, reason="errors"))
 
     def _try_again(self) -> None:
         if self._awaiting and self._join is None:
@@ -251,12 +240,12 @@ class SimulatedMember(JoiningMember):
         assignment = _decode(encoded)
         given = frozenset(assignment.partitions())
         self._report(
-            AssignmentReceived(
+            events.AssignmentReceived(
                 *self._now, generation=self.generation, partitions=given, member_id=self.member_id
             )
         )
         if self._has_others(given):
-            self._report(Rejected(*self._now, generation=self.generation, partitions=given))
+            self._report(events.Rejected(*self._now, generation=self.generation, partitions=given))
             self._rejoin_needed = True
             return
         before, self.assigned = self.assigned, given
@@ -268,7 +257,7 @@ class SimulatedMember(JoiningMember):
         else:
             added = given
         self.held |= added
-        self._report(Assigned(*self._now, generation=self.generation, partitions=added))
+        self._report(events.Assigned(*self._now, generation=self.generation, partitions=added))
 
     def _has_others(self, given: Collection[TopicPartition]) -> bool:
         """Whether there are partitions of topics that it does not subscribe to."""

@@ -1,14 +1,10 @@
 """What members and their coordinator say to each other; errors under Kafka's names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from uuid import UUID
+from typing import Final, NamedTuple, TypeVar
+from uuid import UUID
 
 
 class Error(StrEnum):
@@ -136,4 +132,3 @@ class ConsumerHeartbeatAnswer:
     error: Error = Error.NONE
     epoch: int = 0
     assignment: frozenset[TopicIdPartition] | None = None
-    heartbeat_interval_ms: int = 0

@@ -4,16 +4,12 @@ First it is to keep only what it keeps. When it says that it has revoked the res
 what others have revoked. This is `CurrentAssignmentBuilder` of Apache Kafka 4.3.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+from uuid import UUID
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from uuid import UUID
-
-    from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
+from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
 
 EpochState = Literal["STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS"]
 """A member has reached its epoch's assignment; has yet to revoke partitions; or waits for others to."""

@@ -5,23 +5,24 @@ generation, the leader with all subscriptions. Syncs are held until the leader's
 Everything that makes the group rebalance is kept with its reason.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kafka_assignors._groups.election import elect_leader, elect_strategy
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
+from kafka_assignors.coordinator._simulator.clock import Clock, Timer
 from kafka_assignors.coordinator._simulator.known_members import KnownMember, KnownMembers, Sessions
-from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced, reply_to
+from kafka_assignors.coordinator._simulator.messages import (
+    Error,
+    Joined,
+    JoinReply,
+    Synced,
+    SyncReply,
+    reply_to,
+)
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.messages import JoinReply, SyncReply
 
 
 class State(StrEnum):

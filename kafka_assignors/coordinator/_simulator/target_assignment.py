@@ -6,24 +6,18 @@ topics, and the partitions of each, in the order of writing. This is `TargetAssi
 4.3 with its two assignors.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.java.orders import HashKeys, hash_order, string_hash, string_order, uuid_hash
 from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
+from kafka_assignors.coordinator._simulator.reconciliation import GroupMember
 from kafka_assignors.planners._kip848_range import plan_kip848_range
 from kafka_assignors.planners._kip848_uniform import slot_hash, uniform_steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kafka_assignors.coordinator._simulator.reconciliation import GroupMember
 
 Assignor = Literal["uniform", "range"]
 """The assignors of Kafka's coordinator."""
@@ -183,7 +177,7 @@ class _Drafts:
         self._targets = targets
         self._drafts: dict[str, _Draft] = {}
 
-    def __getitem__(self, member_id: str) -> _Draft:
+    def __getitem__(self, member_id: str) -> "_Draft":
         if member_id not in self._drafts:
             self._drafts[member_id] = _Draft(self._targets.get(member_id, {}))
         return self._drafts[member_id]

@@ -1,21 +1,17 @@
 """What would a deployment cost? Rolling restarts, simulated."""
 
-from __future__ import annotations
-
 import itertools
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kafka_assignors._timelines.ownership import by_partition
-from kafka_assignors.coordinator._simulator.life import NotStableError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from kafka_assignors._timelines.timeline import Timeline
-    from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
-    from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
-    from kafka_assignors.coordinator._simulator.simulation import Simulation
+from kafka_assignors._timelines.timeline import Timeline
+from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
+from kafka_assignors.coordinator._simulator.simulation import (
+    ConsumerGroupSimulation,
+    NotStableError,
+    Simulation,
+)
 
 _STEP_SECONDS = 0.05
 _PATIENCE_SECONDS = 3600.0

@@ -4,22 +4,16 @@ kafka-python's own call leaves out the error of a resource: one that refuses to 
 set.
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResourceType
 from kafka.errors import KafkaError, NoError, UnknownTopicOrPartitionError, for_code
 from kafka.protocol.admin import DescribeConfigsRequest
 
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.requests import send
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafka import KafkaAdminClient
-    from kafka.admin import ConfigResourceType
-
-    from kafka_assignors._cluster.admin import Admin
 
 _BY_ALL_BROKERS: Final = 3
 _AT_RUN_TIME: Final = (1, 2, _BY_ALL_BROKERS)  # by topic, by broker; other sources are files and defaults

@@ -1,24 +1,17 @@
 """Which brokers are up, and which partitions are not as they should be."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kafka import TopicPartition
 from kafka.admin import ConfigResourceType
 
-from kafka_assignors._cluster.admin import SilentBrokerError
+from kafka_assignors._cluster.admin import Admin, SilentBrokerError
 from kafka_assignors.placement._cluster.configs import describe
-from kafka_assignors.placement._cluster.topics import read_moving
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors.placement._cluster.logs import Logs
-    from kafka_assignors.placement._cluster.topics import Brokers, PartitionState
-    from kafka_assignors.placement._quality import TopicPartitions
+from kafka_assignors.placement._cluster.logs import Logs
+from kafka_assignors.placement._cluster.topics import Brokers, PartitionState, read_moving
+from kafka_assignors.placement._quality import TopicPartitions
 
 BrokerState = Literal["up", "fenced", "no answer", "gone"]
 """Of a broker: fenced, not fenced but without an answer, or unknown to the cluster, although it has replicas.

@@ -1,17 +1,11 @@
 """How much each replica has on its broker's disks, and which brokers do not answer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from kafka.errors import KafkaError, for_code
 
-from kafka_assignors._cluster.admin import ClusterError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from kafka_assignors._cluster.admin import Admin
+from kafka_assignors._cluster.admin import Admin, ClusterError
 
 
 class Logs(NamedTuple):

@@ -4,20 +4,20 @@ The target is all that has to be kept. Partitions that are there already are lef
 are under way are waited for. So the same command continues a run that ended in any way.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kafka import TopicPartition
 from kafka.errors import KafkaError, NoReassignmentInProgressError, UnknownTopicOrPartitionError
 from kafka.protocol.admin import ElectionType
 
-from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
+from kafka_assignors._cluster.admin import LOOK_SECONDS, Admin, ClusterError, reason
 from kafka_assignors.placement._cluster.logs import read_logs
-from kafka_assignors.placement._cluster.stall import Pace, StallSituation, reasons
+from kafka_assignors.placement._cluster.stall import Pace, Reason, StallSituation, reasons
 from kafka_assignors.placement._cluster.throttle import entries_of, read_throttles, throttled
 from kafka_assignors.placement._cluster.topics import (
     Reassignment,
@@ -31,16 +31,7 @@ from kafka_assignors.placement._cluster.topics import (
     replicas_of,
     wait_described,
 )
-from kafka_assignors.placement._placement import PlacementError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from kafka import TopicPartition
-
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors.placement._cluster.stall import Reason
-    from kafka_assignors.placement._placement import Placement
+from kafka_assignors.placement._placement import Placement, PlacementError
 
 _LOOKS: Final = 6  # at the logs of brokers, in the time after which nothing has got on
 

@@ -1,23 +1,17 @@
 """Where placements are: on a running cluster, or given."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from kafka import TopicPartition
+
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors.placement._cluster import topics as live
 from kafka_assignors.placement._explicit import check_placements
-from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._reassignment_file import Placements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kafka import TopicPartition
-
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors.placement._placement import Racks
 
 Topics = dict[str, dict[int, list[int]]]
 

@@ -1,20 +1,15 @@
 """Why a reassignment does not get on, and what to do about it."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from kafka import TopicPartition
 
 from kafka_assignors._common.words import named, size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kafka import TopicPartition
-
-    from kafka_assignors.placement._cluster.logs import Logs
-    from kafka_assignors.placement._cluster.throttle import Throttles
-    from kafka_assignors.placement._cluster.topics import Brokers, PartitionState
+from kafka_assignors.placement._cluster.logs import Logs
+from kafka_assignors.placement._cluster.throttle import Throttles
+from kafka_assignors.placement._cluster.topics import Brokers, PartitionState
 
 _CANCEL: Final = "or break off with `placement cancel`"
 

@@ -6,29 +6,21 @@ of Kafka's own tool. So what a killed run left is known by them, and the brokers
 rates. An entry is taken out only when its broker has none: until then it is what says so.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
-from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._common.words import named, size
 from kafka_assignors.placement._cluster.configs import describe
-from kafka_assignors.placement._cluster.topics import read_moving
+from kafka_assignors.placement._cluster.topics import Reassignment, read_moving
 from kafka_assignors.placement._placement import PlacementError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from kafka import TopicPartition
-
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors.placement._cluster.topics import Reassignment
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"
 FOLLOWER_RATE: Final = "follower.replication.throttled.rate"

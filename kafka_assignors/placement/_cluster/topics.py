@@ -1,27 +1,18 @@
 """A running cluster: its brokers and topics read, topics created and expanded."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-from kafka import TopicPartition
+from kafka import KafkaAdminClient, TopicPartition
 from kafka.errors import AuthorizationError, KafkaError, NoError, for_code
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from kafka_assignors._cluster.admin import CONTROLLER, LOOK_SECONDS, ClusterError, reason
+from kafka_assignors._cluster.admin import CONTROLLER, LOOK_SECONDS, Admin, ClusterError, reason
 from kafka_assignors._cluster.requests import send
 from kafka_assignors._common.waiting import wait_until
-from kafka_assignors.placement._placement import PlacementError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from kafka import KafkaAdminClient
-
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors.placement._placement import Placement
+from kafka_assignors.placement._placement import Placement, PlacementError
 
 FENCED_WAYS_OUT: Final = "start it, take another, or say --allow-fenced"
 

@@ -10,23 +10,17 @@ That a generator fits proves little for a small topic, so each fit says how like
 would fit as well.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from kafka_assignors.placement._generators import BrokerRing, alternate
-from kafka_assignors.placement._inference.shifts import fewest, read_run
+from kafka_assignors.placement._inference.shifts import Row, fewest, read_run
 from kafka_assignors.placement._inference.stripes import read_stripes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kafka_assignors.placement._inference.shifts import Row
-    from kafka_assignors.placement._placement import Placement, Racks
+from kafka_assignors.placement._placement import Placement, Racks
 
 GeneratorName = Literal["rack-unaware", "rack-aware", "striped"]
 """Kafka's generators of placements."""

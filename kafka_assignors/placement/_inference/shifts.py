@@ -6,8 +6,6 @@ took one position for both: among the brokers by id, that of the first not below
 So a step has one unknown less than the creation: nothing is free in it but where it begins.
 """
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

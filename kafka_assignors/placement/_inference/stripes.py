@@ -6,19 +6,13 @@ order is unknown, too, but fixed. Each place among the racks belongs to one rack
 one broker. Brokers are taken to have been unfenced.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Self
 
 from kafka_assignors._wire.java.orders import string_order
-from kafka_assignors.placement._inference.shifts import Run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kafka_assignors.placement._inference.shifts import Row
-    from kafka_assignors.placement._placement import Racks
+from kafka_assignors.placement._inference.shifts import Row, Run
+from kafka_assignors.placement._placement import Racks
 
 Rack = str | None
 
@@ -35,7 +29,7 @@ class _Brokers:
     looks: int = 0  # brokers taken in that epoch
     offset: int = 0  # the place of the epoch's first broker
 
-    def copy(self) -> _Brokers:
+    def copy(self) -> Self:
         return replace(self, places=dict(self.places))
 
     def turn_to(self, epoch: int) -> None:
@@ -71,7 +65,7 @@ class _Hypothesis:
     epoch: int = 0  # the partition's number in its round
     in_order: bool = True  # in the first round
 
-    def copy(self) -> _Hypothesis:
+    def copy(self) -> Self:
         racks = {rack: brokers.copy() for rack, brokers in self.racks.items()}
         return replace(self, racks=racks, at=dict(self.at))
 
@@ -81,7 +75,7 @@ class _Hypothesis:
         for brokers in self.racks.values():
             brokers.places = {}
 
-    def with_rack(self, place: int, broker_rack: Rack) -> Iterator[_Hypothesis]:
+    def with_rack(self, place: int, broker_rack: Rack) -> Iterator[Self]:
         """The ways in which a place may be some rack's: the broker's, or one that is spent and is passed."""
         if place in self.at:
             yield self
@@ -98,7 +92,7 @@ class _Hypothesis:
 
     def take(
         self, replicas: Sequence[tuple[int, Rack]], place: int, led: int | None = None
-    ) -> Iterator[_Hypothesis]:
+    ) -> Iterator[Self]:
         """Take the replicas one after the other, rack by rack.
 
         Followers begin where the leader did, and pass over the place `led` of its rack once.
@@ -119,7 +113,7 @@ class _Hypothesis:
             elif one.at[place] == rack and brokers.take(broker, in_order=one.in_order):
                 yield from one.take(others, *((one.offset, place) if led is None else (following, led)))
 
-    def place(self, replicas: Sequence[tuple[int, Rack]], round_length: int) -> Iterator[_Hypothesis]:
+    def place(self, replicas: Sequence[tuple[int, Rack]], round_length: int) -> Iterator[Self]:
         """The hypotheses in which the next partition can have these replicas."""
         base = self.copy()
         if base.epoch == round_length and round_length > 1:

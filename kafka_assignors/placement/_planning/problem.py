@@ -8,8 +8,7 @@ import numpy as np
 
 from kafka_assignors._common.words import first_of
 from kafka_assignors._model.arrays import IntArray
-from kafka_assignors.placement._checks import check_racks
-from kafka_assignors.placement._placement import Placement, PlacementError, Racks
+from kafka_assignors.placement._placement import Placement, PlacementError, Racks, check_racks
 from kafka_assignors.placement._planning.spread import rack_bounds
 
 _SHOWN = 10

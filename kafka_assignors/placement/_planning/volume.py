@@ -5,17 +5,12 @@ a request may bring. What was fetched is forgotten after the quota's window. So 
 another one after each window, however low the quota is.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final, Self
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kafka_assignors.placement._planning.moves import ReplicaMove
-
+from kafka_assignors.placement._planning.moves import ReplicaMove
 
 _FETCH_OF_PARTITION: Final = 1 << 20  # replica.fetch.max.bytes
 _FETCH: Final = 10 << 20  # replica.fetch.response.max.bytes
@@ -39,7 +34,7 @@ class Volume:
         moves: Iterable[ReplicaMove],
         leaders: Mapping[tuple[str, int], int],
         sizes: Mapping[tuple[str, int], int],
-    ) -> Volume:
+    ) -> Self:
         """The volume of these moves."""
         sent, got, sent_at_once, got_at_once = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
         fetches: Counter[tuple[int | None, int]] = Counter()

@@ -4,15 +4,9 @@ Every part of the kit takes a `Kafka`: a cluster that was started here, or the s
 Each client library spells the same settings its own way; the spellings stand here.
 """
 
-from __future__ import annotations
-
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol as Structure, Self, TypeAlias, runtime_checkable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__tracebackhide__ = True
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol as Structure, Self, TypeAlias, runtime_checkable
 
 
 @runtime_checkable
@@ -20,13 +14,10 @@ class HasAccess(Structure):
     """What knows how clients reach it: a `Cluster`, a `Network`."""
 
     @property
-    def access(self) -> Access:
+    def access(self) -> "Access":
         """How clients reach it."""
         ...
 
-
-Kafka: TypeAlias = "str | Sequence[str] | Access | HasAccess"
-"""A cluster: `host:port[,host:port...]`, such addresses one by one, an `Access`, or a `Cluster`."""
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -79,7 +70,7 @@ class Access:
     security: Security = OPEN
 
     @classmethod
-    def to(cls, kafka: Kafka) -> Access:
+    def to(cls, kafka: "Kafka") -> "Access":
         """The access to a cluster, however it is named."""
         if isinstance(kafka, Access):
             return kafka
@@ -87,13 +78,9 @@ class Access:
             return cls(tuple(server.strip() for server in kafka.split(",")))
         return kafka.access if isinstance(kafka, HasAccess) else cls(tuple(kafka))
 
-    def to_json(self) -> Mapping[str, Any]:
-        """An object for `from_json`, in another process."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
+        """From its fields, as `dataclasses.asdict` has them."""
         return cls(tuple(values["servers"]), Security(**values["security"]))
 
     def kafka_python(self) -> dict[str, Any]:
@@ -143,3 +130,7 @@ class Access:
 
             settings["ssl_context"] = ssl.create_default_context(cafile=ca_file)
         return settings
+
+
+Kafka: TypeAlias = str | Sequence[str] | Access | HasAccess
+"""A cluster: `host:port[,host:port...]`, such addresses one by one, an `Access`, or a `Cluster`."""

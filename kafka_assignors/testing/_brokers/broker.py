@@ -1,21 +1,15 @@
 """One broker of a cluster that was started here, and what is the same of it in whichever way."""
 
-from __future__ import annotations
-
 import contextlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from kafka_assignors.testing._brokers.errors import BrokerDiedError
 from kafka_assignors.testing._brokers.layout import PLAIN
 from kafka_assignors.testing._brokers.metadata import cluster_state, first_answer
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 from kafka_assignors.testing._disturbance import Disturbance
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__tracebackhide__ = True
 
 _LOG_LINES = 30  # the end of a log that an error shows
 

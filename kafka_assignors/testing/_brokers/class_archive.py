@@ -6,26 +6,20 @@ notes which classes it loads. Java makes the file of them in the background, as 
 a low priority. It takes 5 s of CPU, and 65 MB beside the jars.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
 import shutil
 import signal
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 from filelock import FileLock, Timeout
 
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.watched import WatchedProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-__tracebackhide__ = True
 
 log = get_logger(__name__)
 

@@ -8,16 +8,15 @@
     Processes on this machine, from jars and a Java that pip brings: no Docker, no Java to install.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers import coordinator, embedded
@@ -30,11 +29,6 @@ from kafka_assignors.testing._brokers.layout import PROXIED, Layout
 from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer, version_by
 from kafka_assignors.testing._brokers.network import Network
 from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT, START_TIMEOUT, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-__tracebackhide__ = True
 
 log = get_logger(__name__)
 

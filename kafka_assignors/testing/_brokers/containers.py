@@ -4,13 +4,12 @@ If the image of testcontainers' Ryuk is present, it removes containers that a ki
 Without it, only the end of the context removes them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
 
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from testcontainers.core.config import testcontainers_config
@@ -25,11 +24,6 @@ from kafka_assignors.testing._brokers.jars import KAFKA_VERSION
 from kafka_assignors.testing._brokers.layout import CLIENTS, PLAIN, PROXIED, Layout, joined
 from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
 from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-__tracebackhide__ = True
 
 log = get_logger(__name__)
 

@@ -1,9 +1,8 @@
 """Which node coordinates a consumer group, and making it another."""
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.protocol.admin import ElectionType
@@ -17,11 +16,6 @@ from kafka_assignors.testing._brokers.metadata import (
     first_answer,
 )
 from kafka_assignors.testing._brokers.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__tracebackhide__ = True
 
 
 def coordinator_of(servers: Sequence[str], group_id: str, timeout: float) -> int:

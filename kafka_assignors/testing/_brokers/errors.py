@@ -2,8 +2,6 @@
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 
-__tracebackhide__ = True
-
 
 class ClusterUnavailableError(KafkaAssignorsError, RuntimeError):
     """There is no Kafka to be had in the way that was asked for, or it is not as was waited for."""

@@ -5,17 +5,15 @@ they arrive, and whenever they are taken from the cache. The cache holds one fol
 fetch that fails, or is killed, leaves at most a ``.partial-`` folder, which the next fetch removes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from filelock import FileLock
 from platformdirs import user_cache_path
@@ -23,11 +21,6 @@ from platformdirs import user_cache_path
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.progress import progress_bar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-__tracebackhide__ = True
 
 log = get_logger(__name__)
 

@@ -6,8 +6,6 @@ neither a crash nor a `kill -9` leaves brokers behind for good. The keeper holds
 ends them, so that nobody finds brokers that are about to go.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -16,7 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from kafka_assignors._common.files import write_whole
 from kafka_assignors.testing._brokers.broker import known_by
@@ -27,11 +25,7 @@ from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT
 
 if sys.platform != "win32":
     import fcntl
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-__tracebackhide__ = True
+from collections.abc import Iterator, Mapping
 
 _LOOK_SECONDS: Final = 0.5
 _LOG_LINES: Final = 30

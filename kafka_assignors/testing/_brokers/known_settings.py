@@ -1,17 +1,11 @@
 """Settings that a broker does not know: Kafka takes them in silence, and a misspelled one is not there."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from kafka_assignors._common.words import or_meant
 from kafka_assignors.testing._brokers.errors import UnknownSettingError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__tracebackhide__ = True
 
 _VALUES: Final = re.compile(r"KafkaConfig values: *\n((?:\t.*\n)+)")
 _NAME: Final = re.compile(r"^\t(\S+) = ", re.MULTILINE)

@@ -1,17 +1,11 @@
 """A cluster that is to be started, whichever way: its nodes, their listeners and settings."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kafka_assignors.testing._brokers.access import Protocol
-    from kafka_assignors.testing._brokers.credentials import Credentials
-
-__tracebackhide__ = True
+from kafka_assignors.testing._brokers.access import Protocol
+from kafka_assignors.testing._brokers.credentials import Credentials
 
 PLAIN: Final = "PLAIN"
 """The listener without security, for the kit's own work; clients' too where nothing is required of them."""

@@ -4,12 +4,11 @@ Client libraries ask whichever broker they like and keep what they heard. Only a
 shows whether it is back, and what it knows by now.
 """
 
-from __future__ import annotations
-
 import socket
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.errors import for_code
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse
@@ -24,11 +23,6 @@ from kafka.protocol.metadata import (
 )
 
 from kafka_assignors._cluster.reaching import exchange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-__tracebackhide__ = True
 
 _ANSWER_SECONDS = 5.0
 _METADATA_VERSION = 9  # brokers from 2.4 on

@@ -11,30 +11,24 @@ Each broker has a listener of its own for them and advertises the proxy as its a
 the cluster through `Network.access` never bypass the proxy.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
 from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traffic
 from kafka_assignors.testing._disturbance import Disturbance
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
-
-__tracebackhide__ = True
-
 T = TypeVar("T")
 
-_networks: WeakValueDictionary[tuple[str, ...], Network] = WeakValueDictionary()
+_networks: WeakValueDictionary[tuple[str, ...], "Network"] = WeakValueDictionary()
 
 
-def network_of(access: Access) -> Network | None:
+def network_of(access: Access) -> "Network | None":
     """The network that clients with such an access go through, if it is one of this process."""
     return _networks.get(access.servers)
 

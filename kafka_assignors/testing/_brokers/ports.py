@@ -1,21 +1,14 @@
 """Ports for brokers: free when chosen, likely to stay free while a broker is down, chosen again if taken."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.broker import Broker
 from kafka_assignors.testing._brokers.errors import PortTakenError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__tracebackhide__ = True
 
 log = get_logger(__name__)
 

@@ -3,21 +3,15 @@
 All of it runs in one asyncio loop; `kafka_assignors.testing._brokers.network` is the side that tests see.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kafka_assignors.testing._brokers.ports import LOCALHOST
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__tracebackhide__ = True
 
 Direction = Literal["both", "to_broker", "to_client"]
 Way = Literal["to_broker", "to_client"]
@@ -41,7 +35,7 @@ class Rule:
     direction: Direction = "both"
     seconds: float = 0.0
 
-    def hits(self, link: Link, way: Way | None = None) -> bool:
+    def hits(self, link: "Link", way: Way | None = None) -> bool:
         """Whether it is about a connection, and about this way if one is named."""
         return (
             self.client in {None, link.client}
@@ -66,7 +60,7 @@ class Traffic:
     to_broker: int = 0
     to_client: int = 0
 
-    def __add__(self, other: Traffic) -> Traffic:
+    def __add__(self, other: "Traffic") -> "Traffic":
         return Traffic(
             self.connections + other.connections,
             self.refused + other.refused,

@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from kafka_assignors._common import waiting
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 
-__tracebackhide__ = True
-
 START_TIMEOUT = 300.0
 """In seconds. An idle machine needs 5, a laden one 20 for three nodes; a starved one has taken 100."""
 MEND_TIMEOUT = 120.0

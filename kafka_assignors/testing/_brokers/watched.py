@@ -6,23 +6,16 @@ Python is gone (a crash, SIGKILL, SIGTERM without a handler). Then the watchdog 
 its folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
 import socket
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-__tracebackhide__ = True
 
 log = get_logger(__name__)
 

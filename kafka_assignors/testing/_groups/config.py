@@ -1,18 +1,12 @@
 """All that a member needs to know, sent to its process or thread."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.imports import imported
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__tracebackhide__ = True
 
 CommitMode = Literal["each poll", "auto", "never"]
 """When a member commits: after reporting each poll's records, by the client's timer, or on command only."""

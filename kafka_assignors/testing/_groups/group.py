@@ -12,48 +12,38 @@ when its members, by their own word, and the brokers, asked by a second client, 
 a condition. A wait that times out says who held it up and how.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
+
+from confluent_kafka.admin import AdminClient
+from kafka import TopicPartition
 
 from kafka_assignors._common.waiting import LOOK_SECONDS, Deadline
 from kafka_assignors._timelines.events import NO_GENERATION
-from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._brokers.access import Access, Kafka
 from kafka_assignors.testing._brokers.network import network_of
 from kafka_assignors.testing._groups import stability
 from kafka_assignors.testing._groups.config import POLL_MS, CommitMode
 from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._groups.reporting import ReportingGroup
+from kafka_assignors.testing._groups.runners import Place
 from kafka_assignors.testing._groups.specs import (
     SETTINGS,
     AssignorSpec,
     ClientSpec,
     MemberSpec,
+    OwnParts,
     Sharing,
     Topics,
     on_top,
 )
-from kafka_assignors.testing._groups.stability import StableGroup
+from kafka_assignors.testing._groups.stability import BrokersView, StableGroup
 from kafka_assignors.testing._groups.waiting import Unhandled, names_of_ids
+from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import admin_client
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from confluent_kafka.admin import AdminClient
-    from kafka import TopicPartition
-
-    from kafka_assignors.testing._brokers.access import Kafka
-    from kafka_assignors.testing._groups.runners import Place
-    from kafka_assignors.testing._groups.specs import OwnParts
-    from kafka_assignors.testing._groups.stability import BrokersView
-    from kafka_assignors.testing._load import Load
-
-__tracebackhide__ = True
 
 _SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
 

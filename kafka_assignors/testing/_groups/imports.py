@@ -1,14 +1,10 @@
 """Classes and functions of the user's, named so that another process finds them."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-__tracebackhide__ = True
 
 
 def path_of(target: Any) -> str:

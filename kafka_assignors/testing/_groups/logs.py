@@ -1,15 +1,11 @@
 """What of a member's log is worth a look: the first exception of the application, and the end."""
 
-from __future__ import annotations
-
 import re
 import sysconfig
 from pathlib import Path
 from typing import Final
 
 import kafka_assignors
-
-__tracebackhide__ = True
 
 _LAST_LINES: Final = 15
 _SLOW_TASK: Final = " It is blocking the event loop"

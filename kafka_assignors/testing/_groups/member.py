@@ -1,53 +1,21 @@
 """A member of a group under test, seen from outside: what was last heard of it and what can be done to it."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
-from kafka_assignors._timelines.events import (
-    NO_GENERATION,
-    AssignmentReceived,
-    Closed,
-    Configured,
-    Crashed,
-    CutOff,
-    Event,
-    Exited,
-    Failed,
-    Frozen,
-    Joining,
-    Lost,
-    Obeyed,
-    Paused,
-    Reconnected,
-    Resumed,
-    Revoked,
-    StateReported,
-    Subscribed,
-    Thawed,
-    Unsubscribed,
-    format_partitions,
-    read_event,
-)
+from kafka import TopicPartition
+
+from kafka_assignors._timelines import events
+from kafka_assignors.testing._brokers.network import Network
 from kafka_assignors.testing._disturbance import Disturbance
 from kafka_assignors.testing._groups.clients import MODULES
-from kafka_assignors.testing._groups.runners import ProcessRunner, ThreadRunner, process_of
+from kafka_assignors.testing._groups.config import WorkerConfig
+from kafka_assignors.testing._groups.runners import Place, ProcessRunner, ThreadRunner, process_of
+from kafka_assignors.testing._groups.specs import OwnParts, Topics
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from kafka import TopicPartition
-
-    from kafka_assignors.testing._brokers.network import Network
-    from kafka_assignors.testing._groups.config import WorkerConfig
-    from kafka_assignors.testing._groups.runners import Place
-    from kafka_assignors.testing._groups.specs import OwnParts, Topics
-
-__tracebackhide__ = True
-
-_Answer = TypeVar("_Answer", bound=Event)
+_Answer = TypeVar("_Answer", bound=events.Event)
 
 COMMAND_SECONDS = 60.0
 """How long a member may take to do what it is asked to."""
@@ -104,15 +72,15 @@ class Member:
         place: Place,
         *,
         network: Network | None,
-        record: Callable[[Event], None],  # calls `take` with the event
+        record: Callable[[events.Event], None],  # calls `take` with the event
         wait_for: Callable[[Callable[[], object], float | None, str], None],
-        rejoin: Callable[..., Member],
+        rejoin: Callable[..., "Member"],
     ) -> None:
         self.name = config.name
         self.client = config.client
         self.instance_id = config.instance_id
         self.member_id = ""
-        self.generation = NO_GENERATION
+        self.generation = events.NO_GENERATION
         self.assignment: frozenset[TopicPartition] = frozenset()
         self.joining = False
         self.running = True
@@ -122,16 +90,16 @@ class Member:
         self.begun = False
         self.observed = config.client in MODULES
         self.topics = topics
-        self.last_event: Event | None = None
+        self.last_event: events.Event | None = None
         self._asked_to_end = False
         self._network = network
         self._unfollow: Callable[[], None] = lambda: None
         self._record = record
         self._wait_for = wait_for
         self._rejoin = rejoin
-        self._events: list[Event] = []
+        self._events: list[events.Event] = []
         self._runner: ProcessRunner | ThreadRunner = (ProcessRunner if place == "process" else ThreadRunner)(
-            config, lambda report: record(read_event(config.name, report))
+            config, lambda report: record(events.read_event(config.name, report))
         )
 
     @property
@@ -151,7 +119,7 @@ class Member:
             "joining": self.joining,
         }
         doing = [word for word, holds in words.items() if holds] if self.running else ["ended"]
-        partitions = format_partitions(self.assignment)
+        partitions = events.format_partitions(self.assignment)
         return f"{', '.join(doing) or 'running'}, generation {self.generation}, {partitions}"
 
     @property
@@ -171,31 +139,31 @@ class Member:
 
     def _reaches_none(self, cut_off: bool) -> None:
         if self.running:
-            self._record((CutOff if cut_off else Reconnected)(time.monotonic(), self.name))
+            self._record((events.CutOff if cut_off else events.Reconnected)(time.monotonic(), self.name))
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         """Follow an event; the group calls it, under its lock."""
         self.last_event = event
         self._events.append(event)
         match event:
-            case Configured():
+            case events.Configured():
                 self.observed = True
-            case Subscribed():
+            case events.Subscribed():
                 self.begun = True
-            case Joining():
+            case events.Joining():
                 self.joining = True
-            case AssignmentReceived():
+            case events.AssignmentReceived():
                 self.joining = False
                 self.generation = event.generation
                 self.member_id = event.member_id
                 self.assignment = event.partitions
-            case Revoked():
+            case events.Revoked():
                 # A member of a client that does not tell when it joins has at least not these any more.
                 self.assignment -= event.partitions
-            case Lost() | Unsubscribed() | Closed():
-                self.generation = NO_GENERATION
+            case events.Lost() | events.Unsubscribed() | events.Closed():
+                self.generation = events.NO_GENERATION
                 self.assignment = frozenset()
-            case Exited():
+            case events.Exited():
                 self.running = self.frozen = False
 
     def _ask(self, answer: type[_Answer], command: str, **fields: Any) -> _Answer:
@@ -203,12 +171,12 @@ class Member:
         seen = len(self._events)
         self._runner.send({"command": command, **fields})
 
-        def answers() -> list[Event]:
+        def answers() -> list[events.Event]:
             return [
                 event
                 for event in self._events[seen:]
-                if isinstance(event, (answer, Exited))
-                or (isinstance(event, Failed) and event.command == command)
+                if isinstance(event, (answer, events.Exited))
+                or (isinstance(event, events.Failed) and event.command == command)
             ]
 
         self._wait_for(lambda: answers() or not self.running, COMMAND_SECONDS, f"{self.name} to {command}")
@@ -231,7 +199,7 @@ class Member:
 
     def state(self) -> MemberState:
         """Ask the member's consumer where it stands."""
-        answer = self._ask(StateReported, "state")
+        answer = self._ask(events.StateReported, "state")
         return MemberState(
             generation=answer.generation,
             member_id=answer.member_id,
@@ -249,19 +217,19 @@ class Member:
         """
         names = [topics] if isinstance(topics, str) else [*topics]
         if wait:
-            self._ask(Subscribed, "subscribe", topics=names)
+            self._ask(events.Subscribed, "subscribe", topics=names)
         else:
             self._runner.send({"command": "subscribe", "topics": names})
         self.topics = topics
 
     def unsubscribe(self) -> None:
         """Give up all topics, and with them the membership."""
-        self._ask(Unsubscribed, "unsubscribe")
+        self._ask(events.Unsubscribed, "unsubscribe")
         self.topics = ()
 
     def commit(self) -> None:
         """Commit the positions; if a rebalance is on, once it is over, which takes a member that polls."""
-        self._ask(Obeyed, "commit")
+        self._ask(events.Obeyed, "commit")
 
     def pause_polling(self) -> Disturbance:
         """Make the member stop to poll, as an application that hangs; its heartbeats continue.
@@ -269,13 +237,13 @@ class Member:
         Returns:
             A context at whose end it polls again, unless it does already or has ended.
         """
-        self._ask(Paused, "pause")
+        self._ask(events.Paused, "pause")
         self.paused = True
         return Disturbance(lambda: self.resume_polling() if self.paused and self.running else None)
 
     def resume_polling(self) -> None:
         """Make the member poll again."""
-        self._ask(Resumed, "resume")
+        self._ask(events.Resumed, "resume")
         self.paused = False
 
     def leave(self, *, wait: bool = True) -> None:
@@ -302,7 +270,7 @@ class Member:
         process = process_of(self._runner, f"{self.name} cannot crash")
         self._asked_to_end = True
         process.crash()
-        self._record(Crashed(time.monotonic(), self.name))
+        self._record(events.Crashed(time.monotonic(), self.name))
         # The last it wrote before may still be on its way.
         process.drain()
 
@@ -317,17 +285,17 @@ class Member:
         """
         process_of(self._runner, f"{self.name} cannot freeze").freeze()
         self.frozen = True
-        self._record(Frozen(time.monotonic(), self.name))
+        self._record(events.Frozen(time.monotonic(), self.name))
         return Disturbance(lambda: self.thaw() if self.frozen else None)
 
     def thaw(self) -> None:
         """Let the process continue after `freeze`."""
         process = process_of(self._runner, f"{self.name} is not frozen")
         self.frozen = False
-        self._record(Thawed(time.monotonic(), self.name))
+        self._record(events.Thawed(time.monotonic(), self.name))
         process.thaw()
 
-    def restart(self, *, crash: bool = False, **own: Unpack[OwnParts]) -> Member:
+    def restart(self, *, crash: bool = False, **own: Unpack[OwnParts]) -> "Member":
         """End this member and start another in its place, with the same instance id if it has one.
 
         Args:

@@ -23,8 +23,6 @@ import threading
 from pathlib import Path
 from typing import IO, Any, Final
 
-__tracebackhide__ = True
-
 WARM: Final = (
     "kafka_assignors.testing._groups.worker",
     "kafka_assignors.testing._groups.clients.kafka_python",

@@ -1,25 +1,17 @@
 """A group by its members' reports, and waits for what they bring about."""
 
-from __future__ import annotations
-
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from kafka_assignors._common.waiting import LOOK_SECONDS, Deadline
 from kafka_assignors._timelines.events import Event, StateReported
 from kafka_assignors._timelines.losses import may_end_others
 from kafka_assignors._timelines.timeline import Timeline
+from kafka_assignors.testing._groups.member import Member
+from kafka_assignors.testing._groups.stability import BrokersView
 from kafka_assignors.testing._groups.waiting import GroupNotStableError, describe_group, how_ended
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kafka_assignors.testing._groups.member import Member
-    from kafka_assignors.testing._groups.stability import BrokersView
-
-__tracebackhide__ = True
 
 _ANSWER_SECONDS = 1.0
 """For members that say where they stand, when the wait is over already."""

@@ -3,8 +3,6 @@
 Both pass on what the member reports; the last report is `exited`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -13,18 +11,13 @@ import tempfile
 import threading
 import time
 import traceback
-from typing import IO, TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import IO, Any, Literal
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.processes import ForkedProcess, FreshProcess, start_process
 from kafka_assignors.testing._groups.worker import Worker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kafka_assignors.testing._groups.config import WorkerConfig
-
-__tracebackhide__ = True
 
 Place = Literal["process", "thread"]
 """What a member runs in."""

@@ -1,7 +1,5 @@
 """Where a user's own code sits in a group under test."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import contextlib
@@ -9,17 +7,12 @@ import functools
 import inspect
 import json
 import threading
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
 
 from kafka_assignors.testing._groups import clients
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from kafka_assignors.testing._groups.clients import Client, ClientName, Pair, Report
-    from kafka_assignors.testing._groups.config import WorkerConfig
-
-__tracebackhide__ = True
+from kafka_assignors.testing._groups.clients import Client, ClientName, Pair, Report
+from kafka_assignors.testing._groups.config import WorkerConfig
 
 
 class Seat:

@@ -1,18 +1,16 @@
 """How members of a group under test are described: what they are made of, and what they subscribe to."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
+from typing import Any, Literal, Self, TypedDict, Unpack, cast
 
 from kafka import KafkaConsumer
 
 from kafka_assignors._common.strategies import COMPARED
 from kafka_assignors._common.words import or_meant
-from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._brokers.access import Access, Kafka
 from kafka_assignors.testing._groups.clients import (
     MODULES,
     OF_THE_BROKER,
@@ -23,12 +21,7 @@ from kafka_assignors.testing._groups.clients import (
 )
 from kafka_assignors.testing._groups.config import CommitMode, WorkerConfig, is_by_epochs
 from kafka_assignors.testing._groups.imports import path_of
-
-if TYPE_CHECKING:
-    from kafka_assignors.testing._brokers.access import Kafka
-    from kafka_assignors.testing._groups.runners import Place
-
-__tracebackhide__ = True
+from kafka_assignors.testing._groups.runners import Place
 
 AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]]
 """A member's assignor: a strategy's name, for the client's own ("range"). For kafka-python it can be one to

@@ -3,31 +3,23 @@
 Three words are held against each other: the members' own, the coordinator's, and which topics there are.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import confluent_kafka.admin
 from confluent_kafka import ConsumerGroupState, KafkaException
+from confluent_kafka.admin import AdminClient
 from kafka import TopicPartition
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._timelines.events import NO_GENERATION, format_partitions
-from kafka_assignors.testing._groups.specs import names_of, subscribes
+from kafka_assignors.testing._groups.member import Member
+from kafka_assignors.testing._groups.specs import Sharing, names_of, subscribes
 from kafka_assignors.testing._topics import REQUEST_SECONDS, existing_partitions
-
-if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
-
-    from kafka_assignors.testing._groups.member import Member
-    from kafka_assignors.testing._groups.specs import Sharing
-
-__tracebackhide__ = True
 
 _WARNINGS = threading.Lock()
 """Held while warnings are caught, whose filters are the whole process's."""

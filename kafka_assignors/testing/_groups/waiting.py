@@ -1,14 +1,14 @@
 """What a group is waited for, and the error of one that did not become it."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from kafka import TopicPartition
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import listed
 from kafka_assignors._timelines.causes import error_of
-from kafka_assignors._timelines.events import Consumed, Processed, Started, format_partitions, name_of
+from kafka_assignors._timelines.events import Consumed, Event, Processed, Started, format_partitions, name_of
 from kafka_assignors._timelines.losses import (
     are_committed_past,
     ended_in_turn,
@@ -20,19 +20,10 @@ from kafka_assignors._timelines.losses import (
 )
 from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors._timelines.records import handled_by
+from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._groups.logs import summary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from kafka import TopicPartition
-
-    from kafka_assignors._timelines.events import Event
-    from kafka_assignors._timelines.timeline import Timeline
-    from kafka_assignors.testing._groups.member import Member
-    from kafka_assignors.testing._groups.stability import BrokersView
-
-__tracebackhide__ = True
+from kafka_assignors.testing._groups.member import Member
+from kafka_assignors.testing._groups.stability import BrokersView
 
 _EVENTS_SHOWN = 30
 _IDLE_SECONDS = 2.0

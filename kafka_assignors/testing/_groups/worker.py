@@ -18,8 +18,6 @@ Records are reported before their offsets are committed: a member that is killed
 not report.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io
@@ -32,19 +30,14 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
 
 from kafka_assignors.testing._groups import clients
+from kafka_assignors.testing._groups.clients import Client, ClientName, Report
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.seat import Seat, called
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kafka_assignors.testing._groups.clients import Client, ClientName, Report
-
-__tracebackhide__ = True
 
 _EXIT_TOO_MANY_ERRORS: Final = 3
 _EXIT_PARENT_GONE: Final = 4

@@ -23,9 +23,8 @@ from kafka_assignors._timelines.events import (
     name_of,
 )
 from kafka_assignors._wire.codec import read_subscriptions
-from kafka_assignors.coordinator._simulator.life import next_name
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
-from kafka_assignors.coordinator._simulator.simulation import Simulation
+from kafka_assignors.coordinator._simulator.simulation import Simulation, next_name
 from tests.lab.clients.flowing_member import FlowingMember
 from tests.lab.clients.other_clients import UnaidedMember
 from tests.lab.clients.real_member import close

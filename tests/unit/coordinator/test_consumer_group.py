@@ -16,13 +16,15 @@ from kafka_assignors._timelines.events import Assigned, Failed, Lost, Revoked
 from kafka_assignors._wire.java.orders import HashKeys
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
-from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
-from kafka_assignors.coordinator._simulator.life import NotStableError
 from kafka_assignors.coordinator._simulator.messages import JOIN, LEAVE, ConsumerHeartbeat, TopicIdPartition
 from kafka_assignors.coordinator._simulator.settings import (
     BrokerSettings,
 )
-from kafka_assignors.coordinator._simulator.simulation import Simulation
+from kafka_assignors.coordinator._simulator.simulation import (
+    ConsumerGroupSimulation,
+    NotStableError,
+    Simulation,
+)
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples

@@ -5,8 +5,6 @@ group does to the consumer and what the consumer delivers is reported as events,
 `kafka_assignors.testing._groups.worker`. The application's own listener is called as without the kit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import inspect
@@ -22,8 +20,6 @@ from kafka_assignors._common.strategies import COMPARED
 from kafka_assignors._timelines.events import LONG
 from kafka_assignors._timelines.records import merged
 from kafka_assignors.testing._groups.config import WorkerConfig, is_by_epochs
-
-__tracebackhide__ = True
 
 ClientName = Literal["kafka-python", "confluent-kafka", "aiokafka", "java"]
 
@@ -100,7 +96,7 @@ class Client(Protocol):
     """A consumer of some library, observed, in the way that a member's loop uses it."""
 
     subscribed: bool
-    absences: Absences
+    absences: "Absences"
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
         """Subscribe to topics, or to those whose names match a pattern from their start."""
@@ -210,7 +206,7 @@ def at_work() -> str:
     return threading.current_thread().name if task is None else task.get_name()
 
 
-def report_seeks(consumer: Any, report: Report, absences: Absences) -> None:
+def report_seeks(consumer: Any, report: Report, absences: "Absences") -> None:
     """Have seeks of a consumer of kafka-python or aiokafka reported, when the client has taken them."""
     seek = consumer.seek
 

@@ -4,12 +4,11 @@ Its consumers live on an event loop. A member's own loop is plain code, so the e
 thread. An application that brings its own event loop is observed on that.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
@@ -42,13 +41,7 @@ from kafka_assignors.testing._groups.clients import (
     report_seeks,
 )
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping, Sequence
-
-    from kafka_assignors.testing._groups.config import WorkerConfig
-
-__tracebackhide__ = True
+from kafka_assignors.testing._groups.config import WorkerConfig
 
 _STOCK: Final = {
     "range": RangePartitionAssignor,
@@ -78,7 +71,7 @@ def _strategy(assignor: Any) -> Any:
     return type(base.__name__, (base,), {})
 
 
-def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> ObservedAiokafkaConsumer:
+def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> "ObservedAiokafkaConsumer":
     """A consumer, started and observed."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name=f"event loop of {config.name}", daemon=True).start()

