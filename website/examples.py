@@ -58,7 +58,7 @@ def live_group() -> LiveGroup:
         group.join(name)
         group.run_until_stable()
         records.append(live_record(_NOW_MS + round(1000 * group.now), group.group.record()))
-    described = ClassicGroup("billing", "Stable", "consumer", records[-1].value.protocol, ())
+    described = ClassicGroup("billing", "Stable", records[-1].value)
     return LiveGroup(
         looks=(Look(_NOW_MS + 60_000, described),),
         coordinator=COORDINATOR,

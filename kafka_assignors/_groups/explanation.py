@@ -31,9 +31,10 @@ from kafka_assignors.planners import plan_exact
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from kafka_assignors._cluster.groups import EpochMember
     from kafka_assignors._groups.account import Epochs
-    from kafka_assignors._groups.classic import DecodedMember
     from kafka_assignors._groups.prediction import Client
+    from kafka_assignors._groups.snapshots import SnapshotMember
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 CONSUMERS: Final = "consumer"
@@ -66,13 +67,7 @@ def explain(
     `committed` are the topics of which it has committed offsets. Without a `leader_client` its client is
     guessed.
     """
-    names = member_names(
-        (member.member_id, member.group_instance_id, member.client_id, member.client_host)
-        for member in value.members
-    )
-    decoded = zip(value.members, decode_members(value), strict=True)
-    accounts = [_account(value, member, its, names[member.member_id]) for member, its in decoded]
-    accounts.sort(key=lambda account: (account.client_id, account.member_id))
+    accounts = sorted(read_accounts(value), key=lambda account: (account.client_id, account.member_id))
     group = group_now(accounts, topics, value.generation)
     best = plan_exact(group)
     consumers = value.protocol_type == CONSUMERS
@@ -102,11 +97,21 @@ def explain(
     return Explanation(account=group_account, problems=problems)
 
 
-def member_names(members: Iterable[tuple[str, str | None, str, str]]) -> dict[str, str]:
+def read_accounts(value: GroupMetadataValue) -> list[MemberAccount]:
+    """The members of a classic group as its record has them, in its order."""
+    members = decode_members(value)
+    names = member_names(members)
+    return [
+        _account(value, sent, member, names[member.member_id])
+        for sent, member in zip(value.members, members, strict=True)
+    ]
+
+
+def member_names(members: Iterable[SnapshotMember | EpochMember]) -> dict[str, str]:
     """By member id, the shortest name of each member that is nobody else's: of its ids, client and host."""
     choices = {
-        member_id: (instance_id or client_id, f"{client_id}{host}", member_id)
-        for member_id, instance_id, client_id, host in members
+        one.member_id: (one.instance_id or one.client_id, f"{one.client_id}{one.host}", one.member_id)
+        for one in members
     }
     counts = Counter(name for names in choices.values() for name in names)
     return {
@@ -116,12 +121,12 @@ def member_names(members: Iterable[tuple[str, str | None, str, str]]) -> dict[st
 
 
 def _account(
-    value: GroupMetadataValue, member: MemberMetadata, decoded: DecodedMember, name: str
+    value: GroupMetadataValue, sent: MemberMetadata, member: SnapshotMember, name: str
 ) -> MemberAccount:
     version, layout, unreadable = -1, None, None
     if value.protocol_type == CONSUMERS:
         try:
-            subscription = decode_subscription(member.subscription)
+            subscription = decode_subscription(sent.subscription)
             version, unreadable = subscription.version, subscription.fault
             decode_prior_assignment(value.protocol, subscription.user_data)  # fails if that cannot be read
             if value.protocol == "sticky" and subscription.user_data:
@@ -129,25 +134,25 @@ def _account(
         except RecordError as error:
             unreadable = str(error)
         try:
-            decode_assignment(member.assignment)
+            decode_assignment(sent.assignment)
         except RecordError as error:
             unreadable = str(error)
     return MemberAccount(
         name=name,
         member_id=member.member_id,
         client_id=member.client_id,
-        host=member.client_host,
-        instance_id=member.group_instance_id,
+        host=member.host,
+        instance_id=member.instance_id,
         leads=member.member_id == value.leader,
-        rack=decoded.rack,
-        topics=tuple(sorted(decoded.topics)),
+        rack=member.rack,
+        topics=tuple(sorted(member.topics)),
         version=version,
         layout=layout,
-        claims=flat(decoded.claims),
-        claimed_generation=decoded.claimed_generation,
-        assignment=decoded.assignment,
-        session_timeout_ms=member.session_timeout,
-        rebalance_timeout_ms=member.rebalance_timeout,
+        claims=flat(member.claims),
+        claimed_generation=member.claimed_generation,
+        assignment=member.assignment,
+        session_timeout_ms=member.session_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
         unreadable=unreadable,
     )
 

@@ -150,46 +150,40 @@ def _dated(one: PartitionLag, ages: Mapping[Position, float | str]) -> Partition
     return replace(one, undated=age) if isinstance(age, str) else replace(one, seconds=age)
 
 
-def lag_partitions(
+def lag_owners(
     owned: Mapping[str, Partitions],
     subscribed: Collection[str],
     topics: Mapping[str, Collection[int]],
-    committed: Mapping[tuple[str, int], int],
-) -> frozenset[tuple[str, int]]:
-    """The partitions whose extents have to be known for `find_lag`, which takes the same."""
-    return frozenset(
-        [
-            *(one for partitions in owned.values() for one in partitions),
-            *((topic, partition) for topic in subscribed for partition in topics.get(topic, ())),
-            *(one for one in committed if one[0] in topics),
-        ]
-    )
+    committed: Collection[tuple[str, int]],
+) -> dict[tuple[str, int], str | None]:
+    """Each partition that a group owns, subscribes to or has committed of, by topic and id, and its owner.
+
+    `owned` has the partitions of each member by its id, `topics` the partition ids of each topic that exists.
+    Commits of topics that are gone do not count.
+    """
+    owners = {one: member for member, partitions in owned.items() for one in partitions}
+    wanted = {(topic, partition) for topic in subscribed for partition in topics.get(topic, ())}
+    wanted.update(one for one in committed if one[0] in topics)
+    return {one: owners.get(one) for one in sorted(wanted | owners.keys())}
 
 
 def find_lag(
-    owned: Mapping[str, Partitions],
-    subscribed: Collection[str],
-    topics: Mapping[str, Collection[int]],
+    owners: Mapping[tuple[str, int], str | None],
     committed: Mapping[tuple[str, int], int],
     extents: Mapping[tuple[str, int], Extent],
 ) -> GroupLag:
-    """How far a group is behind.
-
-    `owned` has the partitions of each member by its id, `topics` the partition ids of each topic that exists.
-    Commits of topics that are gone do not count. `extents` has what the cluster named.
-    """
-    owner = {one: member for member, partitions in owned.items() for one in partitions}
+    """How far a group is behind in the partitions of `lag_owners`; `extents` has what the cluster named."""
     return GroupLag(
         partitions=tuple(
             PartitionLag(
                 topic=one[0],
                 partition=one[1],
-                owner=owner.get(one),
+                owner=owner,
                 committed=committed.get(one),
                 beginning=extent.beginning if extent else None,
                 end=extent.end if extent else None,
             )
-            for one in sorted(lag_partitions(owned, subscribed, topics, committed))
+            for one, owner in owners.items()
             for extent in [extents.get(one)]
         )
     )
