@@ -85,7 +85,7 @@ def live_epoch_group() -> LiveGroup:
             expression=None,
             assignment=frozenset(("orders", one) for one in has),
             target=frozenset(("orders", one) for one in target),
-            speaks="consumer",
+            protocol="consumer",
         )
 
     members = (member("n1", 4, (0, 1, 2), (0, 1)), member("n2", 5, (), (2,)))

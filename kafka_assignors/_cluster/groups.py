@@ -85,7 +85,7 @@ class EpochMember(NamedTuple):
     """A member of a group of KIP-848.
 
     It subscribes to `topics` by name, and by `expression`. It has its `assignment`, and is to have its
-    `target`. `speaks` is the protocol by which it is a member, if that is known.
+    `target`. `protocol` is the protocol by which it is a member, if that is known.
     """
 
     member_id: str
@@ -98,7 +98,7 @@ class EpochMember(NamedTuple):
     expression: str | None
     assignment: frozenset[Partition]
     target: frozenset[Partition]
-    speaks: Literal["classic", "consumer"] | None
+    protocol: Literal["classic", "consumer"] | None
 
 
 class EpochGroup(NamedTuple):
@@ -348,7 +348,7 @@ def _read_consumer_group(group: Any) -> EpochGroup:
             expression=member.subscribed_topic_regex or None,
             assignment=_flat(member.assignment),
             target=_flat(member.target_assignment),
-            speaks=_MEMBER_KINDS.get(member.member_type),
+            protocol=_MEMBER_KINDS.get(member.member_type),
         )
         for member in group.members
     ]

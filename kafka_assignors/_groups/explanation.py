@@ -67,13 +67,14 @@ def explain(
     `committed` are the topics of which it has committed offsets. Without a `leader_client` its client is
     guessed.
     """
-    accounts = sorted(read_accounts(value), key=lambda account: (account.client_id, account.member_id))
+    listed = read_accounts(value)
+    accounts = sorted(listed, key=lambda account: (account.client_id, account.member_id))
     group = group_now(accounts, topics, value.generation)
     best = plan_exact(group)
     consumers = value.protocol_type == CONSUMERS
     client = leader_client or (guess_client(value) if consumers else None)
     before = {one: account.member_id for account in accounts for one in account.assignment}
-    predictions = _predictions(value, accounts, topics, before)
+    predictions = _predictions(value.protocol, listed, topics, before)
     would_move = predictions.get(client or "java") or ()
     if value.protocol in STICKY:
         assigned = best.assignments().items()
@@ -178,20 +179,19 @@ def group_now(
 
 
 def _predictions(
-    value: GroupMetadataValue,
-    accounts: Sequence[MemberAccount],
+    strategy: str | None,
+    accounts: Iterable[MemberAccount],
     topics: Mapping[str, Collection[int]],
     before: Mapping[tuple[str, int], str],
 ) -> dict[Client, tuple[PlannedMove, ...] | None]:
     """What would move by each client that could lead; nothing of strategies in which they do not differ."""
-    if value.protocol not in {"range", "roundrobin"}:
+    if strategy not in {"range", "roundrobin"}:
         return {}
-    subscribed = {account.member_id: frozenset(account.topics) for account in accounts}
     members = [
-        Member(member_id=one.member_id, instance_id=one.group_instance_id, topics=subscribed[one.member_id])
-        for one in value.members
+        Member(member_id=one.member_id, instance_id=one.instance_id, topics=frozenset(one.topics))
+        for one in accounts
     ]
-    owners = {client: predict(value.protocol, members, topics, client) for client in CLIENTS}
+    owners = {client: predict(strategy, members, topics, client) for client in CLIENTS}
     return {client: None if found is None else _moved(before, found) for client, found in owners.items()}
 
 

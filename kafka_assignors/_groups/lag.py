@@ -20,18 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
-    """A partition that a group reads, or has read.
+    """A partition that a group reads, or has read; `owner` is the id of the member that has it.
 
-    Attributes:
-        topic: Its topic.
-        partition: Its id.
-        owner: The member that has it, by its id; None if nobody has.
-        committed: The offset that the group has committed; None without a commit.
-        beginning: The offset of the first record that it still has; None if the cluster did not say.
-        end: The offset after its last record; None if the cluster did not say.
-        seconds: How long ago the first record that is not committed was written; 0 without lag. None if that
-            was not asked, or is not known.
-        undated: Why it is not known, though it was asked; else "".
+    `beginning` is the offset of the first record that it still has, `end` the one after its last; None if the
+    cluster did not say. `seconds` ago the first record that is not committed was written; 0 without lag. It
+    is None if that was not asked, or is not known; then `undated` says why.
     """
 
     topic: str
@@ -42,6 +35,9 @@ class PartitionLag:
     end: int | None
     seconds: float | None = None
     undated: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
 
     @property
     def position(self) -> Position:

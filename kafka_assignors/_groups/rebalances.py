@@ -35,9 +35,8 @@ _NO_REASON: Final = frozenset({HAND_OVER, "coordinator moved", "unknown"})
 class Rebalance:
     """A rebalance: one row of `schemas.REBALANCES`, which says what each field is.
 
-    Attributes:
-        quiet: Whether it was none for anybody but a static member that came back to its generation. Such
-            are in no table of rebalances; a group's time without an owner has theirs.
+    It is `quiet` if it was none for anybody but a static member that came back to its generation. Such are in
+    no table of rebalances; a group's time without an owner has theirs.
     """
 
     group: str

@@ -95,12 +95,7 @@ class ExplainedGroup:
             own |= fields_of(self.epochs, without=("members",))
             own |= {"would_move": account.would_move, "loads": account.loads}
             members = [
-                {
-                    "name": known.name,
-                    **{key: value for key, value in member._asdict().items() if key != "speaks"},
-                    "protocol": member.speaks,
-                    "partitions": known.partitions,
-                }
+                {"name": known.name, **member._asdict(), "partitions": known.partitions}
                 for known, member in zip(account.members, self.epochs.members, strict=True)
             ]
         for member in members:

@@ -133,7 +133,7 @@ def member(name: str, epoch: int, has: list[int], target: list[int], **more: Any
         epoch=epoch,
         assignment=frozenset(("orders", one) for one in has),
         target=frozenset(("orders", one) for one in target),
-        speaks="consumer",
+        protocol="consumer",
         **fields,
     )
 
