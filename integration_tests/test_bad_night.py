@@ -336,7 +336,7 @@ def a_member_comes_and_goes(night: Night, admin: Admin, mail: ConsumerGroup) -> 
 
     def members() -> int:
         found: Any = describe_classic(admin, ["mail"])["mail"]
-        return len(found.members) if found.state == "Stable" else 0
+        return len(found.value.members) if found.state == "Stable" else 0
 
     for _ in range(3):
         consumer: Any = Consumer(settings)

@@ -58,7 +58,7 @@ def live_group() -> LiveGroup:
         group.join(name)
         group.run_until_stable()
         records.append(live_record(_NOW_MS + round(1000 * group.now), group.group.record()))
-    described = ClassicGroup("billing", "Stable", "consumer", records[-1].value.protocol, ())
+    described = ClassicGroup("billing", "Stable", records[-1].value)
     return LiveGroup(
         looks=(Look(_NOW_MS + 60_000, described),),
         coordinator=COORDINATOR,
@@ -85,7 +85,7 @@ def live_epoch_group() -> LiveGroup:
             expression=None,
             assignment=frozenset(("orders", one) for one in has),
             target=frozenset(("orders", one) for one in target),
-            speaks="consumer",
+            protocol="consumer",
         )
 
     members = (member("n1", 4, (0, 1, 2), (0, 1)), member("n2", 5, (), (2,)))

@@ -83,7 +83,7 @@ def lag_lines(lag: GroupLag, names: Mapping[str, str]) -> Iterator[str]:
     shown = behind[:LAGS_SHOWN]
     yield from fitted(
         {
-            "partition": [f"{one.topic}-{one.partition}" for one in shown],
+            "partition": [str(one) for one in shown],
             "owner": [_owner(one, names) for one in shown],
             "committed": ["no commit" if one.committed is None else f"{one.committed:,}" for one in shown],
             "end": ["-" if one.end is None else f"{one.end:,}" for one in shown],

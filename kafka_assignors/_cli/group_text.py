@@ -166,12 +166,12 @@ def _members(explained: ExplainedGroup) -> Iterator[str]:
         ((session, poll),) = timeouts
         yield f"session.timeout.ms is {session:,}, max.poll.interval.ms {poll:,}"
     differ = len(timeouts) > 1
-    mixed = any(one.speaks == "classic" for one in modern)
+    mixed = any(one.protocol == "classic" for one in modern)
     columns: dict[str, list[str]] = {
         "member": [f"{account.name}{' (leads)' if account.leads else ''}" for account in members],
         "host": [account.host for account in members],
         "rack": [account.rack or "-" for account in members] if any(one.rack for one in members) else [],
-        "protocol": [one.speaks or "-" for one in modern] if mixed else [],
+        "protocol": [one.protocol or "-" for one in modern] if mixed else [],
         "topics": [] if same else topics,
         "session s": [_seconds(account.session_timeout_ms) for account in members] if differ else [],
         "max poll s": [_seconds(account.rebalance_timeout_ms) for account in members] if differ else [],

@@ -19,11 +19,30 @@ from kafka_assignors._common.properties import parse_properties
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-
 _DIGITS: Final = 9  # of a time in milliseconds
 
 CALL_TIMEOUT: Final = "default_api_timeout_ms"
 """A setting of kafka-python's clients that follows from `request.timeout.ms`."""
+
+SETTINGS: Final = {
+    "client.id": "client_id",
+    "request.timeout.ms": "request_timeout_ms",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.password": "sasl_plain_password",
+    "sasl.username": "sasl_plain_username",
+    "security.protocol": "security_protocol",
+    "ssl.ca.location": "ssl_cafile",
+    "ssl.certificate.location": "ssl_certfile",
+    "ssl.endpoint.identification.algorithm": "ssl_check_hostname",
+    "ssl.key.location": "ssl_keyfile",
+    "ssl.key.password": "ssl_password",
+    "ssl.keystore.location": "ssl_certfile",
+    "ssl.truststore.location": "ssl_cafile",
+}
+"""Properties that are settings of kafka-python's clients; all but those of stores are librdkafka's, too."""
+
+_TYPES: Final = frozenset({"ssl.keystore.type", "ssl.truststore.type"})
+_AS_IT_IS: Final = frozenset({"sasl.password", "ssl.key.password"})
 
 
 class CommandConfigError(KafkaAssignorsError, ValueError):
@@ -57,35 +76,32 @@ def parse_command_config(text: str) -> dict[str, Any]:
 
 
 def _setting(name: str, value: str) -> dict[str, Any]:
-    if name not in _KNOWN:
-        raise CommandConfigError(f"property {name!r} is not known: known are {', '.join(sorted(_KNOWN))}")
-    return _KNOWN[name](name, value)
-
-
-def _text(setting: str) -> Callable[[str, str], dict[str, Any]]:
-    def read(name: str, value: str) -> dict[str, Any]:
-        if not value:
-            raise CommandConfigError(f"{name} has no value")
-        return {setting: value}
-
-    return read
-
-
-def _number(setting: str) -> Callable[[str, str], dict[str, Any]]:
-    def read(name: str, value: str) -> dict[str, Any]:
-        if not value.isdecimal() or len(value) > _DIGITS:
-            raise CommandConfigError(f"{name} is {value!r}, not a number of up to {_DIGITS} digits")
-        return {setting: int(value)}
-
-    return read
-
-
-def _request_timeout(name: str, value: str) -> dict[str, Any]:
-    settings = _number("request_timeout_ms")(name, value)
+    if name == "sasl.jaas.config":
+        return _jaas(name, value)
+    if name in _TYPES:
+        return _check_pem(name, value)
+    if name not in SETTINGS:
+        known = ", ".join(sorted([*SETTINGS, *_TYPES, "sasl.jaas.config"]))
+        raise CommandConfigError(f"property {name!r} is not known: known are {known}")
+    read = _READERS.get(name, _file if name.endswith(".location") else _text)
+    settings = {SETTINGS[name]: read(name, value)}
     # From 3.1 on kafka-python limits a whole call, too, and refuses a limit below that of a request.
-    if settings["request_timeout_ms"] > KafkaAdminClient.DEFAULT_CONFIG.get(CALL_TIMEOUT, math.inf):
+    limit = KafkaAdminClient.DEFAULT_CONFIG.get(CALL_TIMEOUT, math.inf)
+    if settings.get("request_timeout_ms", 0) > limit:
         settings[CALL_TIMEOUT] = settings["request_timeout_ms"]
     return settings
+
+
+def _text(name: str, value: str) -> str:
+    if not value:
+        raise CommandConfigError(f"{name} has no value")
+    return value
+
+
+def _number(name: str, value: str) -> int:
+    if not value.isdecimal() or len(value) > _DIGITS:
+        raise CommandConfigError(f"{name} is {value!r}, not a number of up to {_DIGITS} digits")
+    return int(value)
 
 
 def _jaas(name: str, value: str) -> dict[str, Any]:
@@ -100,7 +116,7 @@ def _jaas(name: str, value: str) -> dict[str, Any]:
     return {"sasl_plain_username": options["username"], "sasl_plain_password": options["password"]}
 
 
-def _pem_type(name: str, value: str) -> dict[str, Any]:
+def _check_pem(name: str, value: str) -> dict[str, Any]:
     if value.upper() != "PEM":
         raise CommandConfigError(
             f"{name} is {value!r}, which Python cannot read: export the certificates as PEM"
@@ -109,40 +125,22 @@ def _pem_type(name: str, value: str) -> dict[str, Any]:
     return {}
 
 
-def _pem_file(setting: str) -> Callable[[str, str], dict[str, Any]]:
-    def read(name: str, value: str) -> dict[str, Any]:
-        if value.endswith((".jks", ".p12", ".pfx")):
-            _pem_type(name, value)
-        if not Path(value).is_file():
-            raise CommandConfigError(f"{name} is {value!r}: there is no such file")
-        return {setting: value}
-
-    return read
+def _file(name: str, value: str) -> str:
+    if value.endswith((".jks", ".p12", ".pfx")):
+        _check_pem(name, value)
+    if not Path(value).is_file():
+        raise CommandConfigError(f"{name} is {value!r}: there is no such file")
+    return value
 
 
-def _identification(name: str, value: str) -> dict[str, Any]:
+def _identification(name: str, value: str) -> bool:
     if value not in {"", "none", "https"}:
         raise CommandConfigError(f"{name} is {value!r}, not https, none or empty")
-    return {"ssl_check_hostname": value == "https"}
+    return value == "https"
 
 
-_AS_IT_IS: Final = frozenset({"sasl.password", "ssl.key.password"})
-
-_KNOWN: Final[Mapping[str, Callable[[str, str], dict[str, Any]]]] = {
-    "client.id": _text("client_id"),
-    "request.timeout.ms": _request_timeout,
-    "sasl.jaas.config": _jaas,
-    "sasl.mechanism": _text("sasl_mechanism"),
-    "sasl.password": _text("sasl_plain_password"),
-    "sasl.username": _text("sasl_plain_username"),
-    "security.protocol": _text("security_protocol"),
-    "ssl.ca.location": _pem_file("ssl_cafile"),
-    "ssl.certificate.location": _pem_file("ssl_certfile"),
+_READERS: Final[Mapping[str, Callable[[str, str], Any]]] = {
+    "request.timeout.ms": _number,
     "ssl.endpoint.identification.algorithm": _identification,
-    "ssl.key.location": _pem_file("ssl_keyfile"),
-    "ssl.key.password": _text("ssl_password"),
-    "ssl.keystore.location": _pem_file("ssl_certfile"),
-    "ssl.keystore.type": _pem_type,
-    "ssl.truststore.location": _pem_file("ssl_cafile"),
-    "ssl.truststore.type": _pem_type,
 }
+"""How to read what is neither text nor a file."""

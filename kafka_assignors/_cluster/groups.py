@@ -27,9 +27,10 @@ from kafka_assignors._cluster.admin import ClusterError, SilentBrokerError, reas
 from kafka_assignors._cluster.messages import ConsumerGroupDescribeRequest
 from kafka_assignors._cluster.requests import find_coordinators, send
 from kafka_assignors._common.escaping import get_logger
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from kafka import KafkaAdminClient
 
@@ -66,36 +67,25 @@ class ListedGroup(NamedTuple):
     protocol_type: str
 
 
-class ClassicMember(NamedTuple):
-    """A member of a classic group.
-
-    While the group rebalances, its subscription is empty. Its assignment is then that of the last generation.
-    It is empty once a round was broken off after all had joined; before Kafka 4.0 in any rebalance.
-    """
-
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    host: str
-    subscription: bytes
-    assignment: bytes
-
-
 class ClassicGroup(NamedTuple):
-    """A classic group as its coordinator describes it; `strategy` is None while it rebalances."""
+    """A classic group as its coordinator describes it: its state, and what a record of it would say.
+
+    Its generation, its leader and timeouts are not described. While it rebalances, neither are its strategy
+    and subscriptions: then it is as a group whose members are no consumers. A member's assignment is then
+    that of the last generation. It is empty once a round was broken off after all had joined; before Kafka
+    4.0 in any rebalance.
+    """
 
     group_id: str
     state: str
-    protocol_type: str
-    strategy: str | None
-    members: tuple[ClassicMember, ...]
+    value: GroupMetadataValue
 
 
 class EpochMember(NamedTuple):
     """A member of a group of KIP-848.
 
     It subscribes to `topics` by name, and by `expression`. It has its `assignment`, and is to have its
-    `target`. `speaks` is the protocol by which it is a member, if that is known.
+    `target`. `protocol` is the protocol by which it is a member, if that is known.
     """
 
     member_id: str
@@ -108,7 +98,7 @@ class EpochMember(NamedTuple):
     expression: str | None
     assignment: frozenset[Partition]
     target: frozenset[Partition]
-    speaks: Literal["classic", "consumer"] | None
+    protocol: Literal["classic", "consumer"] | None
 
 
 class EpochGroup(NamedTuple):
@@ -151,27 +141,7 @@ def list_groups(admin: Admin) -> tuple[ListedGroup, ...]:
 
 def describe_classic(admin: Admin, group_ids: Sequence[str]) -> dict[str, ClassicGroup | Refused]:
     """Classic groups by id; of others that they are refused. Raises KafkaError if none answers."""
-
-    def read(group: Any) -> ClassicGroup:
-        return ClassicGroup(
-            group_id=group.group_id,
-            state=group.group_state,
-            protocol_type=group.protocol_type,
-            strategy=group.protocol_data or None,
-            members=tuple(
-                ClassicMember(
-                    member_id=member.member_id,
-                    instance_id=member.group_instance_id,
-                    client_id=member.client_id,
-                    host=member.client_host,
-                    subscription=bytes(member.member_metadata),
-                    assignment=bytes(member.member_assignment),
-                )
-                for member in group.members
-            ),
-        )
-
-    return _described(admin, group_ids, lambda ids: DescribeGroupsRequest(groups=ids), read)
+    return _described(admin, group_ids, lambda ids: DescribeGroupsRequest(groups=ids), read_classic_group)
 
 
 def describe_consumer(admin: Admin, group_ids: Sequence[str]) -> dict[str, EpochGroup | Refused]:
@@ -182,7 +152,7 @@ def describe_consumer(admin: Admin, group_ids: Sequence[str]) -> dict[str, Epoch
 
 
 def committed_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, dict[Partition, int] | Refused]:
-    """The offsets that groups have committed, by group and partition.
+    """The offsets that groups have committed, by group and partition; nothing of a group that is not known.
 
     Raises KafkaError if a coordinator does not answer.
     """
@@ -203,9 +173,11 @@ def committed_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, dict[
         return OffsetFetchRequest(group_id=ids[0], topics=None, min_version=2, max_version=_MANY_OFFSETS - 1)
 
     try:
-        return _described(admin, group_ids, many, read)
+        found = _described(admin, group_ids, many, read)
     except IncompatibleBrokerVersion:
-        return _described(admin, group_ids, one, read, at_once=1)
+        found = _described(admin, group_ids, one, read, at_once=1)
+    unknown = (group_id for group_id, its in found.items() if isinstance(its, Refused) and its.unknown)
+    return found | {group_id: {} for group_id in unknown}
 
 
 def read_topics(admin: Admin, topics: list[str] | None = None) -> Leaders:
@@ -305,26 +277,16 @@ def _described(
                 found[group_id] = Refused(reason(node), unknown=False)
             else:
                 coordinators[node].append(group_id)
-        for part, response in _ask_coordinators(client, coordinators, request, at_once):
-            # Coordinators answer in an order of their own.
-            groups = {group.group_id: group for group in response.groups or ()} or {part[0]: response}
-            found |= {group_id: _read_group(group_id, group, read) for group_id, group in groups.items()}
+        for node, ids in coordinators.items():
+            for begin in range(0, len(ids), at_once):
+                part = ids[begin : begin + at_once]
+                response = send(client, request(part), node)
+                # Coordinators answer in an order of their own.
+                groups = {group.group_id: group for group in response.groups or ()} or {part[0]: response}
+                found |= {group_id: _read_group(group_id, group, read) for group_id, group in groups.items()}
         return found
 
     return admin.ask(ask) if group_ids else {}
-
-
-def _ask_coordinators(
-    client: KafkaAdminClient,
-    coordinators: Mapping[int, list[str]],
-    request: Callable[[list[str]], Any],
-    at_once: int,
-) -> Iterator[tuple[list[str], Any]]:
-    """The response to each request, with the groups that it is of."""
-    for node, ids in coordinators.items():
-        for begin in range(0, len(ids), at_once):
-            part = ids[begin : begin + at_once]
-            yield part, send(client, request(part), node)
 
 
 def _read_group(group_id: str, group: Any, read: Callable[[Any], _Read]) -> _Read | Refused:
@@ -347,6 +309,32 @@ def _kind(text: str) -> Kind:
     return "unknown" if text else "classic"  # brokers that do not say have classic groups only
 
 
+def read_classic_group(group: Any) -> ClassicGroup:
+    """What a DescribeGroupsResponse says of a group."""
+    strategy = group.protocol_data or None
+    members = tuple(
+        MemberMetadata(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            session_timeout=-1,
+            subscription=bytes(member.member_metadata),
+            assignment=bytes(member.member_assignment),
+        )
+        for member in group.members
+    )
+    value = GroupMetadataValue(
+        version=4,
+        protocol_type=group.protocol_type if strategy or not members else "",
+        generation=-1,
+        protocol=strategy,
+        leader=None,
+        members=members,
+    )
+    return ClassicGroup(group.group_id, group.group_state, value)
+
+
 def _read_consumer_group(group: Any) -> EpochGroup:
     members = [
         EpochMember(
@@ -360,7 +348,7 @@ def _read_consumer_group(group: Any) -> EpochGroup:
             expression=member.subscribed_topic_regex or None,
             assignment=_flat(member.assignment),
             target=_flat(member.target_assignment),
-            speaks=_MEMBER_KINDS.get(member.member_type),
+            protocol=_MEMBER_KINDS.get(member.member_type),
         )
         for member in group.members
     ]

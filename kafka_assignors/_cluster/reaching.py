@@ -76,7 +76,7 @@ def look(addresses: Iterable[Address], settings: Mapping[str, Any]) -> dict[Addr
     more = {*addresses}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         while more or asked:
-            asked |= {pool.submit(_look, address, settings, end): address for address in more}
+            asked |= {pool.submit(_Server(address, settings, end).look): address for address in more}
             for done in wait(asked, return_when=FIRST_COMPLETED).done:
                 found[asked.pop(done)] = done.result()
             known = found.keys() | {*asked.values()}
@@ -84,127 +84,134 @@ def look(addresses: Iterable[Address], settings: Mapping[str, Any]) -> dict[Addr
     return found
 
 
-def _look(address: Address, settings: Mapping[str, Any], end: float) -> Found:
-    protocol = str(settings.get("security_protocol", "PLAINTEXT")).upper()
-    try:
-        with _connect(address, end) as plain:
-            if not protocol.endswith("SSL"):
-                return _ask(plain, protocol, settings, address, end)
-            with _encrypt(plain, address, settings, end) as encrypted:
-                return _ask(encrypted, protocol, settings, address, end)
-    except _Wrong as error:
-        return Found(str(error))
+class _Server:
+    """A server that is asked until `end`, in seconds of `time.monotonic`; methods raise what is wrong."""
 
+    def __init__(self, address: Address, settings: Mapping[str, Any], end: float) -> None:
+        self.address, self.settings, self.end = address, settings, end
+        protocol = str(settings.get("security_protocol", "PLAINTEXT")).upper()
+        self.encrypted, self.sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
+        self.mechanism = str(settings.get("sasl_mechanism") or "PLAIN")
 
-def _connect(address: Address, end: float) -> socket.socket:
-    try:
-        return socket.create_connection(address, _left(end))
-    except socket.gaierror:
-        raise _Wrong(f"no host has the name {address[0]}") from None
-    except ConnectionRefusedError:
-        raise _Wrong("nothing listens there (a wrong port, or no broker is up)") from None
-    except TimeoutError:
-        raise _Wrong(f"no answer within {REACHED_SECONDS:.0f} s (a wrong address, or a firewall)") from None
-    except OSError as error:
-        raise _Wrong(error.strerror or str(error)) from error
+    def look(self) -> Found:
+        try:
+            with self.connect() as plain:
+                if not self.encrypted:
+                    return Found(advertised=self.ask(plain))
+                with self.encrypt(plain) as encrypted:
+                    return Found(advertised=self.ask(encrypted))
+        except _Wrong as error:
+            return Found(str(error))
 
+    def connect(self) -> socket.socket:
+        try:
+            return socket.create_connection(self.address, _left(self.end))
+        except socket.gaierror:
+            raise _Wrong(f"no host has the name {self.address[0]}") from None
+        except ConnectionRefusedError:
+            raise _Wrong("nothing listens there (a wrong port, or no broker is up)") from None
+        except TimeoutError:
+            raise _Wrong(
+                f"no answer within {REACHED_SECONDS:.0f} s (a wrong address, or a firewall)"
+            ) from None
+        except OSError as error:
+            raise _Wrong(error.strerror or str(error)) from error
 
-def _encrypt(
-    plain: socket.socket, address: Address, settings: Mapping[str, Any], end: float
-) -> ssl.SSLSocket:
-    try:
-        context = _context(settings)
-    except (OSError, ssl.SSLError) as error:
-        raise _Wrong(f"the certificates to connect with cannot be used: {error}") from error
-    plain.settimeout(_left(end))
-    try:
-        return context.wrap_socket(plain, server_hostname=address[0].rstrip("."))
-    except ssl.SSLCertVerificationError as error:
-        raise _Wrong(
-            f"its certificate is not trusted: {error.verify_message}; name the authority that signed it"
-            " (ssl.truststore.location, or ssl.ca.location), or the host that the certificate is for"
-        ) from error
-    except TimeoutError:
-        raise _Wrong(f"no answer to TLS within {REACHED_SECONDS:.0f} s: {_PLAIN_HINT}") from None
-    except OSError:  # as ssl.SSLError is
-        if _answers_plainly(address, end):
-            raise _Wrong(f"it does not speak TLS: {_PLAIN_HINT}") from None
-        raise _Wrong(_NO_BROKER) from None
+    def encrypt(self, plain: socket.socket) -> ssl.SSLSocket:
+        try:
+            context = _context(self.settings)
+        except OSError as error:  # as ssl.SSLError is
+            raise _Wrong(f"the certificates to connect with cannot be used: {error}") from error
+        plain.settimeout(_left(self.end))
+        try:
+            return context.wrap_socket(plain, server_hostname=self.address[0].rstrip("."))
+        except ssl.SSLCertVerificationError as error:
+            raise _Wrong(
+                f"its certificate is not trusted: {error.verify_message}; name the authority that signed it"
+                " (ssl.truststore.location, or ssl.ca.location), or the host that the certificate is for"
+            ) from error
+        except TimeoutError:
+            raise _Wrong(f"no answer to TLS within {REACHED_SECONDS:.0f} s: {_PLAIN_HINT}") from None
+        except OSError:
+            wrong = f"it does not speak TLS: {_PLAIN_HINT}" if self.answers_plainly() else _NO_BROKER
+            raise _Wrong(wrong) from None
 
+    def ask(self, connection: socket.socket) -> dict[int, Address]:
+        """The addresses that brokers advertise; none of a server that wants a user without a password."""
+        try:
+            known = exchange(connection, ApiVersionsRequest(), ApiVersionsResponse, 0, self.end)
+            if _METADATA not in {one.api_key for one in known.api_keys}:
+                raise _Wrong("it is a controller's port: name one of a broker")
+            request = SaslHandshakeRequest(mechanism=self.mechanism)
+            self.check_sasl(exchange(connection, request, SaslHandshakeResponse, 1, self.end))
+            if self.sasl and self.mechanism not in _WITH_PASSWORD:
+                return {}
+            if self.sasl:
+                self.authenticate(connection)
+            asked = exchange(connection, MetadataRequest(topics=[]), MetadataResponse, 1, self.end)
+        except (OSError, ValueError, struct.error) as error:
+            raise _Wrong(self.why_no_answer(error, connection)) from error
+        return {broker.node_id: (broker.host, broker.port) for broker in asked.brokers}
 
-def _ask(
-    connection: socket.socket,
-    protocol: str,
-    settings: Mapping[str, Any],
-    address: Address,
-    end: float,
-) -> Found:
-    try:
-        known = exchange(connection, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
-        if _METADATA not in {one.api_key for one in known.api_keys}:
-            return Found("it is a controller's port: name one of a broker")
-        mechanism = settings.get("sasl_mechanism") or "PLAIN"
-        request = SaslHandshakeRequest(mechanism=mechanism)
-        shaken = exchange(connection, request, SaslHandshakeResponse, 1, end)
-        wrong = _about_sasl(protocol, str(mechanism), shaken)
-        if protocol.startswith("SASL") and not wrong:
-            if mechanism not in _WITH_PASSWORD:
-                return Found()
-            wrong = _authenticate(connection, str(mechanism), settings, end)
-        if wrong:
-            return Found(wrong)
-        asked = exchange(connection, MetadataRequest(topics=[]), MetadataResponse, 1, end)
-        return Found(advertised={broker.node_id: (broker.host, broker.port) for broker in asked.brokers})
-    except (OSError, ValueError, struct.error) as error:
-        return Found(_why_no_answer(error, connection, address, end))
-
-
-def _why_no_answer(error: Exception, connection: socket.socket, address: Address, end: float) -> str:
-    if isinstance(error, ssl.SSLError):
-        reason = error.reason or str(error)
-        if "CERTIFICATE_REQUIRED" in reason or "BAD_CERTIFICATE" in reason:
-            return "it wants a certificate of the client: name one (ssl.keystore.location, as PEM)"
-        return f"it closes the connection: {reason}"
-    if not isinstance(connection, ssl.SSLSocket) and _speaks_tls(address, end):
-        return f"it speaks TLS, and was spoken to in plain text: {_TLS_HINT}"
-    if isinstance(error, TimeoutError):
-        return f"it does not answer within {REACHED_SECONDS:.0f} s (a wrong port, or a broker that hangs)"
-    return _NO_BROKER
-
-
-def _authenticate(connection: socket.socket, mechanism: str, settings: Mapping[str, Any], end: float) -> str:
-    user, password = settings.get("sasl_plain_username"), settings.get("sasl_plain_password")
-    if not user or password is None:
-        return "it wants a user and a password: name them (sasl.username and sasl.password)"
-    dialogue = get_sasl_mechanism(mechanism)(
-        sasl_mechanism=mechanism, sasl_plain_username=user, sasl_plain_password=password
-    )
-    while not dialogue.is_done():
-        request = SaslAuthenticateRequest(dialogue.auth_bytes())
-        answer = exchange(connection, request, SaslAuthenticateResponse, 0, end)
-        if answer.error_code:
-            return (
-                f"it refuses the user {user!r} or the password: {answer.error_message} (sasl.username and"
-                " sasl.password, or sasl.jaas.config)"
+    def check_sasl(self, shaken: Any) -> None:
+        offered = ", ".join(shaken.mechanisms)
+        wanted = shaken.error_code != _ILLEGAL_SASL_STATE
+        tls = "SSL" if self.encrypted else "PLAINTEXT"
+        if wanted and not self.sasl:
+            raise _Wrong(
+                f"it wants a user and a password: use security.protocol=SASL_{tls} with sasl.mechanism (it"
+                f" takes {offered or self.mechanism}), sasl.username and sasl.password (--command-config)"
             )
-        dialogue.receive(answer.auth_bytes)
-    return ""
+        if not wanted and self.sasl:
+            raise _Wrong(f"it wants no user: use security.protocol={tls}, or the port that speaks SASL")
+        if shaken.error_code == _UNSUPPORTED_MECHANISM:
+            raise _Wrong(f"it does not take sasl.mechanism {self.mechanism}: it takes {offered}")
 
-
-def _about_sasl(protocol: str, mechanism: str, shaken: Any) -> str:
-    offered = ", ".join(shaken.mechanisms)
-    wanted = shaken.error_code != _ILLEGAL_SASL_STATE
-    tls = "SSL" if protocol.endswith("SSL") else "PLAINTEXT"
-    if wanted and not protocol.startswith("SASL"):
-        return (
-            f"it wants a user and a password: use security.protocol=SASL_{tls} with sasl.mechanism (it takes"
-            f" {offered or mechanism}), sasl.username and sasl.password (--command-config)"
+    def authenticate(self, connection: socket.socket) -> None:
+        user, password = (self.settings.get(f"sasl_plain_{name}") for name in ("username", "password"))
+        if not user or password is None:
+            raise _Wrong("it wants a user and a password: name them (sasl.username and sasl.password)")
+        dialogue = get_sasl_mechanism(self.mechanism)(
+            sasl_mechanism=self.mechanism, sasl_plain_username=user, sasl_plain_password=password
         )
-    if not wanted and protocol.startswith("SASL"):
-        return f"it wants no user: use security.protocol={tls}, or the port that speaks SASL"
-    if wanted and shaken.error_code == _UNSUPPORTED_MECHANISM:
-        return f"it does not take sasl.mechanism {mechanism}: it takes {offered}"
-    return ""
+        while not dialogue.is_done():
+            request = SaslAuthenticateRequest(dialogue.auth_bytes())
+            answer = exchange(connection, request, SaslAuthenticateResponse, 0, self.end)
+            if answer.error_code:
+                raise _Wrong(
+                    f"it refuses the user {user!r} or the password: {answer.error_message} (sasl.username and"
+                    " sasl.password, or sasl.jaas.config)"
+                )
+            dialogue.receive(answer.auth_bytes)
+
+    def why_no_answer(self, error: Exception, connection: socket.socket) -> str:
+        if isinstance(error, ssl.SSLError):
+            reason = error.reason or str(error)
+            if "CERTIFICATE_REQUIRED" in reason or "BAD_CERTIFICATE" in reason:
+                return "it wants a certificate of the client: name one (ssl.keystore.location, as PEM)"
+            return f"it closes the connection: {reason}"
+        if not isinstance(connection, ssl.SSLSocket) and self.speaks_tls():
+            return f"it speaks TLS, and was spoken to in plain text: {_TLS_HINT}"
+        if isinstance(error, TimeoutError):
+            return f"it does not answer within {REACHED_SECONDS:.0f} s (a wrong port, or a broker that hangs)"
+        return _NO_BROKER
+
+    def answers_plainly(self) -> bool:
+        with suppress(OSError, ValueError, struct.error, _Wrong), self.connect() as plain:
+            exchange(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, self.end)
+            return True
+        return False
+
+    def speaks_tls(self) -> bool:
+        """Whether TLS is spoken there, whoever's certificate it is; nothing is sent over it."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        with suppress(OSError, _Wrong), self.connect() as plain:
+            plain.settimeout(_left(self.end))
+            context.wrap_socket(plain).close()
+            return True
+        return False
 
 
 def exchange(connection: socket.socket, request: Any, response: Any, version: int, end: float) -> Any:
@@ -233,26 +240,6 @@ def _read(connection: socket.socket, size: int, end: float) -> bytes:
             raise ConnectionError("the connection was closed")
         found += part
     return found
-
-
-def _answers_plainly(address: Address, end: float) -> bool:
-    """Whether a broker answers in plain text."""
-    with suppress(OSError, ValueError, struct.error, _Wrong), _connect(address, end) as plain:
-        exchange(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
-        return True
-    return False
-
-
-def _speaks_tls(address: Address, end: float) -> bool:
-    """Whether TLS is spoken there, whoever's certificate it is; nothing is sent over it."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    with suppress(OSError, _Wrong), _connect(address, end) as plain:
-        plain.settimeout(_left(end))
-        context.wrap_socket(plain).close()
-        return True
-    return False
 
 
 def _context(settings: Mapping[str, Any]) -> ssl.SSLContext:

@@ -21,26 +21,12 @@ RECORD_LIMIT: Final = 1_048_588
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberAccount:
-    """A member as its coordinator has it.
+    """A member as its coordinator has it. Numbers are -1 if they are not known, as of KIP-848.
 
-    Attributes:
-        name: What to call it: its instance id, or its client id. If others have the same, with its host or as
-            part of its member id.
-        member_id: Its id.
-        client_id: Its client's name.
-        host: Where it is.
-        instance_id: Of a static member.
-        leads: Whether it leads the group.
-        rack: The rack that it named.
-        topics: What it subscribes to.
-        version: The version of its subscription; -1 if that is not known, as of KIP-848.
-        layout: The layout of its sticky user data; None if it has none.
-        claims: What it said it had when it joined.
-        claimed_generation: The generation of that, -1 if it did not say.
-        assignment: What it has.
-        session_timeout_ms: How long it may send no heartbeat; -1 if that is not known, as of KIP-848.
-        rebalance_timeout_ms: How long others wait for it in a rebalance: its `max.poll.interval.ms`.
-        unreadable: Why what it or its leader sent cannot be read; None if it can.
+    Its `name` is what to call it: its instance id, or its client id. If others have the same, it is that with
+    its host, or its member id. `layout` is that of its sticky user data. `claims` are what it said it had
+    when it joined, in `claimed_generation`. `rebalance_timeout_ms` is its `max.poll.interval.ms`.
+    `unreadable` says why what it or its leader sent cannot be read.
     """
 
     name: str
@@ -80,21 +66,11 @@ class PlannedMove:
 class GroupAccount:
     """A group as its coordinator has it, and how good its assignment is.
 
-    Attributes:
-        group_id: Its id.
-        generation: Its generation.
-        strategy: What it assigns by; None of an empty group.
-        leader: The leader's member id.
-        members: Its members, in the order of their client ids.
-        loads: Member id -> how many partitions it has.
-        best_loads: The loads of the best balance that the subscriptions allow, in ascending order.
-        would_move: What would move if the group rebalanced now, by its own strategy and the client that
-            probably leads it. Nothing if that is not known.
-        leader_client: That client; None if there is no telling.
-        predictions: The same by each client that could lead, of strategies in which clients differ; None
-            where it is not known.
-        record_bytes: The size of its record.
-        record_limit: How large that may be.
+    `strategy` is None of an empty group; `leader` is a member id. `loads` are by member id, `best_loads`
+    those of the best balance that the subscriptions allow, in ascending order. `would_move` is what would
+    move if the group rebalanced now, by its own strategy and the client that probably leads it,
+    `leader_client`. It is empty if that is not known. `predictions` have the same by each client that could
+    lead, of strategies in which clients differ; None where it is not known.
     """
 
     group_id: str
@@ -148,15 +124,10 @@ class Behind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epochs:
-    """What only a group of KIP-848 has.
+    """What only a group of KIP-848 has; `assignor` is "" if it is not known.
 
-    Attributes:
-        epoch: The group's epoch.
-        assignment_epoch: The epoch of its assignment.
-        assignor: The coordinator's assignor; "" if that is not known.
-        seen_seconds: For how long the group was seen to be on its way.
-        behind: Members that are not yet where the coordinator wants them.
-        members: The members as they are described, in the order of the account's.
+    It was seen to be on its way for `seen_seconds`. `behind` are members that are not yet where the
+    coordinator wants them. `members` are as they are described, in the order of the account's.
     """
 
     epoch: int

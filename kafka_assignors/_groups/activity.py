@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -148,26 +149,21 @@ class GroupFollower:
 
 
 def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:
-    ids, new_ids = last.by_member_id, snapshot.by_member_id
-    if ids.keys() == new_ids.keys():
+    if last.by_member_id.keys() == snapshot.by_member_id.keys():
         return
-    differ = [ids.get(one) or new_ids[one] for one in ids.keys() ^ new_ids.keys()]
-    names = sorted({member.instance_id or member.client_id for member in differ})
-    old, new = _ids_of(last, names), _ids_of(snapshot, names)
-    for name in names:
+    old, new = _ids_by_name(last), _ids_by_name(snapshot)
+    for name in sorted(old.keys() | new.keys()):
         before, now = old[name], new[name]
-        yield MemberTraffic(
-            snapshot.time_us, name, len(now - before), len(before - now), max(len(before), len(now))
-        )
+        if before != now:
+            most = max(len(before), len(now))
+            yield MemberTraffic(snapshot.time_us, name, len(now - before), len(before - now), most)
 
 
-def _ids_of(snapshot: Snapshot, names: Iterable[str]) -> dict[str, set[str]]:
-    """The member ids by instance id, or by client id of dynamic members, of those who are called so."""
-    found: dict[str, set[str]] = {name: set() for name in names}
+def _ids_by_name(snapshot: Snapshot) -> defaultdict[str, set[str]]:
+    """The member ids by instance id, or by client id of dynamic members."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
     for member in snapshot.members:
-        name = member.instance_id or member.client_id
-        if name in found:
-            found[name].add(member.member_id)
+        found[member.instance_id or member.client_id].add(member.member_id)
     return found
 
 

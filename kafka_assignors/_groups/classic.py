@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
-from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import read_assignments, read_subscriptions
-from kafka_assignors._wire.offsets_topic import (
-    GroupMetadataValue,
-    MemberMetadata,
-    RecordError,
-    decode_assignment,
-)
+from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafka_assignors._cluster.groups import ClassicGroup
     from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions
     from kafka_assignors._model.claims import ClaimTable
-
-_UNTOLD: Final = -1
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 
 def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataValue) -> Snapshot:
@@ -30,18 +22,6 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
 
     Members whose bytes cannot be read are there, without topics or without partitions.
     """
-    members = [
-        SnapshotMember(
-            member_id=member.member_id,
-            instance_id=member.group_instance_id or None,
-            client_id=member.client_id,
-            host=member.client_host,
-            session_timeout_ms=member.session_timeout,
-            rebalance_timeout_ms=member.rebalance_timeout,
-            **its._asdict(),
-        )
-        for member, its in zip(value.members, decode_members(value), strict=True)
-    ]
     return Snapshot(
         group=group,
         generation=value.generation,
@@ -53,60 +33,45 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
         protocol_type=value.protocol_type,
         strategy=value.protocol,
         leader=value.leader,
-        members=tuple(sorted(members, key=lambda member: (member.identity, member.member_id))),
+        members=tuple(sorted(decode_members(value), key=lambda member: (member.identity, member.member_id))),
     )
 
 
-def described_value(group: ClassicGroup) -> GroupMetadataValue:
-    """What a record of the group would say; its generation, its leader and timeouts are missing.
-
-    While it rebalances, its strategy and what members said are missing, too: then it is as a group whose
-    members are no consumers.
-    """
-    return GroupMetadataValue(
-        version=4,
-        protocol_type=group.protocol_type if group.strategy is not None or not group.members else "",
-        generation=_UNTOLD,
-        protocol=group.strategy,
-        leader=None,
-        members=tuple(
-            MemberMetadata(
-                member_id=member.member_id,
-                group_instance_id=member.instance_id,
-                client_id=member.client_id,
-                client_host=member.host,
-                rebalance_timeout=_UNTOLD,
-                session_timeout=_UNTOLD,
-                subscription=member.subscription,
-                assignment=member.assignment,
-            )
-            for member in group.members
-        ),
-    )
-
-
-class DecodedMember(NamedTuple):
-    """What a member sent when it joined, and what it was assigned; as in `SnapshotMember`."""
-
-    rack: str | None = None
-    topics: frozenset[str] = frozenset()
-    claims: Mapping[str, tuple[int, ...]] = {}
-    claimed_generation: int = NO_GENERATION
-    assignment: Partitions = frozenset()
-
-
-def decode_members(value: GroupMetadataValue) -> list[DecodedMember]:
-    """What each member sent and was assigned; nothing is known of members that are no consumers."""
+def decode_members(value: GroupMetadataValue) -> list[SnapshotMember]:
+    """The members in the record's order; what they sent is read of consumers alone."""
+    members = [
+        SnapshotMember(
+            member_id=member.member_id,
+            instance_id=member.group_instance_id or None,
+            client_id=member.client_id,
+            host=member.client_host,
+            session_timeout_ms=member.session_timeout,
+            rebalance_timeout_ms=member.rebalance_timeout,
+        )
+        for member in value.members
+    ]
     if value.protocol_type != "consumer":
-        return [DecodedMember()] * len(value.members)
-    blobs = [member.subscription for member in value.members]
-    columns = read_subscriptions(blobs)
+        return members
+    columns = read_subscriptions([member.subscription for member in value.members])
     claimed, _ = claims_of(value.protocol, columns)
-    topics = [columns.topics[number] for number in columns.topics_of.tolist()]
-    each = zip(columns.racks, topics, _by_topic(claimed.table), claimed.generations.tolist(), strict=True)
-    decoded = [DecodedMember(*one) for one in each]
-    assigned = _read_assignments([member.assignment for member in value.members])
-    return [one._replace(assignment=had) for one, had in zip(decoded, assigned, strict=True)]
+    each = zip(
+        columns.racks,
+        columns.topics_of.tolist(),
+        _by_topic(claimed.table),
+        claimed.generations.tolist(),
+        _read_assignments([member.assignment for member in value.members]),
+        strict=True,
+    )
+    return [
+        member._replace(
+            rack=rack,
+            topics=columns.topics[topics],
+            claims=claims,
+            claimed_generation=generation,
+            assignment=assignment,
+        )
+        for member, (rack, topics, claims, generation, assignment) in zip(members, each, strict=True)
+    ]
 
 
 def _read_assignments(blobs: list[bytes]) -> list[Partitions]:

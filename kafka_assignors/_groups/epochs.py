@@ -31,9 +31,7 @@ def explain_epochs(
     The account's generation is the epoch of the assignment. What would move is what the coordinator has
     decided and is not done yet.
     """
-    names = member_names(
-        (member.member_id, member.instance_id, member.client_id, member.host) for member in group.members
-    )
+    names = member_names(group.members)
     matched = _matched(group.members)
     accounts = [_account(member, names[member.member_id], matched) for member in group.members]
     planned = group_now(accounts, topics, group.assignment_epoch)
@@ -119,35 +117,30 @@ def _behind(group: EpochGroup, names: Mapping[str, str]) -> Iterator[Behind]:
 
 def _about_the_way(group: EpochGroup, behind: Sequence[Behind], seconds: float) -> Iterator[Problem]:
     """Why it is not settled yet."""
-    so_long = f"for {seconds:.0f} s at least"
+
+    def problem(text: str, advice: str) -> Problem:
+        text = f"{text}, for {seconds:.0f} s at least"
+        return Problem(kind="behind", severity="error", text=text, advice=advice)
+
     if group.assignment_epoch < group.epoch:
-        yield Problem(
-            kind="behind",
-            severity="error",
-            text=f"the group is at epoch {group.epoch}, and its assignment at {group.assignment_epoch},"
-            f" {so_long}",
-            advice="the coordinator has yet to work out an assignment: look at its log",
+        yield problem(
+            f"the group is at epoch {group.epoch}, and its assignment at {group.assignment_epoch}",
+            "the coordinator has yet to work out an assignment: look at its log",
         )
     if holders := [one.member for one in behind if one.lets_go]:
-        yield Problem(
-            kind="behind",
-            severity="error",
-            text=f"{have(holders)} partitions that others are to have, {so_long}",
-            advice="a member revokes them in its next poll, when its listener has returned: look at what"
+        yield problem(
+            f"{have(holders)} partitions that others are to have",
+            "a member revokes them in its next poll, when its listener has returned: look at what"
             " it does. It is fenced after its max.poll.interval.ms",
         )
     elif late := [one.member for one in behind if one.epoch < group.epoch]:
-        yield Problem(
-            kind="behind",
-            severity="error",
-            text=f"{have(late)} yet to take epoch {group.epoch}, {so_long}",
-            advice="a member takes it at its next heartbeat (group.consumer.heartbeat.interval.ms, 5 s); one"
+        yield problem(
+            f"{have(late)} yet to take epoch {group.epoch}",
+            "a member takes it at its next heartbeat (group.consumer.heartbeat.interval.ms, 5 s); one"
             " that is dead is fenced after the session timeout (group.consumer.session.timeout.ms, 45 s)",
         )
     elif waiting := [one.member for one in behind]:
-        yield Problem(
-            kind="behind",
-            severity="error",
-            text=f"{have(waiting)} yet to take partitions, {so_long}",
-            advice="a member takes them at its next heartbeat (group.consumer.heartbeat.interval.ms, 5 s)",
+        yield problem(
+            f"{have(waiting)} yet to take partitions",
+            "a member takes them at its next heartbeat (group.consumer.heartbeat.interval.ms, 5 s)",
         )

@@ -31,9 +31,10 @@ from kafka_assignors.planners import plan_exact
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from kafka_assignors._cluster.groups import EpochMember
     from kafka_assignors._groups.account import Epochs
-    from kafka_assignors._groups.classic import DecodedMember
     from kafka_assignors._groups.prediction import Client
+    from kafka_assignors._groups.snapshots import SnapshotMember
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 CONSUMERS: Final = "consumer"
@@ -66,19 +67,14 @@ def explain(
     `committed` are the topics of which it has committed offsets. Without a `leader_client` its client is
     guessed.
     """
-    names = member_names(
-        (member.member_id, member.group_instance_id, member.client_id, member.client_host)
-        for member in value.members
-    )
-    decoded = zip(value.members, decode_members(value), strict=True)
-    accounts = [_account(value, member, its, names[member.member_id]) for member, its in decoded]
-    accounts.sort(key=lambda account: (account.client_id, account.member_id))
+    listed = read_accounts(value)
+    accounts = sorted(listed, key=lambda account: (account.client_id, account.member_id))
     group = group_now(accounts, topics, value.generation)
     best = plan_exact(group)
     consumers = value.protocol_type == CONSUMERS
     client = leader_client or (guess_client(value) if consumers else None)
     before = {one: account.member_id for account in accounts for one in account.assignment}
-    predictions = _predictions(value, accounts, topics, before)
+    predictions = _predictions(value.protocol, listed, topics, before)
     would_move = predictions.get(client or "java") or ()
     if value.protocol in STICKY:
         assigned = best.assignments().items()
@@ -102,11 +98,21 @@ def explain(
     return Explanation(account=group_account, problems=problems)
 
 
-def member_names(members: Iterable[tuple[str, str | None, str, str]]) -> dict[str, str]:
+def read_accounts(value: GroupMetadataValue) -> list[MemberAccount]:
+    """The members of a classic group as its record has them, in its order."""
+    members = decode_members(value)
+    names = member_names(members)
+    return [
+        _account(value, sent, member, names[member.member_id])
+        for sent, member in zip(value.members, members, strict=True)
+    ]
+
+
+def member_names(members: Iterable[SnapshotMember | EpochMember]) -> dict[str, str]:
     """By member id, the shortest name of each member that is nobody else's: of its ids, client and host."""
     choices = {
-        member_id: (instance_id or client_id, f"{client_id}{host}", member_id)
-        for member_id, instance_id, client_id, host in members
+        one.member_id: (one.instance_id or one.client_id, f"{one.client_id}{one.host}", one.member_id)
+        for one in members
     }
     counts = Counter(name for names in choices.values() for name in names)
     return {
@@ -116,12 +122,12 @@ def member_names(members: Iterable[tuple[str, str | None, str, str]]) -> dict[st
 
 
 def _account(
-    value: GroupMetadataValue, member: MemberMetadata, decoded: DecodedMember, name: str
+    value: GroupMetadataValue, sent: MemberMetadata, member: SnapshotMember, name: str
 ) -> MemberAccount:
     version, layout, unreadable = -1, None, None
     if value.protocol_type == CONSUMERS:
         try:
-            subscription = decode_subscription(member.subscription)
+            subscription = decode_subscription(sent.subscription)
             version, unreadable = subscription.version, subscription.fault
             decode_prior_assignment(value.protocol, subscription.user_data)  # fails if that cannot be read
             if value.protocol == "sticky" and subscription.user_data:
@@ -129,25 +135,25 @@ def _account(
         except RecordError as error:
             unreadable = str(error)
         try:
-            decode_assignment(member.assignment)
+            decode_assignment(sent.assignment)
         except RecordError as error:
             unreadable = str(error)
     return MemberAccount(
         name=name,
         member_id=member.member_id,
         client_id=member.client_id,
-        host=member.client_host,
-        instance_id=member.group_instance_id,
+        host=member.host,
+        instance_id=member.instance_id,
         leads=member.member_id == value.leader,
-        rack=decoded.rack,
-        topics=tuple(sorted(decoded.topics)),
+        rack=member.rack,
+        topics=tuple(sorted(member.topics)),
         version=version,
         layout=layout,
-        claims=flat(decoded.claims),
-        claimed_generation=decoded.claimed_generation,
-        assignment=decoded.assignment,
-        session_timeout_ms=member.session_timeout,
-        rebalance_timeout_ms=member.rebalance_timeout,
+        claims=flat(member.claims),
+        claimed_generation=member.claimed_generation,
+        assignment=member.assignment,
+        session_timeout_ms=member.session_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
         unreadable=unreadable,
     )
 
@@ -173,20 +179,19 @@ def group_now(
 
 
 def _predictions(
-    value: GroupMetadataValue,
-    accounts: Sequence[MemberAccount],
+    strategy: str | None,
+    accounts: Iterable[MemberAccount],
     topics: Mapping[str, Collection[int]],
     before: Mapping[tuple[str, int], str],
 ) -> dict[Client, tuple[PlannedMove, ...] | None]:
     """What would move by each client that could lead; nothing of strategies in which they do not differ."""
-    if value.protocol not in {"range", "roundrobin"}:
+    if strategy not in {"range", "roundrobin"}:
         return {}
-    subscribed = {account.member_id: frozenset(account.topics) for account in accounts}
     members = [
-        Member(member_id=one.member_id, instance_id=one.group_instance_id, topics=subscribed[one.member_id])
-        for one in value.members
+        Member(member_id=one.member_id, instance_id=one.instance_id, topics=frozenset(one.topics))
+        for one in accounts
     ]
-    owners = {client: predict(value.protocol, members, topics, client) for client in CLIENTS}
+    owners = {client: predict(strategy, members, topics, client) for client in CLIENTS}
     return {client: None if found is None else _moved(before, found) for client, found in owners.items()}
 
 

@@ -23,16 +23,17 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from kafka_assignors._cluster.groups import ClassicGroup
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import first_of
-from kafka_assignors._groups.account import MemberAccount
-from kafka_assignors._groups.explanation import member_names
+from kafka_assignors._groups.explanation import read_accounts
 from kafka_assignors._groups.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup
+    from kafka_assignors._cluster.groups import EpochGroup
+    from kafka_assignors._groups.account import MemberAccount
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 REBALANCING: Final = frozenset({"PreparingRebalance", "CompletingRebalance"})
@@ -90,21 +91,19 @@ def find_joining(
     The group was described at least once, the newest last; `last` is its newest record.
     """
     now = looks[-1]
-    if now.group.state not in REBALANCING:
+    if not isinstance(now.group, ClassicGroup) or now.group.state not in REBALANCING:
         return None
     *_, since = takewhile(lambda look: look.group.state == now.group.state, reversed(looks))
     before = {member.member_id: member for member in last.members} if last is not None else {}
-    names = member_names(
-        (member.member_id, member.instance_id, member.client_id, member.host) for member in now.group.members
-    )
-    there = names.keys()
+    there = {member.member_id: member for member in now.group.value.members}
+    accounts = read_accounts(now.group.value)
+    names = {account.member_id: account.name for account in accounts}
     old = [member for member_id, member in before.items() if member_id in there]
     patience = max((member.rebalance_timeout for member in old), default=-1)
     completing = now.group.state == "CompletingRebalance"
-    kept = {member.member_id: member.assignment for member in now.group.members if member.assignment}
-    unbroken = any(kept.get(member.member_id) == member.assignment for member in old)
+    unbroken = any(one.assignment and there[one.member_id].assignment == one.assignment for one in old)
     joined = {member_id for member_id in there if completing or (unbroken and member_id not in before)}
-    instances = {member.instance_id for member in now.group.members if member.instance_id}
+    instances = {member.group_instance_id for member in there.values()} - {None}
     gone = [
         member.group_instance_id or f"{member.client_id}{member.client_host}"
         for member_id, member in before.items()
@@ -112,18 +111,9 @@ def find_joining(
     ]
     known = {member.group_instance_id for member in before.values()} - {None}
     new = [
-        MemberAccount(
-            name=names[member.member_id],
-            member_id=member.member_id,
-            client_id=member.client_id,
-            host=member.host,
-            instance_id=member.instance_id,
-            rack=None,
-            topics=(),
-            assignment=frozenset(),
-        )
-        for member in now.group.members
-        if last is not None and member.member_id not in before and member.instance_id not in known
+        one
+        for one in accounts
+        if last is not None and one.member_id not in before and one.instance_id not in known
     ]
     return OngoingRebalance(
         state="CompletingRebalance" if completing else "PreparingRebalance",
@@ -133,7 +123,7 @@ def find_joining(
         patience_ms=patience if patience >= 0 else None,
         unbroken=unbroken,
         joined=tuple(sorted(names[member_id] for member_id in joined)),
-        unsure=tuple(sorted(names[member_id] for member_id in there - joined)),
+        unsure=tuple(sorted(names[member_id] for member_id in there.keys() - joined)),
         new=tuple(sorted(new, key=lambda account: account.name)),
         gone=tuple(sorted(gone)),
         leader=None if last is None or last.leader is None else names.get(last.leader),

@@ -20,18 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
-    """A partition that a group reads, or has read.
+    """A partition that a group reads, or has read; `owner` is the id of the member that has it.
 
-    Attributes:
-        topic: Its topic.
-        partition: Its id.
-        owner: The member that has it, by its id; None if nobody has.
-        committed: The offset that the group has committed; None without a commit.
-        beginning: The offset of the first record that it still has; None if the cluster did not say.
-        end: The offset after its last record; None if the cluster did not say.
-        seconds: How long ago the first record that is not committed was written; 0 without lag. None if that
-            was not asked, or is not known.
-        undated: Why it is not known, though it was asked; else "".
+    `beginning` is the offset of the first record that it still has, `end` the one after its last; None if the
+    cluster did not say. `seconds` ago the first record that is not committed was written; 0 without lag. It
+    is None if that was not asked, or is not known; then `undated` says why.
     """
 
     topic: str
@@ -42,6 +35,9 @@ class PartitionLag:
     end: int | None
     seconds: float | None = None
     undated: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
 
     @property
     def position(self) -> Position:
@@ -150,46 +146,40 @@ def _dated(one: PartitionLag, ages: Mapping[Position, float | str]) -> Partition
     return replace(one, undated=age) if isinstance(age, str) else replace(one, seconds=age)
 
 
-def lag_partitions(
+def lag_owners(
     owned: Mapping[str, Partitions],
     subscribed: Collection[str],
     topics: Mapping[str, Collection[int]],
-    committed: Mapping[tuple[str, int], int],
-) -> frozenset[tuple[str, int]]:
-    """The partitions whose extents have to be known for `find_lag`, which takes the same."""
-    return frozenset(
-        [
-            *(one for partitions in owned.values() for one in partitions),
-            *((topic, partition) for topic in subscribed for partition in topics.get(topic, ())),
-            *(one for one in committed if one[0] in topics),
-        ]
-    )
+    committed: Collection[tuple[str, int]],
+) -> dict[tuple[str, int], str | None]:
+    """Each partition that a group owns, subscribes to or has committed of, by topic and id, and its owner.
+
+    `owned` has the partitions of each member by its id, `topics` the partition ids of each topic that exists.
+    Commits of topics that are gone do not count.
+    """
+    owners = {one: member for member, partitions in owned.items() for one in partitions}
+    wanted = {(topic, partition) for topic in subscribed for partition in topics.get(topic, ())}
+    wanted.update(one for one in committed if one[0] in topics)
+    return {one: owners.get(one) for one in sorted(wanted | owners.keys())}
 
 
 def find_lag(
-    owned: Mapping[str, Partitions],
-    subscribed: Collection[str],
-    topics: Mapping[str, Collection[int]],
+    owners: Mapping[tuple[str, int], str | None],
     committed: Mapping[tuple[str, int], int],
     extents: Mapping[tuple[str, int], Extent],
 ) -> GroupLag:
-    """How far a group is behind.
-
-    `owned` has the partitions of each member by its id, `topics` the partition ids of each topic that exists.
-    Commits of topics that are gone do not count. `extents` has what the cluster named.
-    """
-    owner = {one: member for member, partitions in owned.items() for one in partitions}
+    """How far a group is behind in the partitions of `lag_owners`; `extents` has what the cluster named."""
     return GroupLag(
         partitions=tuple(
             PartitionLag(
                 topic=one[0],
                 partition=one[1],
-                owner=owner.get(one),
+                owner=owner,
                 committed=committed.get(one),
                 beginning=extent.beginning if extent else None,
                 end=extent.end if extent else None,
             )
-            for one in sorted(lag_partitions(owned, subscribed, topics, committed))
+            for one, owner in owners.items()
             for extent in [extents.get(one)]
         )
     )

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from kafka_assignors._common.strategies import STICKY
-from kafka_assignors._common.words import first_of
+from kafka_assignors._common.words import first_of, named
 from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.account import GroupAccount
-    from kafka_assignors._groups.lag import GroupLag
+    from kafka_assignors._groups.lag import GroupLag, PartitionLag
 
 Kind = Literal[
     "nothing to do",
@@ -98,7 +98,7 @@ def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
     """What is wrong with what a group has committed; `members` says whether it has any."""
-    if beyond := [f"{one.topic}-{one.partition}" for one in lag.partitions if one.beyond]:
+    if beyond := [one for one in lag.partitions if one.beyond]:
         yield Problem(
             kind="offsets",
             severity="warning",
@@ -106,28 +106,28 @@ def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
             advice="the topic was created again, or lost records: consumers go where auto.offset.reset says."
             " Lag is not known until they have committed again",
         )
-    if unknown := [f"{one.topic}-{one.partition}" for one in lag.unknown]:
+    if lag.unknown:
         yield Problem(
             kind="end unknown",
             severity="warning",
-            text=f"the end of {_some(unknown)} is not known: there is no leader, or it does not say",
+            text=f"the end of {_some(lag.unknown)} is not known: there is no leader, or it does not say",
             advice="the lag may be greater than the one shown: see which partitions are offline with"
             " kafka-assignors placement describe",
         )
     if lag.lost:
-        named, offsets = _some([f"{one.topic}-{one.partition}" for one in lag.lost]), lag.counts()["lost"]
+        offsets = sum(one.lost for one in lag.lost)
         yield Problem(
             kind="lost records",
             severity="note",
-            text=f"deleted before the group had read them: {offsets:,} offsets of {named}",
+            text=f"deleted before the group had read them: {offsets:,} offsets of {_some(lag.lost)}",
             advice="the group was behind for longer than retention.ms or retention.bytes allow;"
             " auto.offset.reset says where it goes on",
         )
-    if members and (uncommitted := [f"{one.topic}-{one.partition}" for one in lag.uncommitted]):
+    if members and lag.uncommitted:
         yield Problem(
             kind="no commit",
             severity="note",
-            text=f"the group has no commit of {_some(uncommitted)}, where there are records",
+            text=f"the group has no commit of {_some(lag.uncommitted)}, where there are records",
             advice="a new owner of such a partition begins where auto.offset.reset says",
         )
 
@@ -141,10 +141,10 @@ def find_lag_seconds_problems(lag: GroupLag, most: float) -> Iterator[Problem]:
             text=f"it is {lag.seconds:,.0f} s behind, more than {most:,.0f} s",
             advice="see which partitions, and whose, with kafka-assignors group explain --max-lag-seconds",
         )
-    undated: dict[str, list[str]] = {}
+    undated: dict[str, list[PartitionLag]] = {}
     for one in lag.partitions:
         if one.undated:
-            undated.setdefault(one.undated, []).append(f"{one.topic}-{one.partition}")
+            undated.setdefault(one.undated, []).append(one)
     for why, partitions in undated.items():
         yield Problem(
             kind="lag unknown",
@@ -197,14 +197,14 @@ def _about_partitions(
         yield Problem(
             kind="no owner",
             severity="error",
-            text=f"nobody has {_some([f'{topic}-{partition}' for topic, partition in free])}",
+            text=f"nobody has {named(free, _NAMED)}",
             advice="in a rebalance that passes; else the strategy left it out: see who subscribes to it",
         )
     if found.strategy not in SHARED and (twice := sorted(one for one, count in owners.items() if count > 1)):
         yield Problem(
             kind="two owners",
             severity="error",
-            text=f"two members have {_some([f'{topic}-{partition}' for topic, partition in twice])}",
+            text=f"two members have {named(twice, _NAMED)}",
             advice="the leader's assignor is wrong: its records are processed twice",
         )
     if unread := sorted({*committed} & topics.keys() - wanted) if found.members else []:
@@ -348,7 +348,7 @@ def _about_record(found: GroupAccount) -> Iterator[Problem]:
     )
 
 
-def _some(names: Sequence[str]) -> str:
+def _some(names: Sequence[object]) -> str:
     return first_of(names, _NAMED)
 
 

@@ -37,26 +37,7 @@ Kind = Literal[
     "coordinator moved",
     "unknown",
 ]
-"""What is seen.
-
-- "member joined": there was none of its id, nor of its instance id.
-- "member left": a dynamic member is gone, and so soon after the generation before that it cannot have been
-  lost. It left, by closing, unsubscribing, or not polling within `max.poll.interval.ms`; or an admin removed
-  it.
-- "member lost": a dynamic member is gone, and another of the same client id and host came that claims what
-  that one had. Then the process is the same.
-- "member gone": a dynamic member left or was lost; the records do not say which.
-- "member removed": a static member is gone before its session can have ended: an admin removed it.
-- "static member gone": one is gone later than that: it was lost, or an admin removed it.
-- "member restarted": a dynamic member is gone, and another of the same client id and host came.
-- "static member came back": its instance id is in both, with another member id.
-- "topics changed": partitions or topics were added or deleted, as far as members' assignments show it.
-- "hand-over of a cooperative rebalance": what members revoked after the generation before was assigned.
-- "coordinator moved": nothing changed but the leader epoch of the group's partition of
-  `__consumer_offsets`.
-- "unknown": nothing changed. A leader joined again, or a member was there and gone between the two records.
-"""
-
+"""What is seen; docs/history_rebalances.md says what each means, `advice` what to do about it."""
 
 RESTARTED: Final = "member restarted"
 _RESTARTED: Final = frozenset({RESTARTED, "static member came back"})
@@ -67,7 +48,7 @@ _HOST: Final = re.compile(r"/[0-9a-fA-F.:]+(%\w+)?\Z")
 RESTART: Final = timedelta(minutes=10)
 """A member of the same name that joins within this time after one was gone has been restarted."""
 
-HAND_OVER: Final = "hand-over of a cooperative rebalance"
+HAND_OVER: Final[Kind] = "hand-over of a cooperative rebalance"
 """The second round of a rebalance, whose reason is that of the first."""
 
 
@@ -79,7 +60,7 @@ class Change:
     """
 
     kind: Kind
-    member: str
+    member: str = ""
     text: str
 
 
@@ -159,17 +140,10 @@ def name_of(member: SnapshotMember) -> str:
 
 
 def _nothing(before: Snapshot, after: Snapshot) -> Change:
+    nothing = "no member and no subscription changed"
     if _has_moved(before, after):
-        return Change(
-            kind="coordinator moved",
-            member="",
-            text="no member and no subscription changed, but the coordinator moved",
-        )
-    return Change(
-        kind="unknown",
-        member="",
-        text="no member and no subscription changed: a leader joined again, or the coordinator moved",
-    )
+        return Change(kind="coordinator moved", text=f"{nothing}, but the coordinator moved")
+    return Change(kind="unknown", text=f"{nothing}: a leader joined again, or the coordinator moved")
 
 
 def _has_moved(before: Snapshot, after: Snapshot) -> bool:
@@ -189,9 +163,7 @@ def _members(before: Snapshot, after: Snapshot) -> Iterator[Change]:
             yield _change("static member came back", member, "came back")
     kept = {member.instance_id for member in after.members if member.instance_id}
     gone = [
-        member
-        for member in before.members
-        if member.member_id not in new and (member.instance_id is None or member.instance_id not in kept)
+        member for member in before.members if member.member_id not in new and member.instance_id not in kept
     ]
     joined = [member for member in came if member.instance_id not in instances]
     successors = _successors(gone, joined)
@@ -264,10 +236,10 @@ def _strategy(before: Snapshot, after: Snapshot) -> Iterator[Change]:
         return
     if before.protocol_type != after.protocol_type:
         text = f"the group's protocol is {after.protocol_type} instead of {before.protocol_type}"
-        yield Change(kind="strategy changed", member="", text=text)
+        yield Change(kind="strategy changed", text=text)
     elif before.strategy != after.strategy:
         text = f"the strategy is {after.strategy} instead of {before.strategy}"
-        yield Change(kind="strategy changed", member="", text=text)
+        yield Change(kind="strategy changed", text=text)
 
 
 def _subscriptions(before: Snapshot, after: Snapshot) -> Iterator[Change]:
@@ -277,13 +249,7 @@ def _subscriptions(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     old = before.by_identity
     for identity, member in after.by_identity.items():
         other = old.get(identity)
-        if (
-            other is None
-            or other.topics is member.topics
-            or not other.topics
-            or not member.topics
-            or other.topics == member.topics
-        ):
+        if other is None or not other.topics or not member.topics or other.topics == member.topics:
             continue
         more, less = sorted(member.topics - other.topics), sorted(other.topics - member.topics)
         words = [f"subscribed to {', '.join(more)}"] if more else []
@@ -313,7 +279,7 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
     for word, partitions in (("more", more), ("fewer", less)):
         for topic, count in sorted(Counter(topic for topic, _ in partitions).items()):
             text = f"{topic} has {count} {word} partition{'' if count == 1 else 's'}"
-            yield Change(kind="topics changed", member="", text=text)
+            yield Change(kind="topics changed", text=text)
 
 
 def _hand_over(before: Snapshot, after: Snapshot) -> Iterator[Change]:
@@ -321,12 +287,9 @@ def _hand_over(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     given = after.owned - before.owned
     if given and given <= before.given_up and hands_over(before, after):
         count = len(given)
-        yield Change(
-            kind="hand-over of a cooperative rebalance",
-            member="",
-            text=f"{count} partition{'' if count == 1 else 's'} that others revoked in the round before"
-            " got new owners",
-        )
+        partitions = f"{count} partition{'' if count == 1 else 's'}"
+        text = f"{partitions} that others revoked in the round before got new owners"
+        yield Change(kind=HAND_OVER, text=text)
 
 
 def _change(kind: Kind, member: SnapshotMember, what: str) -> Change:

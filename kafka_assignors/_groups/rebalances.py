@@ -10,34 +10,33 @@ from the first change until every member has what it is to have.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_assignors._common.times import moment
 from kafka_assignors._groups.best import find_best
 from kafka_assignors._groups.moved import OwnerMove, count_moved, find_owner_moves
-from kafka_assignors._groups.reasons import Change, began_us, find_changes, hands_over
+from kafka_assignors._groups.reasons import HAND_OVER, Change, began_us, find_changes, hands_over
 from kafka_assignors._groups.snapshots import KIP848
 from kafka_assignors._groups.topics import TopicsSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
+    from datetime import datetime
 
     from kafka_assignors._groups.snapshots import Snapshot
 
 LONGEST_HAND_OVER: Final = 16
 """So many generations of a classic group follow on the first in one rebalance at most."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_NO_REASON: Final = frozenset({"hand-over of a cooperative rebalance", "coordinator moved", "unknown"})
+_NO_REASON: Final = frozenset({HAND_OVER, "coordinator moved", "unknown"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rebalance:
     """A rebalance: one row of `schemas.REBALANCES`, which says what each field is.
 
-    Attributes:
-        quiet: Whether it was none for anybody but a static member that came back to its generation. Such
-            are in no table of rebalances; a group's time without an owner has theirs.
+    It is `quiet` if it was none for anybody but a static member that came back to its generation. Such are in
+    no table of rebalances; a group's time without an owner has theirs.
     """
 
     group: str
@@ -298,8 +297,8 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
         group=end.group,
         first_generation=span.first_generation,
         generation=end.generation,
-        began=_EPOCH + timedelta(microseconds=span.began_us),
-        ended=_EPOCH + timedelta(microseconds=end.time_us),
+        began=moment(span.began_us),
+        ended=moment(end.time_us),
         seconds=max(0, end.time_us - span.began_us) / 1e6,
         strategy=end.strategy,
         reasons=span.reasons,

@@ -87,23 +87,14 @@ make_member: Final = partial(tuple.__new__, SnapshotMember)
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A group after one of its records.
+    """A group after one of its records. Times are in microseconds since 1970; what is not known is None.
 
-    Attributes:
-        group: The group.
-        generation: Its generation; of KIP-848 the epoch of its assignment.
-        time_us: When the broker wrote the record, in microseconds since 1970.
-        state_time_us: When the coordinator had all members' joins, by its own clock. Of KIP-848 when the
-            group's epoch rose to this generation or beyond. None if it is unknown.
-        partition: The partition of `__consumer_offsets`.
-        offset: The record's offset there.
-        leader_epoch: The leader epoch of that partition; None if it is not known.
-        protocol_type: "consumer"; "connect" and others of those who are not consumers; "kip848".
-        strategy: What it is assigned by; None without members.
-        leader: The leader's member id; None without members, and of KIP-848.
-        members: Its members, sorted by identity.
-        settled: Whether every member has what it is to have. Only KIP-848 shows groups on their way; of a
-            classic group that hands over cooperatively see `Snapshot.given_up`.
+    Of KIP-848 the `generation` is the epoch of the assignment. `time_us` is when the broker wrote the record,
+    `state_time_us` when the coordinator had all members' joins, by its own clock. Of KIP-848 that is when the
+    group's epoch rose to this generation or beyond. `partition`, `offset` and `leader_epoch` are those of
+    `__consumer_offsets`. `protocol_type` is "consumer"; "connect" and others of those who are not consumers;
+    or "kip848". `members` are sorted by identity. Once `settled`, every member has what it is to have. Only
+    KIP-848 shows groups on their way; of a classic group that hands over cooperatively see `given_up`.
     """
 
     group: str

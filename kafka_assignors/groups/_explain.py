@@ -9,7 +9,7 @@ from kafka_assignors._cluster.groups import find_extents
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._groups.joining import joining_problem
-from kafka_assignors._groups.lag import find_lag, lag_partitions
+from kafka_assignors._groups.lag import find_lag, lag_owners
 from kafka_assignors._groups.problems import find_lag_problems, in_order
 from kafka_assignors.groups._hidden import name_hidden
 from kafka_assignors.groups._lag_seconds import with_seconds
@@ -65,8 +65,8 @@ class ExplainedGroup:
         """Explain a group that was read."""
         found = live.explain(leader_client)
         account, joining = found.account, live.joining
-        known = (account.owned, account.subscribed, live.topics, live.committed)
-        lag = find_lag(*known, extents(lag_partitions(*known)))
+        owners = lag_owners(account.owned, account.subscribed, live.topics, live.committed)
+        lag = find_lag(owners, live.committed, extents(owners.keys()))
         problems = [*found.problems, *find_lag_problems(lag, members=bool(account.members))]
         if joining is not None:
             account = replace(account, would_move=(), predictions={})
@@ -95,12 +95,7 @@ class ExplainedGroup:
             own |= fields_of(self.epochs, without=("members",))
             own |= {"would_move": account.would_move, "loads": account.loads}
             members = [
-                {
-                    "name": known.name,
-                    **{key: value for key, value in member._asdict().items() if key != "speaks"},
-                    "protocol": member.speaks,
-                    "partitions": known.partitions,
-                }
+                {"name": known.name, **member._asdict(), "partitions": known.partitions}
                 for known, member in zip(account.members, self.epochs.members, strict=True)
             ]
         for member in members:

@@ -25,7 +25,7 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.account import RECORD_LIMIT
 from kafka_assignors._groups.advice import reason_words
-from kafka_assignors._groups.classic import classic_snapshot, described_value
+from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.epochs import SETTLED, explain_epochs
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.finding import GROUPS_TOPIC
@@ -103,7 +103,7 @@ class LiveGroup:
             return explain_epochs(self.group, self.topics, committed=committed, seen_seconds=seconds)
         return explain(
             self.group.group_id,
-            self.records[-1].value if self.records else described_value(self.group),
+            self.records[-1].value if self.records else self.group.value,
             self.topics,
             committed=committed,
             record_limit=self.record_limit,
@@ -174,12 +174,13 @@ def read_group(
     try:
         looks = [*_looks(admin, group_id, observe)]
         coordinator = coordinator_of(admin, group_id)  # being asked of a group, brokers have made the topic
+        committed = committed_offsets(admin, [group_id])[group_id]
         live = LiveGroup(
             # A group that changes its protocol meanwhile is as new.
             looks=tuple(look for look in looks if type(look.group) is type(looks[-1].group)),
             coordinator=coordinator,
             topics=read_topics(admin),
-            committed=_committed(admin, group_id),
+            committed={} if isinstance(committed, Refused) else committed,
         )
         if isinstance(live.group, EpochGroup):
             return live
@@ -229,11 +230,6 @@ def _describe(admin: Admin, group_id: str) -> ClassicGroup | EpochGroup:
         f"the cluster has no group {group_id!r} of a protocol that can be explained: of the classic"
         " one, or KIP-848's"
     )
-
-
-def _committed(admin: Admin, group_id: str) -> Mapping[Partition, int]:
-    committed = committed_offsets(admin, [group_id])[group_id]
-    return {} if isinstance(committed, Refused) else committed
 
 
 def _read_records(

@@ -24,10 +24,9 @@ from kafka_assignors._cluster.groups import (
 from kafka_assignors._cluster.handle import connect
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors._groups.classic import described_value
 from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
-from kafka_assignors._groups.lag import find_lag, lag_partitions
+from kafka_assignors._groups.lag import find_lag, lag_owners
 from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
 from kafka_assignors.groups._hidden import name_hidden
 from kafka_assignors.groups._lag_seconds import with_seconds
@@ -160,7 +159,7 @@ def read_groups(
             _Found(group, described.get(group.group_id), committed.get(group.group_id, {}), topics)
             for group in listed
         ]
-        extents = find_extents(admin, {one for group in found for one in group.partitions}, topics)
+        extents = find_extents(admin, {one for group in found for one in group.owners}, topics)
         read = (group.status(extents, seconds.get(group.listed.group_id), max_lag) for group in found)
         known = name_hidden(admin, topics, [one for one in read if one is not None])
     except KafkaError as error:
@@ -209,15 +208,12 @@ class _Found:
         committed: Mapping[Partition, int] | Refused,
         topics: Leaders,
     ) -> None:
-        self.listed, self.described = listed, described
-        # A group without commits may be unknown to who keeps them.
-        self._untold = committed.why if isinstance(committed, Refused) and not committed.unknown else ""
-        offsets: Mapping[Partition, int] = {} if isinstance(committed, Refused) else committed
+        self.listed, self.described, self._committed = listed, described, committed
+        offsets = () if isinstance(committed, Refused) else committed
         account, self._problems = _explained(described, topics, {topic for topic, _ in offsets})
         self._account = account
-        owned, subscribed = ({}, set()) if account is None else (account.owned, account.subscribed)
-        self._reads = (owned, subscribed, topics, offsets)
-        self.partitions = lag_partitions(*self._reads)
+        owned, subscribed = (account.owned, account.subscribed) if account else ({}, ())
+        self.owners = lag_owners(owned, subscribed, topics, offsets)
 
     def status(
         self, extents: Mapping[Partition, Extent], seconds: float | None, max_lag: int | None
@@ -227,8 +223,8 @@ class _Found:
         if isinstance(described, Refused) and described.unknown:
             return None
         lag = None
-        if self.listed.kind != "share" and not self._untold:
-            lag = find_lag(*self._reads, extents)
+        if self.listed.kind != "share" and not isinstance(self._committed, Refused):
+            lag = find_lag(self.owners, self._committed, extents)
         return GroupStatus(
             group_id=self.listed.group_id,
             kind=self.listed.kind,
@@ -261,11 +257,11 @@ class _Found:
                 text=f"its members are not known: groups of type {self.listed.kind} cannot be described here",
                 advice="see its members with Kafka's own tools",
             )
-        if self._untold:
+        if isinstance(self._committed, Refused):
             yield Problem(
                 kind="lag unknown",
                 severity="warning",
-                text=f"its coordinator does not say what it has committed: {self._untold}",
+                text=f"its coordinator does not say what it has committed: {self._committed.why}",
                 advice="the lag is not known: the client needs the right to describe the group",
             )
         if seconds is not None:
@@ -292,8 +288,7 @@ def _explained(
 ) -> tuple[GroupAccount | None, Collection[Problem]]:
     """What is known of a group's members, and wrong with them."""
     if isinstance(described, ClassicGroup):
-        value = described_value(described)
-        explained = explain(described.group_id, value, topics, committed=committed)
+        explained = explain(described.group_id, described.value, topics, committed=committed)
         return explained.account, explained.problems
     if isinstance(described, EpochGroup):
         epochs = explain_epochs(described, topics, committed=committed)

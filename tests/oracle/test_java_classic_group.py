@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, get_args
 
-from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember
-from kafka_assignors._groups.explanation import member_names
+from kafka_assignors._cluster.groups import ClassicGroup
+from kafka_assignors._groups.explanation import read_accounts
 from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
-from kafka_assignors._wire.offsets_topic import decode_group_metadata
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata, decode_group_metadata
 from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.messages import Join, Joined, Sync, Synced
@@ -27,7 +27,6 @@ from tests.support.scale import few, scaled
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
     from tests.support.java.oracle import JavaOracle
 
 LIVES = scaled(100)
@@ -385,11 +384,22 @@ class Life:
     def described(self) -> ClassicGroup:
         """Kafka's group by its own description."""
         said = self.ask("describe", None)["answer"]
-        members = [
-            ClassicMember(**one | {name: bytes.fromhex(one[name]) for name in ("subscription", "assignment")})
+        members = tuple(
+            MemberMetadata(
+                member_id=one["member_id"],
+                group_instance_id=one["instance_id"],
+                client_id=one["client_id"],
+                client_host=one["host"],
+                session_timeout=-1,
+                subscription=bytes.fromhex(one["subscription"]),
+                assignment=bytes.fromhex(one["assignment"]),
+            )
             for one in said["members"]
-        ]
-        return ClassicGroup("group", said["state"], "consumer", None, tuple(members))
+        )
+        value = GroupMetadataValue(
+            version=4, protocol_type="", generation=-1, protocol=None, leader=None, members=members
+        )
+        return ClassicGroup("group", said["state"], value)
 
 
 def number_of(answer: tuple[int, dict[str, Any]]) -> int:
@@ -489,7 +499,7 @@ def compare_with_truth(life: Life) -> Iterator[str]:
     group = life.described()
     found = find_joining([Look(0, group)], life.written[-1] if life.written else None, 0)
     where = f"seed {life.seed}, request {life.requests}: {found}"
-    names = member_names((one.member_id, one.instance_id, one.client_id, one.host) for one in group.members)
+    names = {one.member_id: one.name for one in read_accounts(group.value)}
     assert found is not None, where
     assert life.kafkas is not None, where
     assert sorted([*found.joined, *found.unsure]) == sorted(names.values()), where

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kafka.protocol.admin import DescribeGroupsResponse
+
 from kafka_assignors._assignors import RangeAssignor
-from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember
+from kafka_assignors._cluster.groups import read_classic_group
 from kafka_assignors._groups.joining import Look
 from kafka_assignors.coordinator import Simulation
 from website import examples
@@ -14,8 +16,11 @@ from website import examples
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafka_assignors._cluster.groups import ClassicGroup
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
     from kafka_assignors.groups._live import LiveGroup
+
+Described = DescribeGroupsResponse.DescribedGroup
 
 
 def record_of(topics: Mapping[str, int], *names: str, **options: Any) -> GroupMetadataValue:
@@ -36,19 +41,30 @@ def described(
     """
     stable = state == "Stable"
     old = [
-        ClassicMember(
-            one.member_id,
-            one.group_instance_id,
-            one.client_id,
-            one.client_host,
-            one.subscription if stable else b"",
-            b"" if broken_off else one.assignment,
+        Described.DescribedGroupMember(
+            member_id=one.member_id,
+            group_instance_id=one.group_instance_id,
+            client_id=one.client_id,
+            client_host=one.client_host,
+            member_metadata=one.subscription if stable else b"",
+            member_assignment=b"" if broken_off else one.assignment,
         )
         for one in value.members
         if one.client_id != without
     ]
-    new = [ClassicMember(f"{name}-id", None, name, "/127.0.0.1", b"", b"") for name in more]
-    return ClassicGroup("billing", state, "consumer", value.protocol if stable else None, (*old, *new))
+    new = [
+        Described.DescribedGroupMember(member_id=f"{name}-id", client_id=name, client_host="/127.0.0.1")
+        for name in more
+    ]
+    return read_classic_group(
+        Described(
+            group_id="billing",
+            group_state=state,
+            protocol_type="consumer",
+            protocol_data=value.protocol if stable else "",
+            members=[*old, *new],
+        )
+    )
 
 
 def live_group(

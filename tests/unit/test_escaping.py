@@ -94,7 +94,7 @@ def classic(name: str) -> ExplainedGroup:
     group.run_until_stable()
     live = replace(
         examples.live_group(),
-        looks=(Look(0, ClassicGroup(name, "Stable", "consumer", "range", ())),),
+        looks=(Look(0, ClassicGroup(name, "Stable", group.group.record())),),
         records=(examples.live_record(0, group.group.record()),),
         topics={name: examples.TOPICS["orders"]},
         committed={(name, 0): 3},

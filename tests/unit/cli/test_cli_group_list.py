@@ -9,6 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_assignors._cluster.groups import ClassicGroup, Extent, ListedGroup, Refused
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 from kafka_assignors.groups import _status
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from tests.unit.cli.conftest import Cli
 
 SERVER = ("--bootstrap-server", "h:1")
-EMPTY = ClassicGroup("billing", "Empty", "consumer", None, ())
+NOBODY = GroupMetadataValue(
+    version=4, protocol_type="consumer", generation=-1, protocol=None, leader=None, members=()
+)
+EMPTY = ClassicGroup("billing", "Empty", NOBODY)
 BEHIND: Mapping[Partition, int] = {("orders", 0): 4}
 
 

@@ -9,19 +9,19 @@ import pytest
 
 from kafka_assignors._cli.group_parts import lag_cell, lag_lines, lag_words
 from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent
-from kafka_assignors._groups.classic import described_value
 from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
-from kafka_assignors._groups.lag import find_lag
+from kafka_assignors._groups.lag import GroupLag, find_lag, lag_owners
 from kafka_assignors._groups.problems import find_lag_problems, find_lag_seconds_problems
 from kafka_assignors.groups._status import _matches
 from tests.support.live_groups import described, record_of
 from website import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+    from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 TOPICS = {"orders": (0, 1, 2, 3)}
@@ -108,7 +108,7 @@ def test_a_group_at_rest_is_in_no_rebalance() -> None:
 
 def test_what_is_described_is_explained_as_its_record_without_what_is_not_told() -> None:
     value = last_generation("a", "b")
-    told = described_value(described(value, "Stable"))
+    told = described(value, "Stable").value
     full, less = (explain("billing", one, TOPICS).account for one in (value, told))
     assert [one.assignment for one in less.members] == [one.assignment for one in full.members]
     assert (less.loads, less.would_move, less.strategy) == (full.loads, full.would_move, full.strategy)
@@ -133,7 +133,7 @@ def member(name: str, epoch: int, has: list[int], target: list[int], **more: Any
         epoch=epoch,
         assignment=frozenset(("orders", one) for one in has),
         target=frozenset(("orders", one) for one in target),
-        speaks="consumer",
+        protocol="consumer",
         **fields,
     )
 
@@ -198,10 +198,20 @@ def ending(ends: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], Extent]
     return {one: Extent(0, end) for one, end in ends.items()}
 
 
+def lag_of(
+    owned: Mapping[str, Partitions],
+    subscribed: Collection[str],
+    topics: Mapping[str, Collection[int]],
+    committed: Mapping[tuple[str, int], int],
+    extents: Mapping[tuple[str, int], Extent],
+) -> GroupLag:
+    return find_lag(lag_owners(owned, subscribed, topics, committed), committed, extents)
+
+
 def test_what_was_deleted_before_it_was_read_is_no_lag_and_is_said() -> None:
     topics, committed = {"orders": (0, 1, 2)}, {("orders", 0): 10, ("orders", 1): 10}
     extents = {("orders", 0): Extent(100, 100), ("orders", 1): Extent(4, 30), ("orders", 2): Extent(7, 7)}
-    lag = find_lag({}, {"orders"}, topics, committed, extents)
+    lag = lag_of({}, {"orders"}, topics, committed, extents)
     assert [(one.lag, one.lost) for one in lag.partitions] == [(0, 90), (20, 0), (None, 0)]
     assert lag.uncommitted == ()  # all records of orders-2 are deleted
     assert lag_words(lag) == "lag: 20 records in 3 partitions; 90 records deleted before being read"
@@ -214,7 +224,7 @@ def test_what_was_deleted_before_it_was_read_is_no_lag_and_is_said() -> None:
 def test_lag_in_seconds_is_that_of_the_oldest_record_and_what_is_not_known_is_said() -> None:
     committed = {("orders", 0): 5, ("orders", 1): 10, ("orders", 2): 1, ("orders", 3): 12}
     extents = dict.fromkeys([("orders", partition) for partition in range(5)], Extent(3, 10))
-    asked = find_lag(
+    asked = lag_of(
         {"a": frozenset({("orders", 0)})}, {"orders"}, {"orders": (0, 1, 2, 3, 4)}, committed, extents
     )
     assert asked.seconds is None
@@ -240,7 +250,7 @@ def test_lag_in_seconds_is_that_of_the_oldest_record_and_what_is_not_known_is_sa
 
 
 def test_lag_is_by_partition_and_member_and_says_where_there_is_no_commit() -> None:
-    lag = find_lag(
+    lag = lag_of(
         {"a": frozenset({("orders", 0), ("orders", 1)}), "b": frozenset({("orders", 2)})},
         {"orders"},
         {"orders": (0, 1, 2, 3), "old": (0,)},
@@ -266,7 +276,7 @@ def test_lag_is_by_partition_and_member_and_says_where_there_is_no_commit() -> N
 def test_lag_is_not_known_and_a_warning_where_there_is_a_commit_and_no_end() -> None:
     owned = {"a": frozenset({("orders", 0)}), "b": frozenset({("orders", 1)})}
     committed = {("orders", 0): 5, ("orders", 1): 7}
-    lag = find_lag(owned, {"orders"}, {"orders": (0, 1)}, committed, ending({("orders", 1): 10}))
+    lag = lag_of(owned, {"orders"}, {"orders": (0, 1)}, committed, ending({("orders", 1): 10}))
     assert {name: lag_cell(own) for name, own in lag.by_member().items()} == {"a": "?", "b": "3"}
     assert lag_cell(lag) == ">=3"
     assert lag_words(lag) == "lag: 3 records in 2 partitions; the end of 1 partition is not known"
@@ -282,7 +292,7 @@ def test_lag_is_not_known_and_a_warning_where_there_is_a_commit_and_no_end() -> 
 
 
 def test_a_commit_beyond_the_end_is_no_lag_but_a_problem() -> None:
-    lag = find_lag({}, (), {"orders": (0,)}, {("orders", 0): 9}, ending({("orders", 0): 3}))
+    lag = lag_of({}, (), {"orders": (0,)}, {("orders", 0): 9}, ending({("orders", 0): 3}))
     assert lag.total == 0
     assert [problem.text for problem in find_lag_problems(lag, members=False)] == [
         "the group has committed offsets beyond the end of orders-0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from kafka_assignors._groups import classic
+from kafka_assignors._groups.snapshots import SnapshotMember
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import read_subscriptions
 from kafka_assignors._wire.offsets_topic import (
@@ -37,16 +38,16 @@ VALUES = st.builds(
 )
 
 
-def strictly(member: MemberMetadata, strategy: str | None) -> classic.DecodedMember:
+def strictly(member: MemberMetadata, strategy: str | None) -> SnapshotMember:
     """One member by the decoders of records, which take nothing that Kafka does not write."""
-    said = classic.DecodedMember()
+    said = SnapshotMember("m", client_id="c", host="/h", session_timeout_ms=1)
     try:
         read = decode_subscription(member.subscription)
     except RecordError:
         pass
     else:
         claimed, _ = claims_of(strategy, read_subscriptions([member.subscription]))
-        said = classic.DecodedMember(
+        said = said._replace(
             rack=read.rack_id or None,
             topics=frozenset(read.topics),
             claims=classic._by_topic(claimed.table)[0],
