@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_assignors._common.times import LAST_MS
-from kafka_assignors.history import _native as native
-from kafka_assignors.history._native import int32s, numbers
+from kafka_assignors.history._native import numbers, strings, texts
 from kafka_assignors.history._schemas import TIME
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.one_by_one import CONSUMER, DECODED, REBALANCE_TIMEOUT_SINCE
@@ -24,12 +24,20 @@ if TYPE_CHECKING:
     from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._native import Columns
 
-    Texts = tuple[bytes, bytes]
-
-_GROUP_METADATA: Final = 2
-
-SOURCES: Final = ["owned", "sticky"]
-"""Of claims, in the order in which they stand for each member."""
+_DICTIONARIES: Final = {
+    "group": "groups",
+    "protocol": "protocols",
+    "leader": "members",
+    "member_id": "members",
+    "instance_id": "instances",
+    "client_id": "clients",
+    "host": "hosts",
+    "rack": "racks",
+    "topics": "topics",
+    "assigned_topic": "topics",
+    "claimed_topic": "topics",
+}
+"""The codec's columns of strings, and which dictionary each has the numbers of. All others are of numbers."""
 
 
 def decode(batch: Any, names: Mapping[str, str], columns: Columns | None) -> list[dict[str, Any]]:
@@ -46,136 +54,89 @@ def decode(batch: Any, names: Mapping[str, str], columns: Columns | None) -> lis
     return [_rows(batch, *columns), *([one_by_one.decode(rest, names)] if others.size else ())]
 
 
-def _table(name: str, batch: Any, record: IntArray, columns: Mapping[str, Any]) -> Any:
-    """The rows of a table: (R,) the number of each row's record in the batch, and what was decoded."""
-    indices = pa.array(record, pa.int64())
-
-    def of_record(column: str) -> Any:
-        if column == "records":
-            return _repeat(1, len(record), pa.int32())
-        return batch["timestamp" if column in {"time", "first_time"} else column].take(indices)
-
-    schema = DECODED[name]
-    arrays = [columns[one] if one in columns else of_record(one) for one in schema.names]
-    fields = [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
-
-
-def _binary(bounds: bytes, data: bytes, valid: Any) -> Any:
-    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
-    if not valid.all():
-        buffers[0] = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.Array.from_buffers(pa.binary(), len(bounds) // 4 - 1, buffers)
-
-
-def _rows(batch: Any, columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[str, Any]:
+def _rows(batch: Any, raw: Mapping[str, bytes], dictionaries: Mapping[str, Any]) -> dict[str, Any]:
     """The rows of each table of the records that the compiled codec takes."""
-    record, member_record = numbers(columns["record"]), numbers(columns["member_record"])
-    count = record.size
-    size = pa.array(_sizes(batch["key"])[record] + _sizes(batch["value"])[record], pa.int32())
-    of_group = {
-        "group": native.strings(columns["group"], texts["groups"]),
-        "generation": int32s(columns["generation"]),
-        "size": size,
-    }
-    indices = pa.array(member_record)
-    of_member = {
-        "group": of_group["group"].take(indices),
-        "generation": of_group["generation"].take(indices),
-        "member_id": native.strings(columns["member_id"], texts["members"]),
-    }
-    of_record = {
-        "type": _repeat(_GROUP_METADATA, count, pa.int16()),
-        "name": _repeat("GroupMetadata", count, pa.string()),
-        "member_id": pa.nulls(count, pa.string()),
-        "tombstone": _repeat(False, count, pa.bool_()),
-    }
-    of_generation = {
-        "protocol_type": _repeat(CONSUMER, count, pa.string()),
-        "protocol": native.strings(columns["protocol"], texts["protocols"]),
-        "leader": native.strings(columns["leader"], texts["members"]),
-        "members": int32s(columns["members"]),
-        "state_time": _microseconds(np.frombuffer(columns["state_time"], dtype=np.int64)),
-        "version": _int16s(columns["version"]),
-    }
+    record, of_member = numbers(raw["record"]), numbers(raw["member_record"])
 
-    def of_topics(name: str, prefix: str, **others: Any) -> Any:
-        member = numbers(columns[f"{prefix}_member"])
-        of_topic = {column: array.take(pa.array(member)) for column, array in of_member.items()}
-        of_topic["topic"] = native.strings(columns[f"{prefix}_topic"], texts["topics"])
-        of_topic["partitions"] = _lists(columns[f"{prefix}_bounds"], int32s(columns[f"{prefix}_ids"]))
-        return _table(name, batch, record[member_record[member]], of_topic | others)
+    def column(name: str) -> Any:
+        if name in _DICTIONARIES:
+            return strings(raw[name], dictionaries[_DICTIONARIES[name]])
+        return pa.array(numbers(raw[name]), pa.int16() if name.endswith("version") else pa.int32())
 
-    given = numbers(columns["assigned_member"]).size
-    return {
-        "records": _table("records", batch, record, of_group | of_record),
-        "generations": _table("generations", batch, record, of_group | of_generation),
-        "members": _table("members", batch, record[member_record], of_member | _members(columns, texts)),
-        "assignments": of_topics(
-            "assignments",
-            "assigned",
-            stage=_dictionary(np.zeros(given, dtype=np.int32), ["assigned"]),
-            topic_id=pa.nulls(given, pa.string()),
+    def lists(name: str, values: str) -> Any:
+        elements = column(values)
+        kind = pa.list_(pa.field("element", elements.type, nullable=False))
+        return pa.ListArray.from_arrays(pa.array(numbers(raw[f"{name}_bounds"])), elements, type=kind)
+
+    def of_topics(prefix: str) -> dict[str, Any]:
+        """Columns of rows of a topic each, and the record of each row."""
+        member = numbers(raw[f"{prefix}_member"])
+        return {
+            **{name: members[name].take(pa.array(member)) for name in ("group", "generation", "member_id")},
+            "record": record[of_member[member]],
+            "topic": column(f"{prefix}_topic"),
+            "partitions": lists(prefix, f"{prefix}_ids"),
+        }
+
+    size = pc.add(pc.binary_length(batch["key"]), pc.binary_length(batch["value"]))
+    records = {
+        **{
+            name: column(name) for name in ("group", "generation", "protocol", "leader", "members", "version")
+        },
+        "record": record,
+        "name": pa.repeat("GroupMetadata", record.size),
+        "tombstone": pa.repeat(pa.scalar(value=False), record.size),
+        "size": size.take(pa.array(record)),
+        "protocol_type": pa.repeat(CONSUMER, record.size),
+        "records": pa.repeat(pa.scalar(1, pa.int32()), record.size),
+        "state_time": _microseconds(np.frombuffer(raw["state_time"], dtype=np.int64)),
+    }
+    user_data = texts((raw["user_data_bounds"], raw["user_data"]), pa.binary())
+    members = {
+        **{name: records[name].take(pa.array(of_member)) for name in ("group", "generation")},
+        **{name: column(name) for name in ("member_id", "instance_id", "client_id", "host", "rack")},
+        **{name: column(name) for name in ("session_timeout_ms", "subscription_version")},
+        "record": record[of_member],
+        "topics": lists("topics", "topics"),
+        "rebalance_timeout_ms": pa.array(
+            numbers(raw["rebalance_timeout_ms"]),
+            mask=numbers(raw["version"])[of_member] < REBALANCE_TIMEOUT_SINCE,
         ),
-        "claims": of_topics(
-            "claims",
-            "claimed",
-            source=_dictionary(numbers(columns["claim_source"]), SOURCES),
-            claimed_generation=int32s(columns["claim_generation"]),
-        ),
+        "user_data": pc.if_else(pa.array(numbers(raw["user_data_size"]) >= 0), user_data, None),
     }
-
-
-def _members(columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[str, Any]:
-    """What of members stands in their own table alone."""
-    version = numbers(columns["version"])[numbers(columns["member_record"])]
-    timeout = numbers(columns["rebalance_timeout_ms"])
-    nothing = pa.nulls(version.size, pa.string())
-    return {
-        "instance_id": native.strings(columns["instance_id"], texts["instances"]),
-        "client_id": native.strings(columns["client_id"], texts["clients"]),
-        "host": native.strings(columns["host"], texts["hosts"]),
-        "rack": native.strings(columns["rack"], texts["racks"]),
-        "topics": _lists(columns["topics_bounds"], native.strings(columns["topics"], texts["topics"])),
-        "topic_regex": nothing,
-        "session_timeout_ms": int32s(columns["session_timeout_ms"]),
-        "rebalance_timeout_ms": pa.array(timeout, mask=version < REBALANCE_TIMEOUT_SINCE),
-        "subscription_version": _int16s(columns["subscription_version"]),
-        "user_data": _binary(
-            columns["user_data_bounds"], columns["user_data"], numbers(columns["user_data_size"]) >= 0
-        ),
-        "problem": nothing,
+    given, claimed = of_topics("assigned"), of_topics("claimed")
+    given["stage"] = pa.repeat("assigned", len(given["topic"]))
+    sources = numbers(raw["claim_source"])
+    claimed["source"] = pa.DictionaryArray.from_arrays(pa.array(sources), pa.array(["owned", "sticky"]))
+    claimed["claimed_generation"] = column("claim_generation")
+    tables = {
+        "records": records,
+        "generations": records,
+        "members": members,
+        "assignments": given,
+        "claims": claimed,
     }
+    return {name: _table(name, batch, columns) for name, columns in tables.items()}
 
 
-def _int16s(raw: bytes) -> Any:
-    return pa.array(numbers(raw), pa.int16())
+def _table(name: str, batch: Any, columns: Mapping[str, Any]) -> Any:
+    """A table's rows: what was decoded, and else what the batch has of the records, or null."""
+    indices = pa.array(columns["record"])
+
+    def column(field: pa.Field) -> Any:
+        if field.name in columns:
+            return columns[field.name]
+        there = "timestamp" if field.name in {"time", "first_time"} else field.name
+        return (
+            batch[there].take(indices) if there in batch.schema.names else pa.nulls(len(indices), field.type)
+        )
+
+    arrays = [*map(column, DECODED[name])]
+    fields = [field.with_type(array.type) for field, array in zip(DECODED[name], arrays, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def _microseconds(milliseconds: IntArray) -> Any:
     """Times as the archive has them; null for those that are not there, or that no clock would show."""
     shown = (milliseconds >= 0) & (milliseconds <= LAST_MS)
     return pa.array(np.where(shown, milliseconds, 0) * 1000, pa.int64(), mask=~shown).cast(TIME)
-
-
-def _sizes(array: Any) -> IntArray:
-    """How many bytes each row has."""
-    bounds = np.frombuffer(array.buffers()[1], dtype=np.int32)
-    return np.diff(bounds[array.offset : array.offset + len(array) + 1]).astype(np.int64)
-
-
-def _repeat(value: Any, count: int, kind: Any) -> Any:
-    return pa.repeat(pa.scalar(value, kind), count)
-
-
-def _dictionary(numbers: Any, values: list[str]) -> Any:
-    """A dictionary-encoded array of few values."""
-    return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), pa.array(values))
-
-
-def _lists(bounds: Any, values: Any) -> Any:
-    """An array of lists; `bounds` is a buffer of L + 1 int32, where each begins and the last ends."""
-    kind = pa.list_(pa.field("element", values.type, nullable=False))
-    return pa.Array.from_buffers(
-        kind, memoryview(bounds).nbytes // 4 - 1, [None, pa.py_buffer(bounds)], children=[values]
-    )
