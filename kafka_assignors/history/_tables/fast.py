@@ -6,7 +6,7 @@ That takes the records of consumers' classic groups in versions 0 to 3, as nearl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._native import Columns
 
+_SOURCES: Final = pa.array(["owned", "sticky"])
 _DICTIONARIES: Final = {
     "group": "groups",
     "protocol": "protocols",
@@ -51,77 +52,91 @@ def decode(batch: Any, names: Mapping[str, str], columns: Columns | None) -> lis
     taken = numbers(columns[0]["record"])
     others = np.setdiff1d(np.arange(batch.num_rows), taken, assume_unique=True)
     rest = batch.take(pa.array(others))
-    return [_rows(batch, *columns), *([one_by_one.decode(rest, names)] if others.size else ())]
+    return [_rows(batch, _Columns(*columns)), *([one_by_one.decode(rest, names)] if others.size else ())]
 
 
-def _rows(batch: Any, raw: Mapping[str, bytes], dictionaries: Mapping[str, Any]) -> dict[str, Any]:
-    """The rows of each table of the records that the compiled codec takes."""
-    record, of_member = numbers(raw["record"]), numbers(raw["member_record"])
+class _Columns(NamedTuple):
+    """What the codec has decoded, as arrays of Arrow."""
 
-    def column(name: str) -> Any:
+    raw: Mapping[str, bytes]
+    dictionaries: Mapping[str, tuple[bytes, bytes]]
+
+    def numbers(self, name: str) -> IntArray:
+        return numbers(self.raw[name])  # type: ignore[no-any-return]
+
+    def array(self, name: str) -> Any:
         if name in _DICTIONARIES:
-            return strings(raw[name], dictionaries[_DICTIONARIES[name]])
-        return pa.array(numbers(raw[name]), pa.int16() if name.endswith("version") else pa.int32())
+            return strings(self.raw[name], self.dictionaries[_DICTIONARIES[name]])
+        return pa.array(self.numbers(name), pa.int16() if name.endswith("version") else pa.int32())
 
-    def lists(name: str, values: str) -> Any:
-        elements = column(values)
+    def arrays(self, *names: str) -> dict[str, Any]:
+        return {name: self.array(name) for name in names}
+
+    def lists(self, name: str, values: str) -> Any:
+        elements = self.array(values)
         kind = pa.list_(pa.field("element", elements.type, nullable=False))
-        return pa.ListArray.from_arrays(pa.array(numbers(raw[f"{name}_bounds"])), elements, type=kind)
+        return pa.ListArray.from_arrays(pa.array(self.numbers(f"{name}_bounds")), elements, type=kind)
 
-    def of_topics(prefix: str) -> dict[str, Any]:
-        """Columns of rows of a topic each, and the record of each row."""
-        member = numbers(raw[f"{prefix}_member"])
-        return {
-            **{name: members[name].take(pa.array(member)) for name in ("group", "generation", "member_id")},
-            "record": record[of_member[member]],
-            "topic": column(f"{prefix}_topic"),
-            "partitions": lists(prefix, f"{prefix}_ids"),
-        }
 
+def _rows(batch: Any, columns: _Columns) -> dict[str, Any]:
+    """The rows of each table of the records that the compiled codec takes."""
+    count = columns.numbers("record").size
     size = pc.add(pc.binary_length(batch["key"]), pc.binary_length(batch["value"]))
     records = {
-        **{
-            name: column(name) for name in ("group", "generation", "protocol", "leader", "members", "version")
-        },
-        "record": record,
-        "name": pa.repeat("GroupMetadata", record.size),
-        "tombstone": pa.repeat(pa.scalar(value=False), record.size),
-        "size": size.take(pa.array(record)),
-        "protocol_type": pa.repeat(CONSUMER, record.size),
-        "records": pa.repeat(pa.scalar(1, pa.int32()), record.size),
-        "state_time": _microseconds(np.frombuffer(raw["state_time"], dtype=np.int64)),
+        **columns.arrays("record", "group", "generation", "protocol", "leader", "members", "version"),
+        "name": pa.repeat("GroupMetadata", count),
+        "tombstone": pa.repeat(pa.scalar(value=False), count),
+        "size": size.take(columns.array("record")),
+        "protocol_type": pa.repeat(CONSUMER, count),
+        "records": pa.repeat(pa.scalar(1, pa.int32()), count),
+        "state_time": _microseconds(np.frombuffer(columns.raw["state_time"], dtype=np.int64)),
     }
-    user_data = texts((raw["user_data_bounds"], raw["user_data"]), pa.binary())
-    members = {
-        **{name: records[name].take(pa.array(of_member)) for name in ("group", "generation")},
-        **{name: column(name) for name in ("member_id", "instance_id", "client_id", "host", "rack")},
-        **{name: column(name) for name in ("session_timeout_ms", "subscription_version")},
-        "record": record[of_member],
-        "topics": lists("topics", "topics"),
-        "rebalance_timeout_ms": pa.array(
-            numbers(raw["rebalance_timeout_ms"]),
-            mask=numbers(raw["version"])[of_member] < REBALANCE_TIMEOUT_SINCE,
-        ),
-        "user_data": pc.if_else(pa.array(numbers(raw["user_data_size"]) >= 0), user_data, None),
-    }
-    given, claimed = of_topics("assigned"), of_topics("claimed")
-    given["stage"] = pa.repeat("assigned", len(given["topic"]))
-    sources = numbers(raw["claim_source"])
-    claimed["source"] = pa.DictionaryArray.from_arrays(pa.array(sources), pa.array(["owned", "sticky"]))
-    claimed["claimed_generation"] = column("claim_generation")
+    members = _members(columns, records)
+    assigned = _of_topics(columns, members, "assigned")
+    assigned["stage"] = pa.repeat("assigned", len(assigned["topic"]))
+    claimed = _of_topics(columns, members, "claimed")
+    claimed["source"] = pa.DictionaryArray.from_arrays(columns.array("claim_source"), _SOURCES)
+    claimed["claimed_generation"] = columns.array("claim_generation")
     tables = {
         "records": records,
         "generations": records,
         "members": members,
-        "assignments": given,
+        "assignments": assigned,
         "claims": claimed,
     }
-    return {name: _table(name, batch, columns) for name, columns in tables.items()}
+    return {name: _table(name, batch, of_table) for name, of_table in tables.items()}
+
+
+def _members(columns: _Columns, records: Mapping[str, Any]) -> dict[str, Any]:
+    whose = columns.array("member_record")
+    version = columns.numbers("version")[columns.numbers("member_record")]
+    user_data = texts((columns.raw["user_data_bounds"], columns.raw["user_data"]), pa.binary())
+    is_there = pa.array(columns.numbers("user_data_size") >= 0)
+    return {
+        **{name: records[name].take(whose) for name in ("record", "group", "generation")},
+        **columns.arrays("member_id", "instance_id", "client_id", "host", "rack"),
+        **columns.arrays("session_timeout_ms", "subscription_version"),
+        "topics": columns.lists("topics", "topics"),
+        "rebalance_timeout_ms": pa.array(
+            columns.numbers("rebalance_timeout_ms"), mask=version < REBALANCE_TIMEOUT_SINCE
+        ),
+        "user_data": pc.if_else(is_there, user_data, None),
+    }
+
+
+def _of_topics(columns: _Columns, members: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """What rows for each topic of a member have."""
+    whose = columns.array(f"{prefix}_member")
+    return {
+        **{name: members[name].take(whose) for name in ("record", "group", "generation", "member_id")},
+        "topic": columns.array(f"{prefix}_topic"),
+        "partitions": columns.lists(prefix, f"{prefix}_ids"),
+    }
 
 
 def _table(name: str, batch: Any, columns: Mapping[str, Any]) -> Any:
     """A table's rows: what was decoded, and else what the batch has of the records, or null."""
-    indices = pa.array(columns["record"])
+    indices = columns["record"]
 
     def column(field: pa.Field) -> Any:
         if field.name in columns:
