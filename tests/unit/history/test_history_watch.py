@@ -15,9 +15,8 @@ from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.groups._status import GroupStatus
-from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._watch import belongs_to, watch_records
-from tests.support.group_histories import RecordedGroup, member, snapshot
+from tests.support.group_histories import RecordedGroup, member, read_snapshots, snapshot
 from tests.support.kip848_log import TOPIC_IDS, Log
 
 if TYPE_CHECKING:
