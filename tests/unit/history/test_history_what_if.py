@@ -25,14 +25,14 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import Member
 from kafka_assignors.coordinator import Simulation
-from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._what_if.assignors import NAMES, Situation, leader_of
 from kafka_assignors.history._what_if.course import CountedRebalance, Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all
 from kafka_assignors.history._what_if.replay import Player, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
 from kafka_assignors.planners._range import plan_range
-from tests.support.group_histories import random_life, random_records
+from tests.support.group_histories import random_life, random_records, read_snapshots
+from tests.support.history_reports import what_if
 from tests.support.scale import examples
 
 if TYPE_CHECKING:
@@ -737,53 +737,38 @@ def times(history: Sequence[Snapshot], scenario: str) -> list[tuple[float, int]]
     return [(step.began_us / SECOND, len(step.members)) for step in course.steps]
 
 
-def test_a_member_that_is_back_within_its_session_was_never_gone_if_it_is_static() -> None:
+def memberships(*each: list[SnapshotMember]) -> list[Snapshot]:
+    return [snapshot(number, 10 * number, *members) for number, members in enumerate(each, 1)]
+
+
+A, B, B2 = member("a"), member("b", client="b"), member("b-2", client="b")
+A_OF_BOTH = member("a", topics=["t", "u"])
+C1, D1, E1 = (member(name, client="c", host="/1") for name in "cde")
+C2, D2 = (member(name, client="c", host="/2") for name in "xy")
+WITH_STATIC_MEMBERS = {
+    "back within its session": (restarted(50.0), [(10.0, 2), (199.0, 2)]),
+    "back within the default of 45 s": (restarted(50.0, session=-1), [(10.0, 2), (199.0, 2)]),
+    "missed": (restarted(80.0), [(10.0, 2), (64.0, 1), (79.0, 2), (199.0, 2)]),
+    "a long session": (restarted(80.0, session=61_000), [(10.0, 2), (199.0, 2)]),
+    "a short one": (restarted(80.0, session=10_000), [(10.0, 2), (29.0, 1), (79.0, 2), (199.0, 2)]),
+    "replaced before it was missed": (memberships([A, B], [A, B, B2], [A, B2]), [(10.0, 2)]),
+    "known by its host": (memberships([C1, C2], [C1], [C1, D2]), [(10.0, 2)]),
+    "as another": (memberships([C1, D1], [C1], [C1, E1]), [(10.0, 2), (19.0, 1), (29.0, 2)]),
+    "another cause": (memberships([A, B], [A], [A_OF_BOTH], [A_OF_BOTH, B2]), [(10.0, 2), (29.0, 2)]),
+    "all restarted": (memberships([B], [], [B2]), [(10.0, 1)]),
+}
+
+
+@pytest.mark.parametrize("case", WITH_STATIC_MEMBERS)
+def test_static_members_are_missed_when_their_sessions_are_over(case: str) -> None:
+    history, expected = WITH_STATIC_MEMBERS[case]
+    assert times(history, STATIC) == expected
+
+
+def test_as_it_was_each_rebalance_stays() -> None:
     history = restarted(50.0)
-
-    assert times(history, "as it was") == [(10.0, 2), (19.0, 1), (49.0, 2), (199.0, 2)]
-    assert times(history, "static members") == [(10.0, 2), (199.0, 2)]
-    assert times(restarted(50.0, session=-1), "static members") == [(10.0, 2), (199.0, 2)]  # 45 s
+    assert times(history, AS_IT_WAS) == [(10.0, 2), (19.0, 1), (49.0, 2), (199.0, 2)]
     assert replay(history, "range", scenario=STATIC).row.moved == 0
-
-
-def test_a_static_member_that_is_not_back_in_time_is_missed_when_its_session_is_over() -> None:
-    assert times(restarted(80.0), "static members") == [(10.0, 2), (64.0, 1), (79.0, 2), (199.0, 2)]
-
-
-def test_with_a_longer_session_it_is_missed_later() -> None:
-    assert times(restarted(80.0, session=61_000), "static members") == [(10.0, 2), (199.0, 2)]
-    assert times(restarted(80.0, session=10_000), "static members") == [
-        (10.0, 2),
-        (29.0, 1),
-        (79.0, 2),
-        (199.0, 2),
-    ]
-
-
-def test_a_member_that_was_replaced_before_it_was_missed_is_the_same() -> None:
-    history = [
-        snapshot(1, 10, member("a"), member("b-1", client="b")),
-        snapshot(2, 20, member("a"), member("b-1", client="b"), member("b-2", client="b")),
-        snapshot(3, 60, member("a"), member("b-2", client="b")),
-    ]
-
-    assert times(history, "static members") == [(10.0, 2)]
-
-
-def test_members_of_one_client_id_go_by_their_hosts_and_else_are_not_told_apart() -> None:
-    by_host = [
-        snapshot(1, 10, member("a", client="c", host="/1"), member("b", client="c", host="/2")),
-        snapshot(2, 20, member("a", client="c", host="/1")),
-        snapshot(3, 40, member("a", client="c", host="/1"), member("d", client="c", host="/2")),
-    ]
-    alike = [
-        snapshot(1, 10, member("a", client="c"), member("b", client="c")),
-        snapshot(2, 20, member("a", client="c")),
-        snapshot(3, 40, member("a", client="c"), member("d", client="c")),
-    ]
-
-    assert times(by_host, "static members") == [(10.0, 2)]
-    assert times(alike, "static members") == times(alike, "as it was")
 
 
 def test_a_member_that_is_gone_for_good_is_no_saving() -> None:
@@ -834,27 +819,6 @@ def test_a_group_that_is_static_already_is_not_replayed_with_static_members() ->
     ]
 
 
-def test_a_rebalance_with_another_cause_stays() -> None:
-    history = [
-        snapshot(1, 10, member("a", topics=["t"]), member("b", topics=["t"])),
-        snapshot(2, 20, member("a", topics=["t"])),
-        snapshot(3, 30, member("a", topics=["t", "u"])),
-        snapshot(4, 40, member("a", topics=["t", "u"]), member("b2", topics=["t"], client="b")),
-    ]
-
-    assert times(history, "static members") == [(10.0, 2), (29.0, 2)]
-
-
-def test_a_group_that_was_restarted_as_a_whole_would_not_have_been_empty() -> None:
-    history = [
-        snapshot(1, 10, member("a-1", {"t": range(4)}, client="a")),
-        snapshot(2, 20),
-        snapshot(3, 30, member("a-2", {"t": range(4)}, client="a")),
-    ]
-
-    assert times(history, "static members") == [(10.0, 1)]
-
-
 def test_members_are_who_they_were_when_a_clock_was_set_back() -> None:
     a, b = member("a", {"t": [0]}), member("b", {"t": [1]})
     told = [(100, [a]), (50, [a, b]), (50, [a]), (200, [a, b])]
@@ -895,16 +859,7 @@ def test_a_scenario_that_there_is_not_is_said(name: str) -> None:
 # In words
 
 
-def row(assignor: str, *, group: str = "g", scenario: str = "as it was", **changes: Any) -> WhatIf:
-    figures = {
-        "rebalances": 10,
-        "moved": 100,
-        "imbalance": 0.5,
-        "worst_imbalance": 2,
-        "failed": 0,
-    }
-    return WhatIf(group=group, assignor=assignor, scenario=scenario, **figures | changes)
-
+row = partial(what_if, group="g", rebalances=10)
 
 ROWS = [
     row("actual"),
