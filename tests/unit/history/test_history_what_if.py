@@ -22,15 +22,12 @@ from kafka_assignors._groups.rebalances import SpanFinder, find_rebalances
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors._model.group import Group
-from kafka_assignors._model.members import Member
 from kafka_assignors.coordinator import Simulation
 from kafka_assignors.history._what_if.assignors import NAMES, Situation, leader_of
 from kafka_assignors.history._what_if.course import CountedRebalance, Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all
 from kafka_assignors.history._what_if.replay import Player, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
-from kafka_assignors.planners._range import plan_range
 from tests.support.group_histories import random_life, random_records, read_snapshots
 from tests.support.history_reports import what_if
 from tests.support.scale import examples
@@ -254,34 +251,6 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
     return found
 
 
-@given(history=histories())
-@examples(50)
-def test_range_is_a_function_of_the_membership_alone(history: list[Snapshot]) -> None:
-    sizes = {"a": 7, "b": 8, "c": 9}  # more than were ever given away
-    again = owned(course_of(history, sizes), "range")
-
-    expected = []
-    for one in history:
-        if one.members:
-            group = Group.of(
-                {topic: range(size) for topic, size in sizes.items()},
-                [
-                    Member(member_id=each.member_id, instance_id=each.instance_id, topics=each.topics)
-                    for each in one.members
-                ],
-            )
-            names = {each.member_id: each.identity for each in one.members}
-            expected.append(
-                {
-                    (topic, number): names[who]
-                    for who, had in plan_range(group).assignments().items()
-                    for topic, ids in had.items()
-                    for number in ids
-                }
-            )
-    assert [each for each in again if each] == expected
-
-
 PAIRS = [
     ("range", "kafka_assignors:RangeAssignor"),
     ("roundrobin", "kafka_assignors:RoundRobinAssignor"),
@@ -345,46 +314,6 @@ def test_what_another_member_has_afterwards_has_moved_though_the_one_before_is_g
     assert (actual.row.imbalance, actual.row.worst_imbalance, actual.row.failed) == (0.0, 0, 0)
 
 
-@pytest.mark.parametrize(("took", "counted"), [(1.5, 1.5), (None, 0.0), (-1.0, 0.0), (10.0, 0.0), (9.9, 9.9)])
-def test_a_rebalance_takes_what_its_record_tells_if_that_is_since_the_one_before(
-    took: float | None, counted: float
-) -> None:
-    history = [
-        snapshot(1, 10, member("a", {"t": range(4)}), took=took),
-        snapshot(2, 20, member("b", {"t": range(4)}), took=took),
-    ]
-
-    assert [one.unowned_seconds for one in find_rebalances(history)] == [4 * counted]
-
-
-def test_the_generations_of_a_hand_over_are_one_rebalance() -> None:
-    had = {"t": (0, 1, 2, 3)}
-    history = [
-        snapshot(1, 10, member("a", {"t": range(4)}), strategy="cooperative-sticky"),
-        snapshot(
-            2,
-            20,
-            member("a", {"t": [0, 1]}, claims=had),
-            member("b"),
-            strategy="cooperative-sticky",
-            took=0.5,
-        ),
-        snapshot(
-            3,
-            23,
-            member("a", {"t": [0, 1]}, claims={"t": (0, 1)}),
-            member("b", {"t": [2, 3]}),
-            strategy="cooperative-sticky",
-            took=0.5,
-        ),
-    ]
-
-    actual = replay(history, ACTUAL)
-
-    assert [(one.moved, one.failed) for one in actual.rebalances] == [(2, False)]
-    assert replay(history, "cooperative-sticky").rebalances == actual.rebalances
-
-
 def test_a_hand_over_that_is_overtaken_leaves_partitions_out_and_is_no_failure() -> None:
     had = {"t": (0, 1, 2, 3)}
     cooperative = "cooperative-sticky"
@@ -400,15 +329,6 @@ def test_a_hand_over_that_is_overtaken_leaves_partitions_out_and_is_no_failure()
     assert len(find_rebalances(history)) == 1
     assert [(one.members, one.moved, one.failed) for one in actual.rebalances] == [(1, 0, False)]
     assert again.rebalances == actual.rebalances
-
-
-def test_a_static_member_that_came_back_to_its_generation_is_no_rebalance() -> None:
-    history = [
-        snapshot(1, 10, member("a-1", {"t": range(4)}, instance="a")),
-        snapshot(1, 60, member("a-2", {"t": range(4)}, instance="a")),
-    ]
-
-    assert replay(history, ACTUAL).rebalances == []
 
 
 def test_what_is_left_out_is_a_failure_in_what_happened_too() -> None:
@@ -607,25 +527,6 @@ def test_an_id_that_no_topic_can_have_is_a_partition_as_any_other() -> None:
     assert replay(history, "kafka-python:sticky").row.failed == 0
 
 
-def test_a_group_of_kip848_rebalances_until_it_is_settled() -> None:
-    def epoch(number: int, at: float, *members: SnapshotMember, settled: bool) -> Snapshot:
-        made = snapshot(number, at, *members, strategy="uniform", took=1.0)
-        return replace(made, protocol_type="kip848", settled=settled)
-
-    a, b = {"t": [0, 1, 2]}, {"t": [3, 4, 5]}
-    history = [
-        epoch(1, 10, member("a", {"t": range(6)}), settled=True),
-        epoch(1, 20, member("a", {"t": range(6)}), member("b"), settled=False),
-        epoch(2, 21, member("a", a), member("b"), settled=False),
-        epoch(2, 24, member("a", a), member("b", b), settled=True),
-    ]
-
-    actual = replay(history, ACTUAL)
-
-    assert [one.moved for one in actual.rebalances] == [3]
-    assert replay(history, "kip848:uniform").rebalances == actual.rebalances
-
-
 def test_workers_of_connect_are_not_replayed() -> None:
     connect = Snapshot(group="g", generation=1, time_us=1, protocol_type="connect", members=(member("a"),))
 
@@ -817,16 +718,6 @@ def test_a_group_that_is_static_already_is_not_replayed_with_static_members() ->
         ("range", "as it was"),
         ("sticky", "as it was"),
     ]
-
-
-def test_members_are_who_they_were_when_a_clock_was_set_back() -> None:
-    a, b = member("a", {"t": [0]}), member("b", {"t": [1]})
-    told = [(100, [a]), (50, [a, b]), (50, [a]), (200, [a, b])]
-    history = [
-        replace(snapshot(number, at, *members), offset=number) for number, (at, members) in enumerate(told)
-    ]
-
-    assert [len(step.members) for step in course_of(history).steps] == [1, 2, 1, 2]
 
 
 @given(history=histories(), clock=st.lists(st.integers(-100, 100), min_size=6, max_size=6))
