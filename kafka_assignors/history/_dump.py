@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import gt
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.plain import fields_of
@@ -101,17 +102,6 @@ def import_dump(path: Path | str, archive: Archive) -> Imported:
     return Imported(source=source, counts=counts, known=known, rejected=reading.rejected)
 
 
-def _message(time_ms: int, offset: int, key: bytes | None, value: bytes | None) -> Any:
-    """A line as a message of the client: what `to_rows` asks of it. Leader epochs are not printed."""
-    return SimpleNamespace(
-        key=lambda: key,
-        value=lambda: value,
-        offset=lambda: offset,
-        timestamp=lambda: (0, time_ms),
-        leader_epoch=lambda: None,
-    )
-
-
 @dataclass
 class _Reading:
     """Reads a dump once, without the records that are known by partition and offset."""
@@ -125,8 +115,8 @@ class _Reading:
         """Rows of ARCHIVE."""
         waiting: defaultdict[int, list[Any]] = defaultdict(list)
         size = 0
-        for partition, line, length in self._lines():
-            waiting[partition].append(line)
+        for message, length in self._lines():
+            waiting[message.partition()].append(message)
             size += length
             if size >= _AT_ONCE:
                 yield from self._rows(waiting)
@@ -134,8 +124,8 @@ class _Reading:
         yield from self._rows(waiting)
 
     def _rows(self, waiting: defaultdict[int, list[Any]]) -> Iterator[Any]:
-        for partition, lines in waiting.items():
-            rows = to_rows(lines, partition)
+        for partition, messages in waiting.items():
+            rows = to_rows(messages, partition)
             yield rows.filter([self._is_new(row) for row in rows.to_pylist()])
         waiting.clear()
 
@@ -149,19 +139,19 @@ class _Reading:
         self.rejected += is_new and not _is_decoded(row["key"], row["value"])
         return is_new
 
-    def _lines(self) -> Iterator[tuple[int, Any, int]]:
-        """Of each line its partition, its record, and how long it is."""
+    def _lines(self) -> Iterator[tuple[Any, int]]:
+        """Each line as a message of the client, and how long it is."""
         number = 0
         try:
             with gzip.open(self.dump) if self.dump.suffix == ".gz" else self.dump.open("rb") as stream:
                 while text := stream.readline(_LONGEST):
                     number += 1
-                    yield *_read_line(text), len(text)
+                    yield _read_line(text), len(text)
         except (OSError, EOFError, zlib.error, ValueError) as error:
             raise WrongDumpError(f"cannot read {self.dump}, line {number}: {error}") from error
 
 
-def _read_line(text: bytes) -> tuple[int, Any]:
+def _read_line(text: bytes) -> Message:
     found = _LINE.fullmatch(text)
     numbers = [] if found is None else [*map(int, found.groups()[:3])]
     if found is None or any(map(gt, numbers, _GREATEST)):
@@ -170,7 +160,14 @@ def _read_line(text: bytes) -> tuple[int, Any]:
             " with the options that docs/history.md names"
         )
     time_ms, partition, offset = numbers
-    return partition, _message(time_ms, offset, _bytes(found[4]), _bytes(found[5]))
+    return Message(
+        partition=partition,
+        offset=offset,
+        timestamp=(TIMESTAMP_CREATE_TIME, time_ms),
+        leader_epoch=-1,  # it is not printed
+        key=_bytes(found[4]),
+        value=_bytes(found[5]),
+    )
 
 
 def _bytes(printed: bytes) -> bytes | None:

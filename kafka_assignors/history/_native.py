@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_assignors._wire.codec import compiled
+
+_STRING: Final = pa.string()
 
 Columns = tuple[dict[str, bytes], dict[str, tuple[bytes, bytes]]]
 """Columns by name, and the strings that some of them have the numbers of; see `_wire/_records.c`."""
@@ -30,23 +32,14 @@ def numbers(raw: bytes) -> Any:
     return np.frombuffer(raw, dtype=np.int32)
 
 
-def int32s(raw: bytes) -> Any:
-    """An array of the compiled codec's numbers."""
-    return pa.Array.from_buffers(pa.int32(), len(raw) // 4, [None, pa.py_buffer(raw)])
-
-
-def texts(dictionary: tuple[bytes, bytes]) -> Any:
+def texts(dictionary: tuple[bytes, bytes], kind: pa.DataType = _STRING) -> Any:
     """An array of the compiled codec's strings, by number."""
     bounds, joined = dictionary
-    return pa.Array.from_buffers(
-        pa.string(), len(bounds) // 4 - 1, [None, pa.py_buffer(bounds), pa.py_buffer(joined)]
-    )
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(joined)]
+    return pa.Array.from_buffers(kind, len(bounds) // 4 - 1, buffers)
 
 
 def strings(references: bytes, dictionary: tuple[bytes, bytes]) -> Any:
     """A dictionary-encoded array of the compiled codec's strings; those numbered -1 are null."""
     indices = numbers(references)
-    is_null = indices < 0
-    return pa.DictionaryArray.from_arrays(
-        pa.array(indices, mask=is_null) if is_null.any() else pa.array(indices), texts(dictionary)
-    )
+    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=indices < 0), texts(dictionary))

@@ -83,7 +83,7 @@ class SparkError(KafkaAssignorsError, RuntimeError):
 class Selection:
     """Which records of an archive are meant: those before `until` of groups that match a pattern.
 
-    Groups begin with their state at `since`, see `Beginning`; with `cut` nothing of before is meant. With
+    Groups begin with their state at `since`, see `begun`; with `cut` nothing of before is meant. With
     `every_record` records without a group are meant, too.
     """
 
@@ -159,43 +159,43 @@ def group_of(key: bytes | None) -> str | None:
         return None
 
 
-class Beginning:
-    """Gives a group's records from a moment on, as they come, after what it was like then.
+def begun(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[ArchivedRecord]:
+    """A group's records from a moment on, after what it was like then; without a moment, all of them.
 
     Of older ones the newest of each key are as if written at that moment, as compaction would have left them.
     The tombstone of a classic group is a state, too. A group without later records has none.
     """
+    if since_us is None:
+        yield from records
+        return
+    older: dict[bytes, ArchivedRecord] | None = {}
+    for record in records:
+        if record.time_us < since_us:
+            if older is None:  # a clock was set back
+                yield record.at(since_us)
+            else:  # a classic group has one key, which what was decoded at once is without
+                older[b"" if record.key.startswith(_GROUP_METADATA) else record.key] = record
+            continue
+        if older is not None:
+            kept = [one for key, one in older.items() if not key or one.value is not None]
+            older = None
+            yield from (one.at(since_us) for one in sorted(kept, key=_place))
+        yield record
 
-    def __init__(self, since_us: int | None) -> None:
-        self._since_us = since_us
-        self._older: dict[bytes, ArchivedRecord] | None = None if since_us is None else {}
 
-    def add(self, record: ArchivedRecord) -> Iterator[ArchivedRecord]:
-        """Take the next record."""
-        since_us, older = self._since_us, self._older
-        if since_us is None:
-            yield record
-        elif record.time_us >= since_us:
-            kept = [one for key, one in (older or {}).items() if not key or one.value is not None]
-            kept.sort(key=lambda one: (one.partition, one.offset))
-            self._older = None
-            yield from (one.at(since_us) for one in kept)
-            yield record
-        elif older is None:  # a clock was set back
-            yield record.at(since_us)
-        else:  # a classic group has one key, which what was decoded at once is without
-            older[b"" if record.key.startswith(_GROUP_METADATA) else record.key] = record
+def _place(record: ArchivedRecord) -> tuple[int, int]:
+    return record.partition, record.offset
 
 
 def each_group(task: GroupTask, since_us: int | None) -> Callable[..., Iterator[Any]]:
-    """Calls a function with the records of each group, which begin as `Beginning` says; gives its rows."""
+    """Calls a function with the records of each group from a moment on, see `begun`; gives its rows."""
 
     def rows_of_all(batches: Iterator[Any], files: TaskFiles | None) -> Iterator[Any]:
         named = chain.from_iterable(
             zip(part["group"].to_pylist(), records, strict=True) for part, records in read_batches(batches)
         )
         for group, rows in groupby(named, itemgetter(0)):
-            records = chain.from_iterable(map(Beginning(since_us).add, map(itemgetter(1), rows)))
+            records = begun(map(itemgetter(1), rows), since_us)
             first = next(records, None)
             if first is not None:
                 with no_garbage_collection():

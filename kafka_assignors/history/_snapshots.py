@@ -108,24 +108,6 @@ def follow(
         yield from found
 
 
-def read_snapshots(
-    records: Iterable[ArchivedRecord], topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None
-) -> Iterator[Snapshot]:
-    """The snapshots of one group.
-
-    Records that cannot be read are left out; they are in the table `rejected`.
-
-    Args:
-        records: Its records by partition and offset.
-        topic_names: The name of each topic by its id, a UUID or Java's text of it. KIP-848's records since
-            4.1 have ids alone; a topic whose name is not known goes by its id.
-    """
-    reader = SnapshotReader(topic_names)
-    for record in records:
-        yield from reader.add(record)
-    yield from reader.flush()
-
-
 def _gone(record: ArchivedRecord, group: str, generation: int) -> Snapshot:
     """A group that was deleted, or that was empty for long: it begins anew, with generation 1."""
     return Snapshot(

@@ -44,10 +44,10 @@ from kafka_assignors._wire.user_data import (
 from kafka_assignors.groups._file import read_group
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._decoded import read_batch
-from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._tables import one_by_one
 from tests.support.archives import archived, random_records
 from tests.support.decoded_tables import decoded_fast
+from tests.support.group_histories import read_snapshots
 from tests.support.networks import WIDE, check_network
 from tests.support.offsets_topic import WRITTEN
 from tests.support.wire import NULL, partition_list, subscription

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -131,14 +130,6 @@ def test_times_in_json_are_utc_wherever_it_runs(
     assert [row["since"][-6:] for row in found] == ["+00:00"]
 
 
-def test_metrics_of_one_group_are_shown_as_a_table(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert main(["history", "metrics", archive, "--group", "range-*"]) == 0
-    head, row = capsys.readouterr().out.splitlines()
-    assert head.split()[:3] == ["group", "rebalances", "a"]
-    assert row.split()[:2] == ["range-group", "3"]
-
-
 @pytest.fixture(scope="module")
 def modern(tmp_path_factory: pytest.TempPathFactory) -> str:
     """An archive of a group of KIP-848: a and b from the first day on, c from the ninth."""
@@ -210,11 +201,6 @@ def test_what_if_compares_with_what_happened(archive: str, capsys: pytest.Captur
     }
 
 
-def test_an_assignor_that_there_is_not_is_refused(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", "what-if", archive, "--assignor", "rnage"]) == 2
-    assert "kafka-assignors history what-if: there is no assignor 'rnage'" in capsys.readouterr().err
-
-
 @pytest.mark.core
 def test_tables_are_decoded_and_what_cannot_be_is_counted(
     archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -266,42 +252,6 @@ def test_maintenance_is_shown_and_done_if_that_is_wanted(
     assert run(capsys, "info", archive)["version"] == after["version"]
 
 
-def days_since(first: date) -> str:
-    """How many whole days there are from one to today."""
-    return f"{(datetime.now(UTC).date() - first).days + 1}d"
-
-
-def test_a_kip848_group_keeps_what_it_begins_with(
-    modern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    archive = str(shutil.copytree(modern, tmp_path / "archive"))
-    first = datetime.fromisoformat(day(1)).date()
-    before = run(capsys, "metrics", archive, "--since", day(1))
-    done = run(capsys, "maintain", archive, "--keep", days_since(first), "--execute")
-    assert len(done["removed"]) == 1
-    assert run(capsys, "metrics", archive, "--since", day(1)) == before
-    # What is left of the day is no reason to do it again.
-    assert run(capsys, "maintain", archive, "--keep", days_since(first))["removed"] == []
-    run(capsys, "maintain", archive, "--keep", "1d", "--execute")
-    # One for each key: of the group two, of a, b and c two each, and what names topics.
-    assert run(capsys, "info", archive)["groups"] == {"g": 9}
-
-
-@pytest.mark.parametrize("keep", ["36h", "0d"])
-def test_what_is_kept_is_whole_days(archive: str, keep: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["history", "maintain", archive, "--keep", keep])
-    assert ended.value.code == 2
-    assert "is not whole days" in capsys.readouterr().err
-
-
-def test_a_retention_that_is_not_safe_is_refused(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", "maintain", archive, "--retention", "30m", "--execute"]) == 2
-    assert "a retention of 0:30:00 is too short: files of a batch that is being written" in (
-        capsys.readouterr().err
-    )
-
-
 def test_an_archive_says_its_version_and_size(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = run(capsys, "info", archive)
     files = files_of(f"{archive}/records")
@@ -311,19 +261,6 @@ def test_an_archive_says_its_version_and_size(archive: str, capsys: pytest.Captu
     assert main(["history", "info", archive]) == 0
     line = f"version {found['version']}: {len(files)} file{'s' * (len(files) > 1)}, 0.0 MB"
     assert line in capsys.readouterr().out.splitlines()
-
-
-@pytest.mark.parametrize("uri", ["hdfs://namenode/archive", "s4://bucket/archive", "https://host/archive"])
-def test_a_store_that_cannot_be_used_is_refused_and_no_folder_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uri: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    dump = tmp_path / "dump"
-    dump.touch()
-    for command in (["import", uri, str(dump)], ["info", uri], ["maintain", uri, "--execute"]):
-        assert main(["history", *command]) == 2
-        assert f"{uri} cannot be used: " in capsys.readouterr().err
-    assert [*tmp_path.iterdir()] == [dump]
 
 
 def test_properties_of_a_store_come_from_a_file(
@@ -372,30 +309,3 @@ def test_a_report_on_nothing_is_refused(
     assert capsys.readouterr().err.endswith(
         "there is nothing to report on: the archive has no records of such groups then\n"
     )
-
-
-def test_a_page_in_a_folder_that_is_not_there_is_refused_at_once(
-    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = tmp_path / "no" / "x.html"
-    assert main(["history", "report", archive, str(page)]) == 2
-    assert capsys.readouterr().err == (
-        f"kafka-assignors history report: there is no folder for the page {page}: make it, or name another\n"
-    )
-
-
-def test_a_damaged_file_is_named_in_a_line_and_can_be_skipped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    archive = write_archive(tmp_path, DAYS)
-    truncated, gone, *others = files_of(tmp_path / "records")
-    truncated.write_bytes(truncated.read_bytes()[:100])
-    gone.unlink()
-    (others[0].parent / "foreign.parquet").write_text("no Parquet")  # which the archive does not have
-    for verb in ("info", "metrics"):
-        assert main(["history", verb, archive]) == 1
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"kafka-assignors history {verb}: ")
-        assert str(truncated) in line or str(gone) in line
-        assert "put it back from a backup, or leave it out with --skip-bad" in line
-    assert run(capsys, "info", archive, "--skip-bad")["groups"] == {"g": len(others)}

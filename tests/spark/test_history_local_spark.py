@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_assignors._common.times import moment
-from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._metrics import SCHEMAS, metrics
 from kafka_assignors.history._report.job import report_archive
 from kafka_assignors.history._schemas import TABLES
-from kafka_assignors.history._store.reading import DamagedFileError
 from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.history._what_if.job import what_if
 from tests.support.archives import BEGAN
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from kafka_assignors.history._archive import Archive
 
 
 pytestmark = pytest.mark.slow
@@ -141,23 +141,6 @@ def test_there_is_something_to_find(archives: dict[str, Archive], tmp_path: Path
     assert all(f">{group}<" in found["page ()"] for group in ("coop", "range", "g"))
     assert "What if" in found["page ('range', 'sticky')"]
     assert min(len(found[f"tables/{name}"]) for name in ("members", "assignments", "moves")) > 10
-
-
-@pytest.mark.parametrize("chosen", [{}, {"since": SINCE}], ids=["all", "since"])
-def test_with_skip_bad_the_same_files_are_passed_over(
-    spark: SparkSession,  # noqa: ARG001 - as above
-    chosen: dict[str, Any],
-    tmp_path: Path,
-) -> None:
-    archive = story(tmp_path / "archive")
-    damaged = max(archive.files(), key=lambda file: file.size)
-    (tmp_path / "archive" / "records" / damaged.path).write_bytes(b"no Parquet")
-    for read in (info, metrics):
-        with pytest.raises(DamagedFileError, match="put it back from a backup"):
-            read(archive, engine=HERE)
-    skipping = Archive(tmp_path / "archive", skip_bad=True)
-    for read in (info, metrics):
-        assert read(skipping, **chosen, engine=HERE) == read(skipping, **chosen, engine=Engine.spark())
 
 
 def test_the_selections_choose_different_records(archives: dict[str, Archive]) -> None:

@@ -28,12 +28,12 @@ from kafka_assignors.history._tables.job import (
 )
 from kafka_assignors.history._tables.replaced import NoTablesError
 from tests.support.archives import batch_of, counted, group, member, random_records, row
-from tests.support.delta_tables import rows_of, versions_of
+from tests.support.delta_tables import rows_of
 from tests.support.offsets_topic import WRITTEN
-from tests.support.written_archives import add_batch, write_archive
+from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
@@ -77,12 +77,6 @@ def everything(out: str) -> dict[str, Rows]:
     return {name: contents(out, name) for name in TABLES}
 
 
-def nobodys_files(out: str) -> set[Path]:
-    """Files that no version of a table has."""
-    known = {path for name in TABLES for files in versions_of(Path(out, name)) for path in files}
-    return {*Path(out).rglob("part-*.parquet")} - known
-
-
 def expected_generations(rows: Rows) -> Rows:
     """The last row of each, with how many there are, and the time of the first."""
     merged: dict[tuple[str, int], dict[str, Any]] = {}
@@ -97,20 +91,6 @@ def expected_generations(rows: Rows) -> Rows:
 
 
 HERE = Engine.local()
-
-
-class Disturbed(Engine):
-    """This process, and what others do before it reads."""
-
-    def __init__(self, before: Callable[[], object]) -> None:
-        self._before = before
-
-    def map_rows(self, *arguments: Any, **named: Any) -> Any:
-        return HERE.map_rows(*arguments, **named)
-
-    def map_sorted(self, *arguments: Any, **named: Any) -> Any:
-        self._before()
-        return HERE.map_sorted(*arguments, **named)
 
 
 @pytest.fixture(scope="module")
@@ -146,14 +126,6 @@ class TestOneTask:
         assert tables["generations"] == expected_generations(rows)
         assert {one["records"] for one in tables["generations"]} > {1, 2}
 
-    def test_rejected_records_are_kept_as_they_were(
-        self, whole: tuple[Rows, dict[str, Rows], TableCounts]
-    ) -> None:
-        rows, tables, _ = whole
-        at = {(one["partition"], one["offset"]): (one["key"], one["value"]) for one in rows[:-1]}
-        for one in tables["rejected"]:
-            assert (one["key"], one["value"]) == at[one["partition"], one["offset"]]
-
 
 class TestSplits:
     @pytest.mark.parametrize(
@@ -188,14 +160,6 @@ class TestSplits:
         found = everything(out)
         for name, expected in tables.items():
             assert found[name] == expected, name
-
-    def test_records_that_were_archived_twice_do_not_move_twice(
-        self, tmp_path: Path, whole: tuple[Rows, dict[str, Rows], TableCounts]
-    ) -> None:
-        rows, tables, _ = whole
-        out = str(tmp_path / "tables")
-        make_tables(write_archive(tmp_path / "archive", [rows, rows[50:120]]), out)
-        assert contents(out, "moves") == tables["moves"]
 
 
 @pytest.mark.parametrize(
@@ -249,41 +213,6 @@ def test_an_archive_without_records_has_empty_tables(tmp_path: Path) -> None:
     assert make_tables(Archive.create(tmp_path / "new"), out) == counts
 
 
-@pytest.mark.core
-def test_tables_are_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = group_metadata_key("g")
-    out = str(tmp_path / "tables")
-    make_tables(write_archive(tmp_path / "old", [[row(key, group(1, member("a")))]]), out)
-    before, there = everything(out), {*Path(out).rglob("*")}
-    new = write_archive(tmp_path / "new", [[row(key, group(2, member("b")))]])
-
-    def fail(**_: object) -> None:
-        raise OSError("no space left")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("kafka_assignors.history._tables.job.TableCounts", fail)  # the files are written then
-        with pytest.raises(OSError, match="no space left"):
-            make_tables(new, out, engine=HERE)
-    assert everything(out) == before
-    assert {*Path(out).rglob("*")} == there
-    make_tables(new, out)
-    assert [one["generation"] for one in contents(out, "records")] == [2]
-    assert nobodys_files(out) == set()
-
-
-def test_who_reads_the_old_tables_reads_on_while_new_ones_are_made(tmp_path: Path) -> None:
-    key = group_metadata_key("g")
-    out = str(tmp_path / "tables")
-    old = write_archive(tmp_path / "old", [[row(key, group(1, member("a")))], [row(key, None, offset=1)]])
-    new = write_archive(tmp_path / "new", [[row(key, group(2, member("b")))]])
-    make_tables(old, out)
-    records = read_table(out, "records")
-    for _ in range(2):
-        make_tables(new, out)
-    assert sorted(records.read_all()["offset"].to_pylist()) == [0, 1]
-    assert read_table(out, "records").read_all()["generation"].to_pylist() == [2]
-
-
 def test_a_task_that_fails_leaves_nothing(tmp_path: Path) -> None:
     key = group_metadata_key("g")
     folder = write_archive(tmp_path / "archive", [[row(key, group(1))], [row(key, group(2), offset=1)]])
@@ -312,16 +241,6 @@ def test_what_else_is_in_the_folder_stays(tmp_path: Path) -> None:
         make_tables(archive, out)
     assert letter.read_text() == "dear"
     assert {path.name for path in out.iterdir()} == {MANIFEST, letter.parent.name, *TABLES}
-
-
-def test_what_is_captured_after_the_beginning_is_for_the_next_time(tmp_path: Path) -> None:
-    archive = write_archive(tmp_path / "archive", [[row(group_metadata_key("g"), group(1, member("a")))]])
-
-    def capture() -> None:
-        add_batch(Archive(archive), batch_of([row(group_metadata_key("h"), group(1), offset=1)]))
-
-    assert make_tables(archive, str(tmp_path / "tables"), engine=Disturbed(before=capture)).read == 1
-    assert make_tables(archive, str(tmp_path / "tables")).read == 2
 
 
 def test_archive_rows_are_read_in_any_schema_that_spark_makes_of_them() -> None:

@@ -20,9 +20,11 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
+from kafka_assignors.history._snapshots import SnapshotReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from uuid import UUID
 
     from kafka_assignors._assignors import Assignor
     from kafka_assignors._groups.activity import Activity
@@ -73,6 +75,16 @@ def snapshot(
         members=tuple(sorted(members, key=lambda one: (one.identity, one.member_id))),
         **{**settings, **fields},
     )
+
+
+def read_snapshots(
+    records: Iterable[ArchivedRecord], topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None
+) -> Iterator[Snapshot]:
+    """The snapshots of one group's records; those that cannot be read are left out."""
+    reader = SnapshotReader(topic_names)
+    for record in records:
+        yield from reader.add(record)
+    yield from reader.flush()
 
 
 def activity_of(snapshots: Iterable[Snapshot], topics: TopicsSeen | None = None) -> Activity:

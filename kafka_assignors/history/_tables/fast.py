@@ -6,14 +6,14 @@ That takes the records of consumers' classic groups in versions 0 to 3, as nearl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_assignors._common.times import LAST_MS
-from kafka_assignors.history import _native as native
-from kafka_assignors.history._native import int32s, numbers
+from kafka_assignors.history._native import numbers, strings, texts
 from kafka_assignors.history._schemas import TIME
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.one_by_one import CONSUMER, DECODED, REBALANCE_TIMEOUT_SINCE
@@ -24,12 +24,21 @@ if TYPE_CHECKING:
     from kafka_assignors._model.arrays import IntArray
     from kafka_assignors.history._native import Columns
 
-    Texts = tuple[bytes, bytes]
-
-_GROUP_METADATA: Final = 2
-
-SOURCES: Final = ["owned", "sticky"]
-"""Of claims, in the order in which they stand for each member."""
+_SOURCES: Final = pa.array(["owned", "sticky"])
+_DICTIONARIES: Final = {
+    "group": "groups",
+    "protocol": "protocols",
+    "leader": "members",
+    "member_id": "members",
+    "instance_id": "instances",
+    "client_id": "clients",
+    "host": "hosts",
+    "rack": "racks",
+    "topics": "topics",
+    "assigned_topic": "topics",
+    "claimed_topic": "topics",
+}
+"""The codec's columns of strings, and which dictionary each has the numbers of. All others are of numbers."""
 
 
 def decode(batch: Any, names: Mapping[str, str], columns: Columns | None) -> list[dict[str, Any]]:
@@ -43,139 +52,106 @@ def decode(batch: Any, names: Mapping[str, str], columns: Columns | None) -> lis
     taken = numbers(columns[0]["record"])
     others = np.setdiff1d(np.arange(batch.num_rows), taken, assume_unique=True)
     rest = batch.take(pa.array(others))
-    return [_rows(batch, *columns), *([one_by_one.decode(rest, names)] if others.size else ())]
+    return [_rows(batch, _Columns(*columns)), *([one_by_one.decode(rest, names)] if others.size else ())]
 
 
-def _table(name: str, batch: Any, record: IntArray, columns: Mapping[str, Any]) -> Any:
-    """The rows of a table: (R,) the number of each row's record in the batch, and what was decoded."""
-    indices = pa.array(record, pa.int64())
+class _Columns(NamedTuple):
+    """What the codec has decoded, as arrays of Arrow."""
 
-    def of_record(column: str) -> Any:
-        if column == "records":
-            return _repeat(1, len(record), pa.int32())
-        return batch["timestamp" if column in {"time", "first_time"} else column].take(indices)
+    raw: Mapping[str, bytes]
+    dictionaries: Mapping[str, tuple[bytes, bytes]]
 
-    schema = DECODED[name]
-    arrays = [columns[one] if one in columns else of_record(one) for one in schema.names]
-    fields = [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    def numbers(self, name: str) -> IntArray:
+        return numbers(self.raw[name])  # type: ignore[no-any-return]
+
+    def array(self, name: str) -> Any:
+        if name in _DICTIONARIES:
+            return strings(self.raw[name], self.dictionaries[_DICTIONARIES[name]])
+        return pa.array(self.numbers(name), pa.int16() if name.endswith("version") else pa.int32())
+
+    def arrays(self, *names: str) -> dict[str, Any]:
+        return {name: self.array(name) for name in names}
+
+    def lists(self, name: str, values: str) -> Any:
+        elements = self.array(values)
+        kind = pa.list_(pa.field("element", elements.type, nullable=False))
+        return pa.ListArray.from_arrays(pa.array(self.numbers(f"{name}_bounds")), elements, type=kind)
 
 
-def _binary(bounds: bytes, data: bytes, valid: Any) -> Any:
-    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
-    if not valid.all():
-        buffers[0] = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.Array.from_buffers(pa.binary(), len(bounds) // 4 - 1, buffers)
-
-
-def _rows(batch: Any, columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[str, Any]:
+def _rows(batch: Any, columns: _Columns) -> dict[str, Any]:
     """The rows of each table of the records that the compiled codec takes."""
-    record, member_record = numbers(columns["record"]), numbers(columns["member_record"])
-    count = record.size
-    size = pa.array(_sizes(batch["key"])[record] + _sizes(batch["value"])[record], pa.int32())
-    of_group = {
-        "group": native.strings(columns["group"], texts["groups"]),
-        "generation": int32s(columns["generation"]),
-        "size": size,
+    count = columns.numbers("record").size
+    size = pc.add(pc.binary_length(batch["key"]), pc.binary_length(batch["value"]))
+    records = {
+        **columns.arrays("record", "group", "generation", "protocol", "leader", "members", "version"),
+        "name": pa.repeat("GroupMetadata", count),
+        "tombstone": pa.repeat(pa.scalar(value=False), count),
+        "size": size.take(columns.array("record")),
+        "protocol_type": pa.repeat(CONSUMER, count),
+        "records": pa.repeat(pa.scalar(1, pa.int32()), count),
+        "state_time": _microseconds(np.frombuffer(columns.raw["state_time"], dtype=np.int64)),
     }
-    indices = pa.array(member_record)
-    of_member = {
-        "group": of_group["group"].take(indices),
-        "generation": of_group["generation"].take(indices),
-        "member_id": native.strings(columns["member_id"], texts["members"]),
+    members = _members(columns, records)
+    assigned = _of_topics(columns, members, "assigned")
+    assigned["stage"] = pa.repeat("assigned", len(assigned["topic"]))
+    claimed = _of_topics(columns, members, "claimed")
+    claimed["source"] = pa.DictionaryArray.from_arrays(columns.array("claim_source"), _SOURCES)
+    claimed["claimed_generation"] = columns.array("claim_generation")
+    tables = {
+        "records": records,
+        "generations": records,
+        "members": members,
+        "assignments": assigned,
+        "claims": claimed,
     }
-    of_record = {
-        "type": _repeat(_GROUP_METADATA, count, pa.int16()),
-        "name": _repeat("GroupMetadata", count, pa.string()),
-        "member_id": pa.nulls(count, pa.string()),
-        "tombstone": _repeat(False, count, pa.bool_()),
-    }
-    of_generation = {
-        "protocol_type": _repeat(CONSUMER, count, pa.string()),
-        "protocol": native.strings(columns["protocol"], texts["protocols"]),
-        "leader": native.strings(columns["leader"], texts["members"]),
-        "members": int32s(columns["members"]),
-        "state_time": _microseconds(np.frombuffer(columns["state_time"], dtype=np.int64)),
-        "version": _int16s(columns["version"]),
-    }
+    return {name: _table(name, batch, of_table) for name, of_table in tables.items()}
 
-    def of_topics(name: str, prefix: str, **others: Any) -> Any:
-        member = numbers(columns[f"{prefix}_member"])
-        of_topic = {column: array.take(pa.array(member)) for column, array in of_member.items()}
-        of_topic["topic"] = native.strings(columns[f"{prefix}_topic"], texts["topics"])
-        of_topic["partitions"] = _lists(columns[f"{prefix}_bounds"], int32s(columns[f"{prefix}_ids"]))
-        return _table(name, batch, record[member_record[member]], of_topic | others)
 
-    given = numbers(columns["assigned_member"]).size
+def _members(columns: _Columns, records: Mapping[str, Any]) -> dict[str, Any]:
+    whose = columns.array("member_record")
+    version = columns.numbers("version")[columns.numbers("member_record")]
+    user_data = texts((columns.raw["user_data_bounds"], columns.raw["user_data"]), pa.binary())
+    is_there = pa.array(columns.numbers("user_data_size") >= 0)
     return {
-        "records": _table("records", batch, record, of_group | of_record),
-        "generations": _table("generations", batch, record, of_group | of_generation),
-        "members": _table("members", batch, record[member_record], of_member | _members(columns, texts)),
-        "assignments": of_topics(
-            "assignments",
-            "assigned",
-            stage=_dictionary(np.zeros(given, dtype=np.int32), ["assigned"]),
-            topic_id=pa.nulls(given, pa.string()),
+        **{name: records[name].take(whose) for name in ("record", "group", "generation")},
+        **columns.arrays("member_id", "instance_id", "client_id", "host", "rack"),
+        **columns.arrays("session_timeout_ms", "subscription_version"),
+        "topics": columns.lists("topics", "topics"),
+        "rebalance_timeout_ms": pa.array(
+            columns.numbers("rebalance_timeout_ms"), mask=version < REBALANCE_TIMEOUT_SINCE
         ),
-        "claims": of_topics(
-            "claims",
-            "claimed",
-            source=_dictionary(numbers(columns["claim_source"]), SOURCES),
-            claimed_generation=int32s(columns["claim_generation"]),
-        ),
+        "user_data": pc.if_else(is_there, user_data, None),
     }
 
 
-def _members(columns: Mapping[str, bytes], texts: Mapping[str, Texts]) -> dict[str, Any]:
-    """What of members stands in their own table alone."""
-    version = numbers(columns["version"])[numbers(columns["member_record"])]
-    timeout = numbers(columns["rebalance_timeout_ms"])
-    nothing = pa.nulls(version.size, pa.string())
+def _of_topics(columns: _Columns, members: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """What rows for each topic of a member have."""
+    whose = columns.array(f"{prefix}_member")
     return {
-        "instance_id": native.strings(columns["instance_id"], texts["instances"]),
-        "client_id": native.strings(columns["client_id"], texts["clients"]),
-        "host": native.strings(columns["host"], texts["hosts"]),
-        "rack": native.strings(columns["rack"], texts["racks"]),
-        "topics": _lists(columns["topics_bounds"], native.strings(columns["topics"], texts["topics"])),
-        "topic_regex": nothing,
-        "session_timeout_ms": int32s(columns["session_timeout_ms"]),
-        "rebalance_timeout_ms": pa.array(timeout, mask=version < REBALANCE_TIMEOUT_SINCE),
-        "subscription_version": _int16s(columns["subscription_version"]),
-        "user_data": _binary(
-            columns["user_data_bounds"], columns["user_data"], numbers(columns["user_data_size"]) >= 0
-        ),
-        "problem": nothing,
+        **{name: members[name].take(whose) for name in ("record", "group", "generation", "member_id")},
+        "topic": columns.array(f"{prefix}_topic"),
+        "partitions": columns.lists(prefix, f"{prefix}_ids"),
     }
 
 
-def _int16s(raw: bytes) -> Any:
-    return pa.array(numbers(raw), pa.int16())
+def _table(name: str, batch: Any, columns: Mapping[str, Any]) -> Any:
+    """A table's rows: what was decoded, and else what the batch has of the records, or null."""
+    indices = columns["record"]
+
+    def column(field: pa.Field) -> Any:
+        if field.name in columns:
+            return columns[field.name]
+        there = "timestamp" if field.name in {"time", "first_time"} else field.name
+        return (
+            batch[there].take(indices) if there in batch.schema.names else pa.nulls(len(indices), field.type)
+        )
+
+    arrays = [*map(column, DECODED[name])]
+    fields = [field.with_type(array.type) for field, array in zip(DECODED[name], arrays, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def _microseconds(milliseconds: IntArray) -> Any:
     """Times as the archive has them; null for those that are not there, or that no clock would show."""
     shown = (milliseconds >= 0) & (milliseconds <= LAST_MS)
     return pa.array(np.where(shown, milliseconds, 0) * 1000, pa.int64(), mask=~shown).cast(TIME)
-
-
-def _sizes(array: Any) -> IntArray:
-    """How many bytes each row has."""
-    bounds = np.frombuffer(array.buffers()[1], dtype=np.int32)
-    return np.diff(bounds[array.offset : array.offset + len(array) + 1]).astype(np.int64)
-
-
-def _repeat(value: Any, count: int, kind: Any) -> Any:
-    return pa.repeat(pa.scalar(value, kind), count)
-
-
-def _dictionary(numbers: Any, values: list[str]) -> Any:
-    """A dictionary-encoded array of few values."""
-    return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), pa.array(values))
-
-
-def _lists(bounds: Any, values: Any) -> Any:
-    """An array of lists; `bounds` is a buffer of L + 1 int32, where each begins and the last ends."""
-    kind = pa.list_(pa.field("element", values.type, nullable=False))
-    return pa.Array.from_buffers(
-        kind, memoryview(bounds).nbytes // 4 - 1, [None, pa.py_buffer(bounds)], children=[values]
-    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from operator import itemgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +28,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._arrow import batch_of, number
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._records import Beginning, Selection
+from kafka_assignors.history._records import Selection, begun
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
 from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.location import locate
@@ -210,7 +210,7 @@ def moves_of(
 ) -> Iterator[tuple[Any, ...]]:
     """Rows of MOVES: the moves of each rebalance of sorted records, with the record that ended it."""
     for _, its in groupby(named, itemgetter(0)):
-        records = chain.from_iterable(map(Beginning(since_us).add, map(itemgetter(1), its)))
+        records = begun(map(itemgetter(1), its), since_us)
         for span in _spans(records, SnapshotReader(names)):
             before, end = span.before, span.end
             place = end.group, end.partition, end.offset, end.time_us, end.generation

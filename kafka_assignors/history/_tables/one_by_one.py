@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kafka_assignors._wire.offsets_topic import (
+        GroupMetadataValue,
         MemberMetadata,
         Record,
         Subscription,
@@ -106,48 +106,71 @@ class _Rows:
         except RecordError as error:
             self._add("rejected", place, key=key, value=value, reason=reason_of(error))
             return
-        assert key is not None  # noqa: S101 - a null is refused above
         if isinstance(record, UnknownRecord):
             known = f" ({record.name})" if record.name else ""
             reason = f"records of type {record.type}{known} are not read here"
             self._add("rejected", place, key=key, value=value, reason=reason)
             return
-        one = {**place, "group": record.group_id, "generation": _generation(record)}
-        self._add(
-            "records",
-            one,
-            type=record_type(key),
-            name=type(record).__name__,
-            member_id=getattr(record, "member_id", None),
-            tombstone=record.value is None,
-            size=len(key) + len(value or b""),
-        )
-        if record.value is not None:
-            self._add_details(record, one)
+        assert key is not None  # noqa: S101 - a null is refused above
+        one = {
+            **place,
+            "group": record.group_id,
+            "generation": _generation(record),
+            "member_id": getattr(record, "member_id", None),
+            "size": len(key) + len(value or b""),
+        }
+        name, tombstone = type(record).__name__, record.value is None
+        self._add("records", one, type=record_type(key), name=name, tombstone=tombstone)
+        if not tombstone:
+            self._add_details(record, record.value, one)
 
     def _add(self, table: str, row: _Row, **columns: Any) -> None:
         self.found[table].append(row | columns)
 
-    def _add_generation(self, record: _Row, **columns: Any) -> None:
-        size = self.found["records"][-1]["size"]
-        self._add("generations", record, records=1, first_time=record["time"], size=size, **columns)
+    def _add_generation(self, one: _Row, protocol_type: str, made_ms: int = -1, **columns: Any) -> None:
+        row = {"version": 0, "records": 1, "first_time": one["time"], "state_time": _microseconds(made_ms)}
+        self._add("generations", one | row, protocol_type=protocol_type, **columns)
 
-    @singledispatchmethod
-    def _add_details(self, record: Record, one: _Row) -> None:
+    def _add_details(self, record: Record, value: Any, one: _Row) -> None:
         """What of a record stands in the other tables."""
+        match record:
+            case GroupMetadata():
+                self._add_classic(one, value)
+            case ConsumerGroupMetadata():
+                self._add_generation(one, KIP848)
+            case ConsumerGroupTargetAssignmentMetadata():
+                self._add_generation(one, KIP848, value.assignment_timestamp or -1)
+            case ConsumerGroupMemberMetadata():
+                classic = value.classic_member_metadata
+                self._add(
+                    "members",
+                    one,
+                    instance_id=value.instance_id or None,
+                    client_id=value.client_id,
+                    host=value.client_host,
+                    rack=value.rack_id or None,
+                    topics=value.subscribed_topic_names,
+                    topic_regex=value.subscribed_topic_regex or None,
+                    session_timeout_ms=classic and classic.session_timeout_ms,
+                    rebalance_timeout_ms=value.rebalance_timeout_ms,
+                )
+            case ConsumerGroupTargetAssignmentMember():
+                self._add_partitions(one, "target", value.topic_partitions)
+            case ConsumerGroupCurrentMemberAssignment():
+                self._add_partitions(one, "current", value.assigned_partitions)
+                self._add_partitions(one, "revoking", value.partitions_pending_revocation)
 
-    @_add_details.register
-    def _(self, record: GroupMetadata, one: _Row) -> None:
-        group: Any = record.value
+    def _add_classic(self, one: _Row, group: GroupMetadataValue) -> None:
         self._add_generation(
             one,
-            protocol_type=group.protocol_type,
+            group.protocol_type,
+            group.current_state_timestamp,
             protocol=group.protocol,
             leader=group.leader,
             members=len(group.members),
-            state_time=_microseconds(group.current_state_timestamp),
             version=group.version,
         )
+        has_timeout = group.version >= REBALANCE_TIMEOUT_SINCE
         for member in group.members:
             of_member = {**one, "member_id": member.member_id}
             said: Any = None
@@ -161,9 +184,7 @@ class _Rows:
                 client_id=member.client_id,
                 host=member.client_host,
                 session_timeout_ms=member.session_timeout,
-                rebalance_timeout_ms=member.rebalance_timeout
-                if group.version >= REBALANCE_TIMEOUT_SINCE
-                else None,
+                rebalance_timeout_ms=member.rebalance_timeout if has_timeout else None,
                 rack=(said and said.rack_id) or None,
                 topics=said and said.topics,
                 subscription_version=said and said.version,
@@ -175,86 +196,40 @@ class _Rows:
         self, of_member: _Row, protocol: str | None, member: MemberMetadata
     ) -> tuple[Subscription | None, str | None]:
         """Add what a consumer said that it had, and what it was given; gives what else it said."""
-        subscribed, problem = None, None
+        subscribed, problems = None, []
         try:
             subscribed = decode_subscription(member.subscription)
-            problem = subscribed.fault
+            if subscribed.fault is not None:
+                problems.append(subscribed.fault)
             self._add_claims(of_member, "owned", subscribed.owned_partitions, subscribed.generation_id)
             prior = decode_prior_assignment(protocol, subscribed.user_data)
             if prior is not None:
                 self._add_claims(of_member, "sticky", prior.claims, prior.generation)
         except RecordError as error:
-            problem = reason_of(error)
+            problems = [reason_of(error)]
         try:
             given = decode_assignment(member.assignment)
         except RecordError as error:
-            problem = reason_of(error) if problem is None else f"{problem}; {reason_of(error)}"
+            problems.append(reason_of(error))
         else:
             for topic, ids in given.assigned_partitions.items() if given is not None else ():
                 self._add("assignments", of_member, stage="assigned", topic=topic, partitions=ids)
-        return subscribed, problem
+        return subscribed, "; ".join(problems) or None
 
     def _add_claims(self, of_member: _Row, source: str, claims: Mapping[str, Any], generation: int) -> None:
         rows: Iterable[tuple[str | None, Any]] = claims.items()
         if not claims and generation != NO_GENERATION:
             rows = [(None, ())]
+        row = {**of_member, "source": source, "claimed_generation": generation}
         for topic, ids in rows:
-            self._add(
-                "claims", of_member, source=source, claimed_generation=generation, topic=topic, partitions=ids
-            )
+            self._add("claims", row, topic=topic, partitions=ids)
 
-    @_add_details.register
-    def _(self, _: ConsumerGroupMetadata, one: _Row) -> None:
-        self._add_generation(one, protocol_type=KIP848, version=0)
-
-    @_add_details.register
-    def _(self, record: ConsumerGroupTargetAssignmentMetadata, one: _Row) -> None:
-        value: Any = record.value
-        made = _microseconds(value.assignment_timestamp or -1)
-        self._add_generation(one, protocol_type=KIP848, version=0, state_time=made)
-
-    @_add_details.register
-    def _(self, record: ConsumerGroupMemberMetadata, one: _Row) -> None:
-        said: Any = record.value
-        classic = said.classic_member_metadata
-        self._add(
-            "members",
-            one,
-            member_id=record.member_id,
-            instance_id=said.instance_id or None,
-            client_id=said.client_id,
-            host=said.client_host,
-            rack=said.rack_id or None,
-            topics=said.subscribed_topic_names,
-            topic_regex=said.subscribed_topic_regex or None,
-            session_timeout_ms=classic and classic.session_timeout_ms,
-            rebalance_timeout_ms=said.rebalance_timeout_ms,
-        )
-
-    @_add_details.register
-    def _(self, record: ConsumerGroupTargetAssignmentMember, one: _Row) -> None:
-        value: Any = record.value
-        self._add_partitions(one, record.member_id, "target", value.topic_partitions)
-
-    @_add_details.register
-    def _(self, record: ConsumerGroupCurrentMemberAssignment, one: _Row) -> None:
-        has: Any = record.value
-        self._add_partitions(one, record.member_id, "current", has.assigned_partitions)
-        self._add_partitions(one, record.member_id, "revoking", has.partitions_pending_revocation)
-
-    def _add_partitions(
-        self, one: _Row, member_id: str, stage: str, listed: Iterable[TopicPartitions]
-    ) -> None:
+    def _add_partitions(self, one: _Row, stage: str, listed: Iterable[TopicPartitions]) -> None:
         for some in listed:
             topic_id = uuid_text(some.topic_id)
+            topic = self._names.get(topic_id)
             self._add(
-                "assignments",
-                one,
-                member_id=member_id,
-                stage=stage,
-                topic=self._names.get(topic_id),
-                topic_id=topic_id,
-                partitions=some.partitions,
+                "assignments", one, stage=stage, topic=topic, topic_id=topic_id, partitions=some.partitions
             )
 
 

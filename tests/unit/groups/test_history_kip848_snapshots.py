@@ -12,8 +12,8 @@ from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import decode_group_metadata, group_metadata_key
-from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
-from tests.support.group_histories import START_US, activity_of, member, recorded, snapshot
+from kafka_assignors.history._snapshots import SnapshotReader
+from tests.support.group_histories import START_US, activity_of, member, read_snapshots, recorded, snapshot
 from tests.support.kip848_log import AWAY, TOPIC_IDS, Log
 from tests.support.offsets_topic import WRITTEN
 from tests.support.scale import examples

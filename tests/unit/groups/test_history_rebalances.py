@@ -22,13 +22,14 @@ from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, Spa
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.history._metrics import rebalances_of
-from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
+from kafka_assignors.history._snapshots import SnapshotReader
 from tests.support.group_histories import (
     START_US,
     RecordedGroup,
     activity_of,
     member,
     random_life,
+    read_snapshots,
     recorded,
     snapshot,
     total,

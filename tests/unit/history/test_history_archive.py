@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import Message
-from deltalake import DeltaTable
 from rich.console import Console
 
 from kafka_assignors._cli.arguments import moment
@@ -31,7 +30,7 @@ from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic, read_bounds, read_topic_id, read_topics
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import group_of
-from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
+from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 from kafka_assignors.history._spark import reason
 from kafka_assignors.history._store.location import WrongPlaceError
@@ -540,6 +539,8 @@ def test_moments_are_dates_times_or_how_long_ago() -> None:
         (["report", "a", "b", "--no-what-if", "--scenario", "as it was"], "--no-what-if replays nothing"),
         (["capture", "a", "--bootstrap-server", "h:1", "--interval", "5"], "--interval requires"),
         (["capture", "a"], "--bootstrap-server"),
+        (["maintain", "a", "--keep", "36h"], "--keep 1 day, 12:00:00 is not whole days"),
+        (["maintain", "a", "--keep", "0d"], "--keep 0:00:00 is not whole days"),
     ],
 )
 def test_wrong_command_lines_are_refused(
@@ -560,25 +561,17 @@ def no_cluster_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.usefixtures("no_cluster_asked")
-def test_a_folder_that_is_no_archive_is_told_without_starting_spark(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "letter.txt").write_text("dear")
-    assert main(["history", "info", str(tmp_path)]) == 2
-    assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 2
-    assert capsys.readouterr().err.count("is no archive of groups' history") == 2
-
-
-def test_a_page_that_is_a_folder_is_told_before_a_record_is_read(
+def test_a_page_that_cannot_be_written_is_named_before_a_record_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Archive.create(tmp_path / "a")
-    assert main(["history", "report", str(tmp_path / "a"), str(tmp_path)]) == 2
-    assert capsys.readouterr().err == (
-        f"kafka-assignors history report: {tmp_path} is a folder, and the page is a file: write"
-        f" {tmp_path}/groups.html\n"
-    )
+    nowhere = tmp_path / "no" / "x.html"
+    for page, why in (
+        (tmp_path, f"{tmp_path} is a folder, and the page is a file: write {tmp_path}/groups.html"),
+        (nowhere, f"there is no folder for the page {nowhere}: make it, or name another"),
+    ):
+        assert main(["history", "report", str(tmp_path / "a"), str(page)]) == 2
+        assert capsys.readouterr().err == f"kafka-assignors history report: {why}\n"
 
 
 @pytest.mark.parametrize(
@@ -589,20 +582,6 @@ def test_a_place_for_tables_that_cannot_be_is_told_before_the_archive_is_opened(
 ) -> None:
     assert main(["history", *arguments]) == 2
     assert "hdfs://n/a cannot be used: " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("make", "table"), [(make_tables, "members"), (metrics, "groups")])
-def test_a_folder_with_files_of_others_gets_no_tables_and_no_record_is_read(
-    tmp_path: Path, make: Callable[..., object], table: str
-) -> None:
-    own = tmp_path / table / "thesis.odt"
-    own.parent.mkdir()
-    own.write_text("mine")
-    with pytest.raises(
-        WrongPlaceError, match=f"{table} has files of others, such as thesis.odt, which clean"
-    ):
-        make(None, tmp_path)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [own]
 
 
 @pytest.mark.parametrize("make", [make_tables, metrics])
@@ -652,12 +631,3 @@ def test_what_an_archive_is_of_stands_in_its_table_s_properties(tmp_path: Path) 
         "kafka_assignors.partitions": "1",
         "kafka_assignors.topic_id": "id1",
     }
-
-
-def test_columns_say_what_they_are(tmp_path: Path) -> None:
-    records, topics = Archive.create(tmp_path).logs
-    for log, schema in ((records, ARCHIVED), (topics, TOPICS)):
-        seen = pa.schema(DeltaTable(log.where.escaped).schema())
-        assert [(field.name, field.metadata[b"comment"]) for field in seen] == [
-            (field.name, field.metadata[b"comment"]) for field in schema
-        ]

@@ -18,10 +18,9 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
-from kafka_assignors.history._snapshots import read_snapshots
 from tests.support.archives import counted
 from tests.support.delta_tables import files_of, rows_of
-from tests.support.group_histories import activity_of, random_records
+from tests.support.group_histories import activity_of, random_records, read_snapshots
 from tests.support.kip848_log import TOPIC_IDS, Log
 from tests.support.local_archives import rows_of as archive_rows
 from tests.support.written_archives import write_archive

@@ -36,7 +36,7 @@ from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._report.job import report_group
 from kafka_assignors.history._report.sentences import change
 from kafka_assignors.history._schemas import MOVES
-from kafka_assignors.history._snapshots import SnapshotReader, read_snapshots
+from kafka_assignors.history._snapshots import SnapshotReader
 from kafka_assignors.history._tables.job import moves_of
 from kafka_assignors.history._watch import watch_records
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, check_wanted, replay_group
@@ -47,6 +47,7 @@ from tests.support.group_histories import (
     member,
     random_life,
     random_records,
+    read_snapshots,
     recorded,
     snapshot,
 )

@@ -649,8 +649,6 @@ def test_every_group_is_there_with_what_it_takes_to_judge_it() -> None:
     for group in groups:
         assert page.text.count(group.summary.group) >= 3
     assert "5 consumer groups rebalanced" in page.text
-    for wanted in ("What happened", "Why", "What if", "A consumer restarted", "best", "in detail"):
-        assert wanted in page.text
     assert len([one for one in page.of("svg") if one.get("class") == "timeline"]) == 5
     headings = [int(tag[1]) for tag, _ in page.elements if tag in {"h1", "h2", "h3"}]
     assert headings[0] == 1
@@ -721,23 +719,6 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert html.count('<section class="group-part"') == 2
     assert "g-05" in text
     assert "g-06" not in text
-
-
-def test_the_axis_holds_all_there_was() -> None:
-    late = summary("a", until=END + timedelta(days=1), since=MIDNIGHT - timedelta(hours=1))
-    text = Page(html_of(report([late, summary("b")]))).text
-    assert "19 Nov 2026 23:00 to 22 Nov 2026 00:00 UTC" in text
-
-
-def test_a_group_that_moved_less_than_it_needed_is_drawn_with_what_moved() -> None:
-    still = rebalance(60, moved=0, least_moved=3)
-    less = rebalance(120, moved=2, least_moved=3)
-    assert [one.needless for one in columns([still, less])] == [0, 0]
-    both = report([summary(moved=2, least_moved=6)], [History("orders", [still, less])])
-    assert "at most 2" in Page(html_of(both)).text
-    alone = report([summary(moved=0, least_moved=3)], [History("orders", [still])])
-    text = Page(html_of(alone)).text
-    assert "none moved" in text
 
 
 def test_moves_of_which_nobody_knows_whether_they_were_needed_are_not_called_needless() -> None:

@@ -20,10 +20,9 @@ from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._report.job import report_archive
-from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._what_if.job import what_if
-from tests.support.group_histories import START_US, member, random_life, recorded, snapshot
+from tests.support.group_histories import START_US, member, random_life, read_snapshots, recorded, snapshot
 from tests.support.local_archives import kip848, rows_of
 from tests.support.written_archives import write_archive
 

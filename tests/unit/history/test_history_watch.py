@@ -15,9 +15,8 @@ from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.groups._status import GroupStatus
-from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._watch import belongs_to, watch_records
-from tests.support.group_histories import RecordedGroup, member, snapshot
+from tests.support.group_histories import RecordedGroup, member, read_snapshots, snapshot
 from tests.support.kip848_log import TOPIC_IDS, Log
 
 if TYPE_CHECKING:
@@ -180,17 +179,6 @@ def test_an_end_a_worker_and_many_moves_in_words() -> None:
     wide = " ".join(f"t{n}" for n in range(20))
     lines = told(snapshot(1, 0, member("a", wide)), snapshot(2, 90, member("b", wide)))
     assert "    a-0 -> b-0: t 0 1 2 3 4 5 6 7 8 9 10 11 and 8 more" in lines
-
-
-def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    named = member("\x1b[2Jx\ny", "t0")
-    (found,) = find_rebalances([snapshot(1, 0, member("a", "t0")), snapshot(2, 9, named)])
-    show_rebalances([found], as_json=False)
-    lines = capsys.readouterr().out.split("\n")
-    assert r"    a-0 -> \x1b[2Jx\ny-0: t 0" in lines
-    assert all(line.isprintable() for line in lines)
-    show_rebalances([found], as_json=True)
-    assert json.loads(capsys.readouterr().out)["moves"][0]["target"] == "\x1b[2Jx\ny-0"
 
 
 def test_lines_of_json_are_whole_rebalances(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,17 +22,14 @@ from kafka_assignors._groups.rebalances import SpanFinder, find_rebalances
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors._model.group import Group
-from kafka_assignors._model.members import Member
 from kafka_assignors.coordinator import Simulation
-from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._what_if.assignors import NAMES, Situation, leader_of
 from kafka_assignors.history._what_if.course import CountedRebalance, Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all
 from kafka_assignors.history._what_if.replay import Player, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
-from kafka_assignors.planners._range import plan_range
-from tests.support.group_histories import random_life, random_records
+from tests.support.group_histories import random_life, random_records, read_snapshots
+from tests.support.history_reports import what_if
 from tests.support.scale import examples
 
 if TYPE_CHECKING:
@@ -254,34 +251,6 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
     return found
 
 
-@given(history=histories())
-@examples(50)
-def test_range_is_a_function_of_the_membership_alone(history: list[Snapshot]) -> None:
-    sizes = {"a": 7, "b": 8, "c": 9}  # more than were ever given away
-    again = owned(course_of(history, sizes), "range")
-
-    expected = []
-    for one in history:
-        if one.members:
-            group = Group.of(
-                {topic: range(size) for topic, size in sizes.items()},
-                [
-                    Member(member_id=each.member_id, instance_id=each.instance_id, topics=each.topics)
-                    for each in one.members
-                ],
-            )
-            names = {each.member_id: each.identity for each in one.members}
-            expected.append(
-                {
-                    (topic, number): names[who]
-                    for who, had in plan_range(group).assignments().items()
-                    for topic, ids in had.items()
-                    for number in ids
-                }
-            )
-    assert [each for each in again if each] == expected
-
-
 PAIRS = [
     ("range", "kafka_assignors:RangeAssignor"),
     ("roundrobin", "kafka_assignors:RoundRobinAssignor"),
@@ -345,46 +314,6 @@ def test_what_another_member_has_afterwards_has_moved_though_the_one_before_is_g
     assert (actual.row.imbalance, actual.row.worst_imbalance, actual.row.failed) == (0.0, 0, 0)
 
 
-@pytest.mark.parametrize(("took", "counted"), [(1.5, 1.5), (None, 0.0), (-1.0, 0.0), (10.0, 0.0), (9.9, 9.9)])
-def test_a_rebalance_takes_what_its_record_tells_if_that_is_since_the_one_before(
-    took: float | None, counted: float
-) -> None:
-    history = [
-        snapshot(1, 10, member("a", {"t": range(4)}), took=took),
-        snapshot(2, 20, member("b", {"t": range(4)}), took=took),
-    ]
-
-    assert [one.unowned_seconds for one in find_rebalances(history)] == [4 * counted]
-
-
-def test_the_generations_of_a_hand_over_are_one_rebalance() -> None:
-    had = {"t": (0, 1, 2, 3)}
-    history = [
-        snapshot(1, 10, member("a", {"t": range(4)}), strategy="cooperative-sticky"),
-        snapshot(
-            2,
-            20,
-            member("a", {"t": [0, 1]}, claims=had),
-            member("b"),
-            strategy="cooperative-sticky",
-            took=0.5,
-        ),
-        snapshot(
-            3,
-            23,
-            member("a", {"t": [0, 1]}, claims={"t": (0, 1)}),
-            member("b", {"t": [2, 3]}),
-            strategy="cooperative-sticky",
-            took=0.5,
-        ),
-    ]
-
-    actual = replay(history, ACTUAL)
-
-    assert [(one.moved, one.failed) for one in actual.rebalances] == [(2, False)]
-    assert replay(history, "cooperative-sticky").rebalances == actual.rebalances
-
-
 def test_a_hand_over_that_is_overtaken_leaves_partitions_out_and_is_no_failure() -> None:
     had = {"t": (0, 1, 2, 3)}
     cooperative = "cooperative-sticky"
@@ -400,15 +329,6 @@ def test_a_hand_over_that_is_overtaken_leaves_partitions_out_and_is_no_failure()
     assert len(find_rebalances(history)) == 1
     assert [(one.members, one.moved, one.failed) for one in actual.rebalances] == [(1, 0, False)]
     assert again.rebalances == actual.rebalances
-
-
-def test_a_static_member_that_came_back_to_its_generation_is_no_rebalance() -> None:
-    history = [
-        snapshot(1, 10, member("a-1", {"t": range(4)}, instance="a")),
-        snapshot(1, 60, member("a-2", {"t": range(4)}, instance="a")),
-    ]
-
-    assert replay(history, ACTUAL).rebalances == []
 
 
 def test_what_is_left_out_is_a_failure_in_what_happened_too() -> None:
@@ -607,25 +527,6 @@ def test_an_id_that_no_topic_can_have_is_a_partition_as_any_other() -> None:
     assert replay(history, "kafka-python:sticky").row.failed == 0
 
 
-def test_a_group_of_kip848_rebalances_until_it_is_settled() -> None:
-    def epoch(number: int, at: float, *members: SnapshotMember, settled: bool) -> Snapshot:
-        made = snapshot(number, at, *members, strategy="uniform", took=1.0)
-        return replace(made, protocol_type="kip848", settled=settled)
-
-    a, b = {"t": [0, 1, 2]}, {"t": [3, 4, 5]}
-    history = [
-        epoch(1, 10, member("a", {"t": range(6)}), settled=True),
-        epoch(1, 20, member("a", {"t": range(6)}), member("b"), settled=False),
-        epoch(2, 21, member("a", a), member("b"), settled=False),
-        epoch(2, 24, member("a", a), member("b", b), settled=True),
-    ]
-
-    actual = replay(history, ACTUAL)
-
-    assert [one.moved for one in actual.rebalances] == [3]
-    assert replay(history, "kip848:uniform").rebalances == actual.rebalances
-
-
 def test_workers_of_connect_are_not_replayed() -> None:
     connect = Snapshot(group="g", generation=1, time_us=1, protocol_type="connect", members=(member("a"),))
 
@@ -737,53 +638,38 @@ def times(history: Sequence[Snapshot], scenario: str) -> list[tuple[float, int]]
     return [(step.began_us / SECOND, len(step.members)) for step in course.steps]
 
 
-def test_a_member_that_is_back_within_its_session_was_never_gone_if_it_is_static() -> None:
+def memberships(*each: list[SnapshotMember]) -> list[Snapshot]:
+    return [snapshot(number, 10 * number, *members) for number, members in enumerate(each, 1)]
+
+
+A, B, B2 = member("a"), member("b", client="b"), member("b-2", client="b")
+A_OF_BOTH = member("a", topics=["t", "u"])
+C1, D1, E1 = (member(name, client="c", host="/1") for name in "cde")
+C2, D2 = (member(name, client="c", host="/2") for name in "xy")
+WITH_STATIC_MEMBERS = {
+    "back within its session": (restarted(50.0), [(10.0, 2), (199.0, 2)]),
+    "back within the default of 45 s": (restarted(50.0, session=-1), [(10.0, 2), (199.0, 2)]),
+    "missed": (restarted(80.0), [(10.0, 2), (64.0, 1), (79.0, 2), (199.0, 2)]),
+    "a long session": (restarted(80.0, session=61_000), [(10.0, 2), (199.0, 2)]),
+    "a short one": (restarted(80.0, session=10_000), [(10.0, 2), (29.0, 1), (79.0, 2), (199.0, 2)]),
+    "replaced before it was missed": (memberships([A, B], [A, B, B2], [A, B2]), [(10.0, 2)]),
+    "known by its host": (memberships([C1, C2], [C1], [C1, D2]), [(10.0, 2)]),
+    "as another": (memberships([C1, D1], [C1], [C1, E1]), [(10.0, 2), (19.0, 1), (29.0, 2)]),
+    "another cause": (memberships([A, B], [A], [A_OF_BOTH], [A_OF_BOTH, B2]), [(10.0, 2), (29.0, 2)]),
+    "all restarted": (memberships([B], [], [B2]), [(10.0, 1)]),
+}
+
+
+@pytest.mark.parametrize("case", WITH_STATIC_MEMBERS)
+def test_static_members_are_missed_when_their_sessions_are_over(case: str) -> None:
+    history, expected = WITH_STATIC_MEMBERS[case]
+    assert times(history, STATIC) == expected
+
+
+def test_as_it_was_each_rebalance_stays() -> None:
     history = restarted(50.0)
-
-    assert times(history, "as it was") == [(10.0, 2), (19.0, 1), (49.0, 2), (199.0, 2)]
-    assert times(history, "static members") == [(10.0, 2), (199.0, 2)]
-    assert times(restarted(50.0, session=-1), "static members") == [(10.0, 2), (199.0, 2)]  # 45 s
+    assert times(history, AS_IT_WAS) == [(10.0, 2), (19.0, 1), (49.0, 2), (199.0, 2)]
     assert replay(history, "range", scenario=STATIC).row.moved == 0
-
-
-def test_a_static_member_that_is_not_back_in_time_is_missed_when_its_session_is_over() -> None:
-    assert times(restarted(80.0), "static members") == [(10.0, 2), (64.0, 1), (79.0, 2), (199.0, 2)]
-
-
-def test_with_a_longer_session_it_is_missed_later() -> None:
-    assert times(restarted(80.0, session=61_000), "static members") == [(10.0, 2), (199.0, 2)]
-    assert times(restarted(80.0, session=10_000), "static members") == [
-        (10.0, 2),
-        (29.0, 1),
-        (79.0, 2),
-        (199.0, 2),
-    ]
-
-
-def test_a_member_that_was_replaced_before_it_was_missed_is_the_same() -> None:
-    history = [
-        snapshot(1, 10, member("a"), member("b-1", client="b")),
-        snapshot(2, 20, member("a"), member("b-1", client="b"), member("b-2", client="b")),
-        snapshot(3, 60, member("a"), member("b-2", client="b")),
-    ]
-
-    assert times(history, "static members") == [(10.0, 2)]
-
-
-def test_members_of_one_client_id_go_by_their_hosts_and_else_are_not_told_apart() -> None:
-    by_host = [
-        snapshot(1, 10, member("a", client="c", host="/1"), member("b", client="c", host="/2")),
-        snapshot(2, 20, member("a", client="c", host="/1")),
-        snapshot(3, 40, member("a", client="c", host="/1"), member("d", client="c", host="/2")),
-    ]
-    alike = [
-        snapshot(1, 10, member("a", client="c"), member("b", client="c")),
-        snapshot(2, 20, member("a", client="c")),
-        snapshot(3, 40, member("a", client="c"), member("d", client="c")),
-    ]
-
-    assert times(by_host, "static members") == [(10.0, 2)]
-    assert times(alike, "static members") == times(alike, "as it was")
 
 
 def test_a_member_that_is_gone_for_good_is_no_saving() -> None:
@@ -834,37 +720,6 @@ def test_a_group_that_is_static_already_is_not_replayed_with_static_members() ->
     ]
 
 
-def test_a_rebalance_with_another_cause_stays() -> None:
-    history = [
-        snapshot(1, 10, member("a", topics=["t"]), member("b", topics=["t"])),
-        snapshot(2, 20, member("a", topics=["t"])),
-        snapshot(3, 30, member("a", topics=["t", "u"])),
-        snapshot(4, 40, member("a", topics=["t", "u"]), member("b2", topics=["t"], client="b")),
-    ]
-
-    assert times(history, "static members") == [(10.0, 2), (29.0, 2)]
-
-
-def test_a_group_that_was_restarted_as_a_whole_would_not_have_been_empty() -> None:
-    history = [
-        snapshot(1, 10, member("a-1", {"t": range(4)}, client="a")),
-        snapshot(2, 20),
-        snapshot(3, 30, member("a-2", {"t": range(4)}, client="a")),
-    ]
-
-    assert times(history, "static members") == [(10.0, 1)]
-
-
-def test_members_are_who_they_were_when_a_clock_was_set_back() -> None:
-    a, b = member("a", {"t": [0]}), member("b", {"t": [1]})
-    told = [(100, [a]), (50, [a, b]), (50, [a]), (200, [a, b])]
-    history = [
-        replace(snapshot(number, at, *members), offset=number) for number, (at, members) in enumerate(told)
-    ]
-
-    assert [len(step.members) for step in course_of(history).steps] == [1, 2, 1, 2]
-
-
 @given(history=histories(), clock=st.lists(st.integers(-100, 100), min_size=6, max_size=6))
 @examples(50)
 def test_no_time_is_negative_whatever_the_clocks_say(history: list[Snapshot], clock: list[int]) -> None:
@@ -895,16 +750,7 @@ def test_a_scenario_that_there_is_not_is_said(name: str) -> None:
 # In words
 
 
-def row(assignor: str, *, group: str = "g", scenario: str = "as it was", **changes: Any) -> WhatIf:
-    figures = {
-        "rebalances": 10,
-        "moved": 100,
-        "imbalance": 0.5,
-        "worst_imbalance": 2,
-        "failed": 0,
-    }
-    return WhatIf(group=group, assignor=assignor, scenario=scenario, **figures | changes)
-
+row = partial(what_if, group="g", rebalances=10)
 
 ROWS = [
     row("actual"),

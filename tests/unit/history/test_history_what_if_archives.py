@@ -14,9 +14,9 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
-from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
+from tests.support.group_histories import read_snapshots
 from tests.support.kip848_log import TOPIC_IDS, Log, two_come
 from tests.support.local_archives import rows_of
 from tests.support.written_archives import write_archive

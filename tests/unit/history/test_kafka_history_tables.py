@@ -22,6 +22,7 @@ from tests.support.decoded_tables import decoded_fast
 from tests.support.offsets_topic import WRITTEN
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
 KEY = group_metadata_key("g")
@@ -79,8 +80,13 @@ def decode(request: pytest.FixtureRequest) -> Any:
 
 
 def rows(decoded: dict[str, Any], name: str, *columns: str) -> Rows:
-    found: Rows = decoded[name].select(["offset", *columns]).to_pylist()
+    found: Rows = decoded[name].select([*columns]).to_pylist()
     return found
+
+
+def taken(value: Any, names: str) -> dict[str, Any]:
+    """Fields that tables call as Kafka does."""
+    return {name: getattr(value, name) for name in names.split()}
 
 
 def by_topic(entries: Any) -> dict[str, list[int]]:
@@ -113,80 +119,60 @@ def test_classic_groups_in_every_version(classes: dict[str, Any], decode: Any) -
     assert len(pairs) > 250
     assert {value.version for _, value in pairs} == {0, 1, 2, 3, 4}
     decoded = decode(archived([(KEY, raw) for raw, _ in pairs]), {})
-    generations: Rows = []
-    members: Rows = []
-    assignments: Rows = []
-    claims: Rows = []
+    expected: dict[str, Rows] = {"generations": [], "members": [], "assignments": [], "claims": []}
     for offset, (raw, value) in enumerate(pairs):
         version = value.version
-        generations.append(
+        is_told = version >= 2 and value.current_state_timestamp >= 0
+        expected["generations"].append(
             {
+                **taken(value, "generation protocol_type protocol leader version"),
                 "offset": offset,
-                "generation": value.generation,
-                "protocol_type": value.protocol_type,
-                "protocol": value.protocol,
-                "leader": value.leader,
                 "members": len(value.members),
                 "size": len(KEY) + len(raw),
-                "version": version,
+                "state_time": value.current_state_timestamp if is_told else None,
             }
         )
         for member in value.members:
             said = ConsumerProtocolSubscription.decode(bytes(member.subscription))
-            members.append(
+            one = {"offset": offset, "member_id": member.member_id}
+            expected["members"].append(
                 {
-                    "offset": offset,
-                    "member_id": member.member_id,
+                    **one,
+                    **taken(member, "client_id"),
+                    **taken(said, "user_data"),
                     "instance_id": (member.group_instance_id or None) if version >= 3 else None,
-                    "client_id": member.client_id,
                     "host": member.client_host,
                     "rack": (said.rack_id or None) if said.version >= 3 else None,
                     "topics": list(said.topics),
                     "session_timeout_ms": member.session_timeout,
                     "rebalance_timeout_ms": member.rebalance_timeout if version >= 1 else None,
                     "subscription_version": int.from_bytes(bytes(member.subscription)[:2]),
-                    "user_data": said.user_data,
                 }
             )
-            if said.version >= 1:
-                generation = said.generation_id if said.version >= 2 else -1
-                owned = by_topic(said.owned_partitions)
-                for topic, partitions in owned.items() or ([(None, [])] if generation != -1 else []):
-                    claims.append(
-                        {
-                            "offset": offset,
-                            "member_id": member.member_id,
-                            "claimed_generation": generation,
-                            "topic": topic,
-                            "partitions": partitions,
-                        }
-                    )
+            generation = said.generation_id if said.version >= 2 else -1
+            owned = by_topic(said.owned_partitions) if said.version >= 1 else {}
+            expected["claims"] += [
+                one | {"claimed_generation": generation, "topic": topic, "partitions": partitions}
+                for topic, partitions in owned.items() or ([(None, [])] if generation != -1 else [])
+            ]
             if member.assignment:
                 given = ConsumerProtocolAssignment.decode(bytes(member.assignment))
-                for topic, partitions in by_topic(given.assigned_partitions).items():
-                    assignments.append(
-                        {
-                            "offset": offset,
-                            "member_id": member.member_id,
-                            "stage": "assigned",
-                            "topic": topic,
-                            "topic_id": None,
-                            "partitions": partitions,
-                        }
-                    )
-    for name, expected in (("generations", generations), ("members", members), ("assignments", assignments)):
-        assert len(expected) > 200
-        assert rows(decoded, name, *list(expected[0])[1:]) == expected
-    columns = list(claims[0])[1:]
-    found = [one for one in rows(decoded, "claims", "source", *columns) if one.pop("source") == "owned"]
-    assert found == claims
-    assert len(claims) > 200
-    told = [
-        value.current_state_timestamp if value.version >= 2 and value.current_state_timestamp >= 0 else None
-        for _, value in pairs
-    ]
-    state_times = [one["state_time"] for one in rows(decoded, "generations", "state_time")]
-    assert [one and int(one.timestamp() * 1000) for one in state_times] == told
+                expected["assignments"] += [
+                    one | {"stage": "assigned", "topic": topic, "topic_id": None, "partitions": partitions}
+                    for topic, partitions in by_topic(given.assigned_partitions).items()
+                ]
+    for name, wanted in expected.items():
+        assert len(wanted) > 200
+        found = rows(decoded, name, *({"source"} if name == "claims" else ()), *wanted[0])
+        if name == "claims":
+            found = [one for one in found if one.pop("source") == "owned"]
+        elif name == "generations":
+            found = [one | {"state_time": milliseconds(one["state_time"])} for one in found]
+        assert found == wanted
+
+
+def milliseconds(time: datetime | None) -> int | None:
+    return time and int(time.timestamp() * 1000)
 
 
 def test_records_of_kip_848(classes: dict[str, Any], decode: Any) -> None:
@@ -201,24 +187,21 @@ def test_records_of_kip_848(classes: dict[str, Any], decode: Any) -> None:
         if int(key[:4], 16) in by_type and getattr(record.value, "classic_member_metadata", None) is None
     ]
     decoded = decode(archived(ours), {})
-    generations: Rows = []
-    members: Rows = []
-    assignments: Rows = []
+    expected: dict[str, Rows] = {"generations": [], "members": [], "assignments": []}
     for offset, (key, raw) in enumerate(ours):
         value = classes[by_type[key[1]]].decode(raw)
         if key[1] in (3, 6):
             epoch = value.epoch if key[1] == 3 else value.assignment_epoch
-            generations.append({"offset": offset, "generation": epoch, "first_time": time_of(offset)})
+            one = {"offset": offset, "generation": epoch, "first_time": time_of(offset)}
+            expected["generations"].append(one)
         elif key[1] == 5:
-            members.append(
+            expected["members"].append(
                 {
+                    **taken(value, "instance_id client_id rebalance_timeout_ms"),
                     "offset": offset,
-                    "instance_id": value.instance_id,
                     "rack": value.rack_id,
-                    "client_id": value.client_id,
                     "host": value.client_host,
                     "topics": list(value.subscribed_topic_names),
-                    "rebalance_timeout_ms": value.rebalance_timeout_ms,
                 }
             )
         else:
@@ -227,11 +210,11 @@ def test_records_of_kip_848(classes: dict[str, Any], decode: Any) -> None:
                 if key[1] == 7
                 else {"current": value.assigned_partitions, "revoking": value.partitions_pending_revocation}
             )
-            assignments += [
+            expected["assignments"] += [
                 {"offset": offset, "stage": stage, "topic": None, "partitions": list(one.partitions)}
                 for stage, listed in stages.items()
                 for one in listed
             ]
-    for name, expected in (("generations", generations), ("members", members), ("assignments", assignments)):
-        assert expected
-        assert rows(decoded, name, *list(expected[0])[1:]) == expected
+    for name, wanted in expected.items():
+        assert wanted
+        assert rows(decoded, name, *wanted[0]) == wanted
