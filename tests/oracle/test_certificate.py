@@ -264,21 +264,6 @@ def test_a_certificate_states_the_window_and_the_budget() -> None:
     ]
 
 
-def test_a_swap_of_alike_partitions_that_nobody_needs_is_found() -> None:
-    members = [
-        Member(member_id="k", topics=frozenset("a"), claims={"a": [0, 2]}),
-        Member(member_id="l", topics=frozenset("a"), claims={"a": [1, 3]}),
-    ]
-    plan = given_to(Group.of({"a": range(4)}, members), [1, 0, 0, 1])
-    finding = failed(certify(plan))
-    assert finding
-    assert (finding.name, finding.value) == ("moves", 2)
-    assert [(move.partition, move.source, move.target) for move in finding.witness] == [
-        (1, "k", "l"),
-        (0, "l", "k"),
-    ]
-
-
 def test_json_holds_plain_types() -> None:
     members = [
         Member(member_id="k", topics=frozenset("a"), weight=2),
@@ -294,31 +279,6 @@ def test_json_holds_plain_types() -> None:
     ]
     assert told["goals"][0]["witness"] == [{"topic": "a", "partition": 0, "source": "k", "target": "l"}]
     assert told["goals"][2]["value"] == pytest.approx(9 / 2 + 1 / 3)
-
-
-def test_weights_and_racks_count() -> None:
-    members = [
-        Member(member_id="k", topics=frozenset("a"), rack="east", weight=3),
-        Member(member_id="l", topics=frozenset("a"), rack="west", weight=1),
-    ]
-    racks = {("a", number): frozenset({"west" if number else "east"}) for number in range(4)}
-    group = Group.of({"a": range(4)}, members, racks)
-    assert certify(given_to(group, [0, 0, 0, 1])).optimal
-    assert getattr(failed(certify(given_to(group, [0, 0, 1, 1]))), "name", "") == "balance"
-    finding = failed(certify(given_to(group, [1, 0, 0, 0])))
-    assert finding
-    assert (finding.name, finding.value) == ("racks", 0)
-    assert "2 partitions would be in their rack instead of 0" in finding.reason
-
-
-def test_a_group_without_members_or_partitions_has_a_certificate() -> None:
-    for group in (
-        Group.of({}, []),
-        Group.of({"a": range(3)}, []),
-        Group.of({"a": []}, [Member(member_id="k", topics=frozenset("a"))]),
-    ):
-        for goal in (Goal(), Goal(max_skew=0), Goal(max_moves=0)):
-            assert certify(given_to(group, [], goal)).optimal
 
 
 def test_only_complete_plans_have_certificates() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import MovePlan, plan_moves
-from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
+from kafka_assignors.placement._planning.spread import least_squares
 from tests.support.placement_oracle import Case, Oracle, Solved, random_case, reached, sets_of
 from tests.support.scale import block, examples, scaled
 
@@ -171,21 +171,6 @@ def test_moving_less_wins_over_leaders_beside_what_is_fixed() -> None:
     plan = plan_moves(topics, {7: None, 8: None}, fixed=["fixed"])
     assert plan.moves == ()
     assert (plan.leaders_squares, plan.leaders_bound, plan.leaders_best) == (9, 5, False)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "factor", "low", "high"),
-    [
-        ([3, 3, 3], 3, [0, 0, 0], [1, 1, 1]),
-        ([1, 2, 5], 5, [1, 1, 1], [1, 2, 2]),
-        ([1, 2, 5], 6, [1, 2, 2], [1, 2, 3]),
-        ([4], 3, [2], [3]),
-        ([2, 2], 4, [1, 1], [2, 2]),
-    ],
-)
-def test_racks_fill_like_vessels(sizes: list[int], factor: int, low: list[int], high: list[int]) -> None:
-    found = rack_bounds(np.array(sizes), factor)
-    assert [side.tolist() for side in found] == [low, high]
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 30))

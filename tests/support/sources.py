@@ -12,32 +12,37 @@ import hashlib
 import json
 import sys
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._assignors._relied_on import FLOW, JOINS, MEMBERS
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 _UNIT: Final = Path(__file__).parents[1] / "unit"
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The functions of one library; of each release is recorded what is not as in the one before."""
+    """The functions of one library, by name, as `module:Class.method`.
+
+    The oldest release that is recorded has them all; of each later one is recorded what is not as before.
+    """
 
     recorded: Path
-    functions: Mapping[str, Sequence[str]]
+
+    @property
+    def names(self) -> set[str]:
+        return set(next(iter(self.record().values())))
 
     def hashes(self, packages: Path) -> dict[str, str]:
         """The functions' hashes: of their syntax, without docstrings, comments and layout."""
         found = {}
-        for module, names in self.functions.items():
+        for module, names in groupby(sorted(self.names), lambda name: name.partition(":")[0]):
             tree = ast.parse((packages / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
             kinds = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
             for name in names:
-                kind, _, method = name.partition(".")
+                kind, _, method = name.partition(":")[2].partition(".")
                 function = _method(kinds[kind], method.removeprefix(f"_{kind}"))
                 found[name] = hashlib.sha256(_text(function).encode()).hexdigest()[:16]
         return found
@@ -96,150 +101,8 @@ def _method(kind: ast.ClassDef, name: str) -> ast.AST:
     raise LookupError(f"{kind.name} has no {name}")
 
 
-_OF_CONSUMER_COORDINATOR: Final = frozenset(
-    {
-        *("_commit_offsets_sync_async", "_handle_offset_commit_response", "_invoke_rebalance_listener_async"),
-        *("_invoke_completed_offset_commit_callbacks", "_maybe_auto_commit_offsets_async"),
-        *("_maybe_auto_commit_offsets_sync", "_on_close_prepare_async", "_on_join_complete_async"),
-        *("_on_join_prepare_async", "_perform_assignment", "_send_offset_commit_request"),
-        *("maybe_auto_commit_offsets_now", "need_rejoin", "poll", "refresh_committed_offsets_if_needed"),
-        "time_to_next_poll",
-    }
-)
-
-AIOKAFKA: Final = Sources(
-    _UNIT / "aio" / "relied_on.json",
-    {
-        "aiokafka.client": (
-            "AIOKafkaClient.ready",
-            "AIOKafkaClient.send",
-            "AIOKafkaClient._get_conn",
-            "AIOKafkaClient._maybe_wait_metadata",
-        ),
-        "aiokafka.conn": ("AIOKafkaConnection.__init__", "AIOKafkaConnection.send"),
-        "aiokafka.consumer.consumer": (
-            "AIOKafkaConsumer.__init__",
-            "AIOKafkaConsumer.start",
-            "AIOKafkaConsumer.stop",
-            "AIOKafkaConsumer.commit",
-            "AIOKafkaConsumer.position",
-            "AIOKafkaConsumer.getone",
-            "AIOKafkaConsumer.getmany",
-            "AIOKafkaConsumer.subscribe",
-            "AIOKafkaConsumer.unsubscribe",
-        ),
-        "aiokafka.consumer.fetcher": (
-            "Fetcher._create_fetch_waiter",
-            "Fetcher._fetch_requests_routine",
-            "Fetcher._get_actions_per_node",
-            "Fetcher._notify",
-            "Fetcher._proc_fetch_request",
-            "Fetcher._update_fetch_positions",
-            "Fetcher.next_record",
-            "Fetcher.fetched_records",
-            "FetchResult.check_assignment",
-            "FetchResult.getall",
-        ),
-        "aiokafka.consumer.group_coordinator": (
-            "GroupCoordinator.__init__",
-            "GroupCoordinator.close",
-            "GroupCoordinator._coordination_routine",
-            "GroupCoordinator._GroupCoordinator__coordination_routine",
-            "GroupCoordinator._send_req",
-            "GroupCoordinator._push_error_to_user",
-            "GroupCoordinator._on_join_prepare",
-            "GroupCoordinator._do_rejoin_group",
-            "GroupCoordinator._perform_assignment",
-            "GroupCoordinator._on_join_complete",
-            "GroupCoordinator._lookup_assignor",
-            "GroupCoordinator._maybe_leave_group",
-            "GroupCoordinator.reset_generation",
-            "GroupCoordinator.request_rejoin",
-            "GroupCoordinator.ensure_active_group",
-            "GroupCoordinator.ensure_coordinator_known",
-            "GroupCoordinator.coordinator_dead",
-            "GroupCoordinator.need_rejoin",
-            "GroupCoordinator._heartbeat_routine",
-            "GroupCoordinator._do_heartbeat",
-            "GroupCoordinator._start_heartbeat_task",
-            "GroupCoordinator._stop_heartbeat_task",
-            "GroupCoordinator._maybe_do_autocommit",
-            "GroupCoordinator._maybe_do_last_autocommit",
-            "GroupCoordinator.commit_offsets",
-            "GroupCoordinator._do_commit_offsets",
-            "GroupCoordinator.start_commit_offsets_refresh_task",
-            "GroupCoordinator._stop_commit_offsets_refresh_task",
-            "GroupCoordinator._commit_refresh_routine",
-            "GroupCoordinator._maybe_refresh_commit_offsets",
-            "BaseCoordinator._handle_metadata_update",
-            "BaseCoordinator._get_metadata_snapshot",
-            "CoordinatorGroupRebalance.perform_group_join",
-            "CoordinatorGroupRebalance._on_join_leader",
-            "CoordinatorGroupRebalance._on_join_follower",
-            "CoordinatorGroupRebalance._send_sync_group_request",
-        ),
-        "aiokafka.consumer.subscription_state": (
-            "SubscriptionState._change_subscription",
-            "SubscriptionState._assigned_state",
-            "SubscriptionState._notify_assignment_waiters",
-            "SubscriptionState.abort_waiters",
-            "SubscriptionState.assign_from_subscribed",
-            "SubscriptionState.fetch_context",
-            "SubscriptionState.paused_partitions",
-            "SubscriptionState.unsubscribe",
-            "SubscriptionState.wait_for_assignment",
-            "Subscription.__init__",
-            "Subscription._assign",
-            "Subscription._unsubscribe",
-            "Assignment.__init__",
-            "Assignment.all_consumed_offsets",
-            "Assignment.requesting_committed",
-            "Assignment.state_value",
-            "TopicPartitionState.__init__",
-            "TopicPartitionState.seek",
-            "TopicPartitionState.update_committed",
-            "TopicPartitionState.pause",
-            "TopicPartitionState.resume",
-        ),
-    },
-)
-KAFKA_PYTHON: Final = Sources(
-    _UNIT / "assignors" / "relied_on.json",
-    {
-        "kafka.coordinator.base": [
-            "BaseCoordinator._heartbeat_loop",
-            "BaseCoordinator._process_join_group_response",
-            "BaseCoordinator._process_sync_group_response",
-            "BaseCoordinator.close",
-            "BaseCoordinator.join_group_async",
-            "BaseCoordinator.maybe_leave_group_async",
-            *(
-                f"BaseCoordinator.{name}"
-                for name in sorted({*FLOW.methods, *JOINS.methods, *MEMBERS.methods})
-                if name not in _OF_CONSUMER_COORDINATOR
-            ),
-        ],
-        "kafka.coordinator.consumer": [
-            f"ConsumerCoordinator.{name}" for name in sorted(_OF_CONSUMER_COORDINATOR)
-        ],
-        "kafka.coordinator.heartbeat": [
-            "Heartbeat.poll_timeout_expired",
-            "Heartbeat.reset_timeouts",
-            "Heartbeat.session_timeout_expired",
-            "Heartbeat.time_to_next_heartbeat",
-        ],
-        "kafka.consumer.group": [
-            "KafkaConsumer._poll_once",
-            "KafkaConsumer.close",
-            "KafkaConsumer.unsubscribe",
-        ],
-        "kafka.consumer.subscription_state": [
-            "SubscriptionState.assign_from_subscribed",
-            "SubscriptionState.mark_pending_revocation",
-            "TopicPartitionState.is_fetchable",
-        ],
-    },
-)
+AIOKAFKA: Final = Sources(_UNIT / "aio" / "relied_on.json")
+KAFKA_PYTHON: Final = Sources(_UNIT / "assignors" / "relied_on.json")
 
 if __name__ == "__main__":
     library = {"aiokafka": AIOKAFKA, "kafka-python": KAFKA_PYTHON}[sys.argv[1]]

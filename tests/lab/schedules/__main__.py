@@ -45,17 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def summary(tally: Tally, seconds: float) -> dict[str, object]:
-    return {
-        "schedules": tally.schedules,
-        "steps": dict(tally.steps),
-        "generations": tally.generations,
-        "longest_ms": tally.longest_ms,
-        "most_rounds": tally.most_rounds,
-        "by_others": tally.by_others,
-        "unplanned": tally.unplanned,
-        "broken": [{"seed": schedule.seed, "fault": fault} for schedule, fault in tally.broken],
-        "seconds": round(seconds),
-    }
+    broken = [{"seed": schedule.seed, "fault": fault} for schedule, fault in tally.broken]
+    return {**vars(tally), "broken": broken, "seconds": round(seconds)}
 
 
 def _search(options: argparse.Namespace) -> Tally:

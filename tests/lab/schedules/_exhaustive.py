@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tests.lab.schedules._schedule import Kind, Schedule, Step
+from tests.lab.schedules._schedule import ENDS, Schedule, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ WORK_MS: Final = 900
 _ALL: Final = tuple(TOPICS)
 _ONE: Final = _ALL[:1]
 
-_ENDED_BY: Final[Mapping[str, Kind]] = {"frozen": "thaw", "paused": "resume", "cut off": "reconnect"}
+_ENDED_BY: Final = {state: kind for kind, state in ENDS.items()}
 
 _Members = tuple[tuple[str, tuple[str, ...]], ...]
 """What each member is, by its place: "", "frozen", "paused", "cut off" or "gone"; and its topics."""

@@ -1371,19 +1371,6 @@ async def test_heartbeats_while_the_leader_plans_are_no_word_that_nobody_waits_f
     assert not await joining
 
 
-async def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certainty(
-    coordinator: CooperativeCoordinator, clock: Clock
-) -> None:
-    coordinator._certainty = Certainty(10.0, 4.0)
-    coordinator._certainty.synced(clock.now)
-    lasting: Any = coordinator._lasting
-    coordinator._confirm(clock.now)
-    clock.now += 3.9
-    assert lasting.doubted is None
-    clock.now += 0.1
-    assert lasting.doubted is not None
-
-
 @each_kind
 async def test_a_commit_for_a_topic_that_is_gone_is_an_event_for_each_part(
     coordinator: EagerCoordinator,

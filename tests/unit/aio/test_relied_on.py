@@ -20,8 +20,6 @@ from kafka_assignors.aio._partitions import (
 from kafka_assignors.aio._relied_on import REPLACED, TRIED, check, check_parts
 from tests.support.sources import AIOKAFKA, private_names
 
-NAMES = {name for names in AIOKAFKA.functions.values() for name in names}
-
 
 def test_functions_are_those_that_were_tried() -> None:
     installed = ".".join(aiokafka.__version__.split(".")[:2])
@@ -30,7 +28,7 @@ def test_functions_are_those_that_were_tried() -> None:
 
 def test_each_release_that_was_tried_is_recorded_with_all_functions() -> None:
     recorded = {release: functions.keys() for release, functions in AIOKAFKA.record().items()}
-    assert recorded == dict.fromkeys(TRIED, NAMES)
+    assert recorded == dict.fromkeys(TRIED, AIOKAFKA.names)
 
 
 def test_each_release_that_was_tried_is_tried_by_nox() -> None:
@@ -86,4 +84,4 @@ def test_no_private_method_of_aiokafka_is_used_that_is_not_recorded() -> None:
     theirs = private_names(Path(aiokafka.__file__).parent, methods_only=True)
     # Attributes of the classes here have the names of methods of classes that are not used.
     attributes = {"_group_subscription", "_reassignment_in_progress"}
-    assert (ours & theirs) - {name.rpartition(".")[2] for name in NAMES} == attributes
+    assert (ours & theirs) - {name.rpartition(".")[2] for name in AIOKAFKA.names} == attributes

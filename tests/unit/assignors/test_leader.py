@@ -124,16 +124,6 @@ def test_so_does_a_random_one_with_the_same_seed() -> None:
         assert lead(case.topics, members, RandomAssignor(seed=seed), case.replica_racks) == expected, seed
 
 
-@pytest.mark.parametrize("options", [{"max_skew": 1}, {"max_moves": 2}, {"planner": "kip54"}])
-@pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
-def test_options_of_an_assignor_count(assignor: Any, options: dict[str, Any]) -> None:
-    for seed in sampled(100):
-        case = random_case(seed)
-        members = told_by(case, Random(seed))
-        expected = driven(assignor(**options), case, members)
-        assert lead(case.topics, members, assignor(**options), case.replica_racks) == expected, seed
-
-
 def test_members_and_topics_may_come_in_any_order() -> None:
     for seed in sampled(100):
         rng = Random(seed)

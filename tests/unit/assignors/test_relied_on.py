@@ -30,6 +30,11 @@ def test_functions_are_those_that_were_tried() -> None:
     assert KAFKA_PYTHON.hashes(Path(kafka.__file__).parents[1]) == KAFKA_PYTHON.record()[installed]
 
 
+def test_each_method_that_a_change_needs_is_recorded() -> None:
+    needed = {method for part in (FLOW, JOINS, MEMBERS) for method in part.methods}
+    assert needed <= {name.rpartition(".")[2] for name in KAFKA_PYTHON.names}
+
+
 def test_no_private_name_of_kafka_python_is_used_that_is_not_listed() -> None:
     listed = {part for part_of in (FLOW, JOINS, MEMBERS, TOPICS) for part in part_of.methods} | {
         name for part in (FLOW, JOINS, MEMBERS, TOPICS) for one in part.attributes for name in one.split(".")

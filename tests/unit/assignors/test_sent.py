@@ -14,7 +14,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer.group import JoinGroupResponse
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor, lead
 from kafka_assignors._assignors import _sent as sent
@@ -277,15 +277,6 @@ def test_the_time_from_the_first_byte_is_told_and_nothing_is_kept(
     assert set(vars(coordinator)) == before
 
 
-def test_what_is_logged_says_that_members_were_read_before(
-    leader: Callable[..., Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG", "kafka.coordinator.consumer")
-    answer(leader(StickyAssignor), "sticky")
-    (line,) = [text for text in caplog.messages if text.startswith("Performing assignment")]
-    assert "<4 members, read before; together: ConsumerProtocolSubscription(version=0, topics=['t'," in line
-
-
 def test_partitions_and_racks_come_by_public_methods_where_the_cluster_is_another(
     leader: Callable[..., Any],
 ) -> None:
@@ -297,9 +288,3 @@ def test_partitions_and_racks_come_by_public_methods_where_the_cluster_is_anothe
 
     coordinator._cluster.__class__ = Other
     assert answer(coordinator, "range") == expected
-
-
-def test_assignments_are_what_kafka_python_decodes(leader: Callable[..., Any]) -> None:
-    answered = answer(leader(RangeAssignor), "range")
-    given = [one for raw in answered.values() for one in ConsumerProtocolAssignment.decode(raw).partitions()]
-    assert sorted(given) == [(topic, number) for topic, ids in TOPICS.items() for number in ids]

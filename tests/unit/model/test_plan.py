@@ -76,14 +76,6 @@ def test_nothing_moved_if_the_owner_shares_its_partition(owner: str) -> None:
     assert shared.unassigned.tolist() == [1]
 
 
-def test_a_plan_of_an_empty_group_is_empty() -> None:
-    plan = Plan.from_owner(Group.of({}, []), ints())
-    assert plan.assignments() == {}
-    assert plan.bounds.tolist() == [0]
-    assert plan.moves == 0
-    check(plan, plan.group)
-
-
 @given(st.data())
 def test_a_plan_gives_back_the_owners_that_it_was_made_of(data: st.DataObject) -> None:
     size, count = data.draw(st.integers(0, 12)), data.draw(st.integers(1, 4))

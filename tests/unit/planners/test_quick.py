@@ -3,10 +3,7 @@
 from dataclasses import replace
 from random import Random
 
-import pytest
-
 from kafka_assignors._model.group import NOBODY, Group
-from kafka_assignors._model.members import Member
 from kafka_assignors._model.plan import check
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.random_groups import random_case
@@ -64,34 +61,3 @@ def test_weights_and_racks_are_not_looked_at() -> None:
         plain = [replace(member, weight=1, rack=None) for member in case.members]
         expected = plan_quickly(Group.of(case.topics, plain)).assignments()
         assert plan_quickly(case.group).assignments() == expected, seed
-
-
-@pytest.mark.parametrize(
-    ("topics", "members"),
-    [
-        ({}, 0),
-        ({"t": range(3)}, 0),
-        ({}, 2),
-        ({"t": range(0)}, 2),
-    ],
-    ids=["nothing", "no members", "no topics", "no partitions"],
-)
-def test_nothing_to_plan(topics: dict[str, range], members: int) -> None:
-    made = [Member(member_id=f"m{number}", topics=frozenset("t")) for number in range(members)]
-    group = Group.of(topics, made)
-    plan = plan_quickly(group)
-    check(plan, group)
-    assert plan.assignments() == {f"m{number}": {} for number in range(members)}
-
-
-def test_a_newcomer_gets_the_highest_partitions_above_the_mean() -> None:
-    group = Group.of(
-        {"t": range(5)},
-        [
-            Member(member_id="a", topics=frozenset("t"), claims={"t": range(5)}, generation=1),
-            Member(member_id="b", topics=frozenset("t")),
-        ],
-    )
-    plan = plan_quickly(group)
-    assert plan.assignments() == {"a": {"t": [0, 1, 2]}, "b": {"t": [3, 4]}}
-    assert plan.moves == 2

@@ -293,23 +293,6 @@ class TestConstruction:
         with pytest.raises(ValueError, match=f"{option} is an option of the planner 'exact', not of {named}"):
             assignor(**{option: 0}, planner=planner)
 
-    @pytest.mark.parametrize(
-        "options",
-        [
-            {"weight": 1},
-            {"weight": MAX_WEIGHT},
-            {"max_skew": 0, "max_moves": 0},
-            {"planner": "exact", "max_skew": 3},
-            {"planner": "kip54"},
-            {"time_limit": 1e-9},
-            {"time_limit": 3600},
-        ],
-    )
-    def test_what_is_in_range_is_taken(self, assignor: Any, options: dict[str, Any]) -> None:
-        group = HandGroup({"t": range(2)})
-        group.join("a", assignor(**options))
-        assert names(group.rebalance()) == {"a": "tp0 tp1"}
-
 
 class TestUnreadableUserData:
     @pytest.mark.parametrize("count", [0, 2**31 - 1])

@@ -188,11 +188,6 @@ class TestReadingPartitionLists:
             REFUSED,
         ]
 
-    def test_a_name_that_is_no_utf8_spoils_every_list_that_has_it(self) -> None:
-        bad, good = partition_list([(b"\xff", [0])]), partition_list([("t", [0])])
-        found = read_lists([bad, good, bad, partition_list([("t", [1]), (b"\xff", [])])])
-        assert found == [REFUSED, ([("t", [0])], len(good), [0, 0]), REFUSED, REFUSED]
-
     def test_many_names_are_told_apart(self) -> None:
         """More than any first guess of how many there are, alike but for a byte, of all short lengths."""
         names = ["x" * length + f"{number}" for length in range(20) for number in range(100)]
@@ -257,14 +252,6 @@ class TestWritingPartitionLists:
     def test_the_same_topic_at_the_end_of_a_list_and_at_the_start_of_the_next_stands_in_both(self) -> None:
         lists: list[Entries] = [[], [("t", [0, 1])], [("t", [2])], [], [("t", [3]), ("u", [0])], []]
         assert write_lists(lists) == [partition_list(one) for one in lists]
-
-    def test_nothing_to_write(self) -> None:
-        nothing = np.empty(0, dtype=np.int64)
-        for names in ([], ["unused"]):
-            for lists in (0, 1, 3):
-                bounds = np.zeros(lists + 1, dtype=np.int64)
-                written = codec.write_partition_lists(names, nothing, nothing, bounds, head=b"h", tail=b"")
-                assert written == [b"h\0\0\0\0"] * lists
 
     def test_a_name_has_up_to_32767_bytes(self) -> None:
         longest = "ä" * 16383 + "x"
@@ -414,28 +401,11 @@ class TestReadingSubscriptions:
         expected = [None, alone[0], None, alone[1], None, alone[2], None]
         assert read_subscriptions([raw, others[0], raw, others[1], raw, others[2], raw]) == expected
 
-    def test_null_topics_are_none_and_nulls_in_user_data_and_rack_are_nothing(self) -> None:
-        null = subscription(3, [None, "t", None], user_data=None, rack=None)
-        empty = subscription(3, ["t"], user_data=b"", rack="")
-        expected = Subscription(frozenset({"t"}), generation=-1)
-        assert read_subscriptions([null, empty]) == [expected, expected]
-
     @pytest.mark.parametrize("version", [4, 100, 2**15 - 1])
     def test_what_newer_versions_append_is_not_read(self, version: int) -> None:
         raw = subscription(version, ["t"], user_data=b"u", generation=9, rack="r")
         expected = Subscription(frozenset({"t"}), b"u", generation=9, rack="r")
         assert read_subscriptions([raw, raw + b"\xff" * 50]) == [expected, expected]
-
-    def test_owned_partitions_are_only_passed_over(self) -> None:
-        """A name that is no UTF-8 makes the claim unreadable, not the subscription."""
-        owned = partition_list([("t", [0]), (b"\xff", [1])])
-        sent = [
-            subscription(3, ["t"], owned=each, generation=4) for each in (owned, partition_list([("t", [5])]))
-        ]
-        assert read_subscriptions(sent) == [
-            Subscription(frozenset({"t"}), generation=4),
-            Subscription(frozenset({"t"}), owned=(("t", [5]),), generation=4),
-        ]
 
     def test_equal_topics_have_one_number(self) -> None:
         read = codec.read_subscriptions(

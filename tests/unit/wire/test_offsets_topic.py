@@ -12,7 +12,6 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from kafka_assignors._model.group import NO_GENERATION
 from kafka_assignors._wire.offsets_topic import (
     Assignment,
-    GroupMetadata,
     GroupMetadataValue,
     OffsetCommit,
     Record,
@@ -144,19 +143,6 @@ class TestRecords:
         with pytest.raises(RecordError, match="1 bytes are left over"):
             decode_record(whole_key, whole + b"\0")
 
-    @pytest.mark.parametrize("tags", ["00", "01 05 03 010203", "02 05 00 c801 01 ff"])
-    def test_fields_of_newer_brokers_are_passed_over(self, tags: str) -> None:
-        raw = bytes.fromhex("0004 01 00000007 00 00 0000000000000063 01" + tags)
-        assert decode_group_metadata(raw) == GroupMetadataValue(
-            version=4,
-            protocol_type="",
-            generation=7,
-            protocol=None,
-            leader=None,
-            current_state_timestamp=99,
-            members=(),
-        )
-
     def test_errors_cross_processes(self) -> None:
         error = RecordError("GroupMetadataValue", 3, 9, "no reason")
         again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
@@ -221,12 +207,6 @@ class TestRecords:
 
 
 class TestGroups:
-    @given(groups())
-    def test_what_is_written_is_read(self, group: GroupMetadataValue) -> None:
-        raw = encode_group_metadata(group)
-        assert decode_group_metadata(raw) == group
-        assert decode_record(GROUP_KEY, raw) == GroupMetadata(group_id="g", value=group)
-
     @given(groups())
     def test_what_a_version_does_not_have_is_left_out(self, group: GroupMetadataValue) -> None:
         read = decode_group_metadata(encode_group_metadata(replace(group, version=0)))

@@ -33,6 +33,8 @@ IN_NO_LAYOUT = {
     "one byte": b"\x00",
     "truncated": JAVA_V1[:-1],
     "a byte too many": JAVA_V1 + b"\x00",
+    "weight cut off": JAVA_V1 + b"\x00" * 3,
+    "a byte behind the weight": JAVA_V1 + b"\x00" * 5,
     "absurd topics": struct.pack(">i", 2**31 - 1),
     "negative topics": struct.pack(">i", -1),
     "negative name length": bytes.fromhex("00000001 ffff"),
