@@ -572,20 +572,6 @@ def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Applicatio
     assert group.listed == {one.generation.member_id for one in (leader, other)}
 
 
-@pytest.mark.usefixtures("load")
-def test_a_member_that_is_removed_while_its_join_waits_loses_all_and_delivers_nothing(
-    group: Application,
-) -> None:
-    _, other = both_halted(group)
-    held = other.held
-    other.begin_join()
-    group.expel(other.generation.member_id)
-    wait_for("it to be out", lambda: other.phase == "OUT", SECONDS)
-    assert other.poll(0) == 0
-    assert (other.calls[-1].method, other.calls[-1].partitions) == ("lost", held)
-    group.resumed({"a": 3, "b": 3})
-
-
 def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_may_be_over(
     disturbed_brokers: Cluster,
 ) -> None:
