@@ -12,7 +12,6 @@ from aiokafka.errors import KafkaError
 
 from integration_tests.support.aio_members import Member, Members, expelled, joins, partition, reading, until
 from integration_tests.support.raw_member import RawMember
-from integration_tests.support.scene import moved_for_nothing
 from integration_tests.support.waiting import Gate
 from kafka_assignors import (
     BroadcastAssignor,
@@ -27,7 +26,7 @@ from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic
 from tests.support.wire import subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     MakeGroup = Callable[..., ConsumerGroup]
 
@@ -38,47 +37,6 @@ KINDS = [
     pytest.param(CooperativeConsumer, CooperativeStickyAssignor, id="cooperative"),
 ]
 """Consumers and a strategy that suits them."""
-
-STICKY: dict[str, dict[str, Any]] = {
-    "aio": {"client": "aiokafka", "assignors": [StickyAssignor], "place": "thread"},
-    "java": {"client": "java", "assignors": ["sticky"], "place": "process"},
-    "python": {"assignors": [StickyAssignor], "place": "thread"},
-}
-"""Members whose user data all can read."""
-
-
-def test_sticky_keeps_partitions_among_aiokafka_java_and_kafka_python_whoever_leads(
-    consumer_group: MakeGroup, topic_factory: Callable[..., str], kafka_cluster: Cluster
-) -> None:
-    topic = topic_factory(12)
-    group = consumer_group(topic, None)
-    before: Mapping[str, frozenset[Any]] = {}
-    with Load(kafka_cluster, topic) as load:
-        for joins, leaves in (
-            ("aio-1", ""),
-            ("java-1", ""),
-            ("python-1", ""),
-            ("aio-2", ""),
-            ("", "aio-1"),  # java-1 or another leads from here on
-            ("python-2", ""),
-            ("", "java-1"),
-            ("", "python-1"),
-            ("java-2", "aio-2"),
-            ("aio-3", "python-2"),
-        ):
-            if leaves:
-                group.members[leaves].leave()
-                group.wait_stable()
-            if joins:
-                group.join(joins, **STICKY[joins.partition("-")[0]])
-            after = dict(group.wait_stable().assignments)
-            if not (joins and leaves):
-                assert moved_for_nothing(before, after) == 0, (joins, leaves)
-            assert max(map(len, after.values())) - min(map(len, after.values())) <= 1
-            before = after
-        load.stop()
-        group.wait_consumed(load)
-    assert group.timeline.double_assigned() == {}
 
 
 @pytest.mark.parametrize(
@@ -236,29 +194,6 @@ async def told_once(member: Member, lost: frozenset[int]) -> None:
     await until(lambda: member.count > count, "records again")
     assert member.error is None
     assert member.kinds("lost") == [lost]
-
-
-@pytest.mark.parametrize("kind", ["revoked", "assigned"])
-async def test_who_falls_out_within_a_listener_loses_what_is_left_and_comes_back(
-    kind: str, topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    with Load(kafka_cluster, topic, rate=200):
-        a, b = members.member("a"), members.member("b")
-        left: list[frozenset[int]] = []
-
-        async def fall_out() -> None:
-            del a.hooks[kind]
-            left.append(a.has - a.told[-1].partitions if kind == "revoked" else a.has)
-            await asyncio.to_thread(expelled, kafka_cluster, members, a)
-            await until(lambda: a.generation < 0, "a to hear")
-
-        async with reading(a):
-            await members.settled({"a": 6})
-            a.hooks[kind] = fall_out
-            async with reading(b):
-                await members.settled({"a": 3, "b": 3})
-                await told_once(a, left[0])
-            assert b.kinds("lost") == []
 
 
 async def test_who_falls_out_amid_a_join_loses_all_once_and_comes_back(proxied_broker: Cluster) -> None:

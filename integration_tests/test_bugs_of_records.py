@@ -63,10 +63,6 @@ def test_records_that_a_pool_has_when_their_partition_is_gone_are_named(scene: S
     assert says("works_in_a_pool", said)
 
 
-def test_a_service_that_waits_for_its_pool_processes_each_record_once(scene: Scene) -> None:
-    joined_at_work(services.waits_for_its_pool, scene, rate=50, when=has_begun).assert_no_duplicates()
-
-
 def test_records_that_a_task_processes_behind_the_next_owner_are_named(scene: Scene) -> None:
     said = message(joined_at_work(services.hands_over_what_it_has_in_a_queue, scene).assert_in_order)
     assert says("hands_over_what_it_has_in_a_queue", said)
@@ -152,11 +148,6 @@ def test_a_position_that_is_committed_behind_a_batch_that_failed_is_named(scene:
     timeline, produced, _ = poisoned(services.commits_its_position, scene)
     said = message(timeline.assert_all_consumed, produced)
     assert says("commits_its_position", said)
-
-
-def test_a_service_that_commits_what_it_has_processed_loses_nothing(scene: Scene) -> None:
-    timeline, produced, _ = poisoned(services.commits_what_it_has_processed, scene)
-    timeline.assert_all_consumed(produced)
 
 
 def test_a_batch_that_a_service_tries_again_is_named(scene: Scene) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,6 @@ from kafka_assignors.testing.events import (
     Processed,
     Subscribed,
 )
-from tests.support.scale import longer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -127,9 +125,8 @@ def test_what_is_committed_when_it_is_processed_is_not_lost(service: Service, sc
     group.timeline.assert_all_consumed(load.produced)
 
 
-def began_late(service: Service, scene: Scene) -> tuple[Timeline, Mapping[TopicPartition, int]]:
-    """What came of a group whose topic had records before its first member came."""
-    group = scene.group(client=service)
+def test_what_was_there_before_a_consumer_that_begins_at_the_end_is_lost(scene: Scene) -> None:
+    group = scene.group(client=services.begins_at_the_end)
     before = scene.records(group, 50).produced
     group.join("m1")
     group.wait_stable()
@@ -138,18 +135,7 @@ def began_late(service: Service, scene: Scene) -> tuple[Timeline, Mapping[TopicP
         after = more.stop()
     produced = {one: before[one] + after.get(one, 0) for one in before}
     group.wait_for(lambda: ends(group.timeline.handled) == produced, what="the end of the log")
-    return group.timeline, produced
-
-
-def test_what_was_there_before_a_consumer_that_begins_at_the_end_is_lost(scene: Scene) -> None:
-    timeline, produced = began_late(services.begins_at_the_end, scene)
-    said = message(timeline.assert_all_consumed, produced)
-    assert says("begins_at_the_end", said)
-
-
-def test_what_was_there_before_a_consumer_that_begins_at_the_start_is_not(scene: Scene) -> None:
-    timeline, produced = began_late(services.commits_last, scene)
-    timeline.assert_all_consumed(produced)
+    assert says("begins_at_the_end", message(group.timeline.assert_all_consumed, produced))
 
 
 def put_poison(scene: Scene) -> int:
@@ -192,13 +178,6 @@ def test_a_record_that_ends_the_only_member_is_named(scene: Scene) -> None:
         f"m1 ended by itself; the first that it had polled and not processed: {scene.topic}-0 offset {offset}"
         in said
     )
-
-
-def test_a_record_that_is_put_aside_ends_nobody(scene: Scene) -> None:
-    group = scene.group(client=services.puts_aside_what_it_cannot_read, members=1)
-    put_poison(scene)
-    some_records(group, scene)
-    assert [one.value for one in group.timeline.of(Noted)] == [[scene.topic, 0, 0]]
 
 
 def some_records(group: ConsumerGroup, scene: Scene) -> None:
@@ -292,24 +271,6 @@ def test_partitions_whose_listener_raises_belong_to_who_gets_them_next_alone(
     timeline.assert_never_owned_twice("callback")
 
 
-def test_a_listener_that_returns_is_not(scene: Scene) -> None:
-    group = scene.group(client=services.loads_what_is_there, members=1)
-    group.wait_stable()
-    group.timeline.assert_no_errors()
-
-
-def test_who_ends_with_its_listener_is_shown_with_the_cause(scene: Scene) -> None:
-    group = scene.group(client=services.ends_with_its_listener)
-    group.join("m1")
-    with pytest.raises(GroupNotStableError) as caught:
-        group.wait_for(lambda: False, what="m1 to end")
-    said = str(caught.value)
-    assert "raised KeyError: TopicPartition(" in said
-    # The log ends with kafka-python's own error, without it.
-    assert re.search(r"the first exception:\n.*\n *KeyError: .*\n *the last \d+ lines:\n", said, re.DOTALL)
-    assert said.endswith("KafkaError: User rebalance callback throws an error")
-
-
 def test_who_keeps_a_group_rebalancing_is_named(scene: Scene) -> None:
     group = scene.group(client=services.commits_last, members=1)
     first = group.wait_stable()
@@ -321,19 +282,6 @@ def test_who_keeps_a_group_rebalancing_is_named(scene: Scene) -> None:
     assert says("makes_a_consumer_for_each_batch", said)
 
 
-def test_who_keeps_its_consumer_keeps_a_group_as_it_is(scene: Scene) -> None:
-    group = scene.group(client=services.commits_last, members=2)
-    stable = group.wait_stable()
-
-    def batches(member: str) -> int:
-        return len(group.timeline.of(Committed, member=member))
-
-    with scene.load(50) as load:
-        group.wait_for(lambda: all(batches(member) > 2 for member in group.members), what="batches of each")
-        load.stop()
-    group.timeline.assert_no_rebalance(after=stable.generation)
-
-
 def test_two_members_of_one_instance_id_are_named(scene: Scene) -> None:
     group = scene.group(client=services.has_its_instance_id_from_a_file, members=1)
     group.wait_stable()
@@ -341,11 +289,6 @@ def test_two_members_of_one_instance_id_are_named(scene: Scene) -> None:
     with pytest.raises(GroupNotStableError) as caught:
         group.wait_stable(timeout=20)
     assert says("has_its_instance_id_from_a_file", str(caught.value))
-
-
-def test_members_of_an_instance_id_each_share_the_partitions(scene: Scene) -> None:
-    group = scene.group(client=services.has_an_instance_id_of_its_own, members=2)
-    assert sorted(map(len, group.wait_stable().assignments.values())) == [3, 3]
 
 
 # Pauses -----------------------------------------------------------------------------------------------
@@ -363,57 +306,16 @@ def test_who_works_for_longer_than_it_may_is_named_with_the_setting(scene: Scene
     assert says("works_too_long", said)
 
 
-def test_who_polls_while_it_works_stays_in_its_group(scene: Scene) -> None:
-    settings = {"max_poll_interval_ms": 2000}
-    group = scene.group(client=services.polls_while_it_works, members=2, settings=settings)
-    stable = group.wait_stable()
-    with scene.load(50) as load:
-        group.wait_for(lambda: group.timeline.of(Processed, member="m1"), what="the end of m1's long work")
-        load.stop()
-    group.wait_consumed(load)
-    assert not group.timeline.of(PolledLate)
-    group.timeline.assert_no_rebalance(after=stable.generation)
-
-
-def test_a_frozen_member_is_named_with_its_session_timeout(scene: Scene) -> None:
-    group = scene.group(["range"], members=2, settings=QUICK)
-    before = group.wait_stable()
-    began = time.monotonic()
-    with scene.load(50) as load:
-        group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
-        group.members["m1"].freeze()
-        group.wait_stable(members=[group.members["m2"]])
-        load.stop()
-        group.members["m1"].thaw()
-    assert before.protocol == "range"
-    said = message(partial(group.timeline.assert_paused_at_most, 1500, by="records", since=began))
-    assert re.search(
-        r" m1 was frozen at [\d.]+ s, longer than session_timeout_ms=3000; generation \d+, without it, was",
-        said,
-    )
-
-
-def joined_under_load(service: Service, scene: Scene) -> ConsumerGroup:
-    """A group of one that another has joined while records came."""
-    group = scene.group(client=service, members=1)
+def test_a_listener_that_takes_long_is_named(scene: Scene) -> None:
+    group = scene.group(client=services.listens_too_long, members=1)
     with scene.load(50) as load:
         group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
         group.join("m2")
         group.wait_stable()
         load.stop()
     group.wait_consumed(load)
-    return group
-
-
-def test_a_listener_that_takes_long_is_named(scene: Scene) -> None:
-    group = joined_under_load(services.listens_too_long, scene)
     said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS, by="records"))
     assert says("listens_too_long", said)
-
-
-def test_a_listener_that_leaves_it_to_a_thread_stops_nobody(scene: Scene) -> None:
-    group = joined_under_load(services.tidies_up_behind, scene)
-    group.timeline.assert_paused_at_most(longer(ALLOWED_MS), by="records")
 
 
 def test_a_leader_that_plans_for_long_is_named(scene: Scene) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import CommitFailedError, IllegalStateError
+from aiokafka.errors import IllegalStateError
 
 from integration_tests.support.aio_members import Member, Members, expelled, joins, partition, reading, until
 from integration_tests.support.patience import QUICK
@@ -21,7 +21,6 @@ from kafka_assignors import (
 )
 from kafka_assignors._timelines.events import AssignmentReceived, Lost, Revoked
 from kafka_assignors.aio import FencedInstanceIdError, strategies
-from kafka_assignors.planners import plan_exact
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client, existing_partitions
@@ -200,44 +199,6 @@ async def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
         assert a.kinds("lost") == b.kinds("lost") == []
 
 
-@pytest.mark.parametrize("second", [[RangeAssignor], []], ids=["eager", "cooperative"])
-async def test_a_leader_that_stops_while_it_plans_takes_nothing_from_the_others(
-    second: list[Any], topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    gate = Gate()
-    with Load(kafka_cluster, topic):
-        try:
-
-            def made(name: str, planner: Any = plan_exact) -> Member:
-                listed = [CooperativeStickyAssignor(planner=planner), *second]
-                return members.member(name, partition_assignment_strategy=listed)
-
-            leader, other = made("leader", gate.planner), made("other")
-            async with reading(leader):
-                await members.settled({"leader": 6})
-                async with reading(other):
-                    await members.settled({"leader": 3, "other": 3})
-                    told = len(other.told)
-                    gate.shut()
-                    generation = leader.generation
-                    late = made("late")
-                    starting = asyncio.create_task(late.consumer.start())
-                    await until(lambda: leader.generation > generation, "the leader to be asked for a plan")
-                    await leader.stops_to_read()
-                    await leader.consumer.stop()
-                    await starting
-                    await late.consumer.stop()
-                    await members.settled({"other": 6})
-                    heard = other.told[told:]
-                    gate.open()
-            if second:  # eager: it gives up all before each join, and gets something by each
-                assert all(one.partitions for one in heard)
-            else:
-                assert {one.kind for one in heard} == {"assigned"}
-        finally:
-            gate.open()
-
-
 async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_listener_is_done(
     topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
@@ -283,65 +244,6 @@ async def test_the_second_round_begins_soon_though_a_listener_takes_its_time(mem
         await members.settled({"a": 6})
         async with reading(b):
             await asyncio.wait_for(members.settled({"a": 3, "b": 3}), 20)
-
-
-async def test_nothing_of_a_staying_partition_comes_twice_and_pauses_and_seeks_stay(
-    topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    with Load(kafka_cluster, topic, rate=200):
-        a, b = members.member("a"), members.member("b")
-        async with reading(a):
-            await members.settled({"a": 6})
-            await until(lambda: len(a.read) == 6, "records of all partitions")
-            for number in range(6):
-                a.consumer.pause(partition(topic, number))
-            await asyncio.sleep(0.3)
-            positions = {number: await a.consumer.position(partition(topic, number)) for number in range(6)}
-            a.consumer.seek(partition(topic, 0), 1)
-            positions[0] = 1
-            async with reading(b):
-                await members.settled({"a": 3, "b": 3})
-                assert {one.partition for one in a.consumer.paused()} == a.has
-                for number in a.has:
-                    assert await a.consumer.position(partition(topic, number)) == positions[number]
-                gone = next(number for number in range(6) if number not in a.has)
-                with pytest.raises(IllegalStateError):
-                    await a.consumer.position(partition(topic, gone))
-                with pytest.raises(IllegalStateError):
-                    a.consumer.seek(partition(topic, gone), 0)
-                before = {number: len(offsets) for number, offsets in a.read.items()}
-                for number in a.has:
-                    a.consumer.resume(partition(topic, number))
-                staying = sorted(a.has)
-                await until(
-                    lambda: all(len(a.read[number]) > before[number] for number in staying), "records again"
-                )
-                for number in staying:
-                    offsets = a.read[number]
-                    expected = list(range(len(offsets) - before[number]))
-                    first = positions[number]
-                    assert offsets[before[number] :] == [first + one for one in expected]
-
-
-async def test_a_batch_of_which_a_partition_has_gone_is_committed_but_for_that(
-    topic: str, members: Members
-) -> None:
-    a, b = members.member("a"), members.member("b")
-    async with reading(a):
-        await members.settled({"a": 6})
-        async with reading(b):
-            await members.settled({"a": 3, "b": 3})
-            generation = a.generation
-            offsets = {partition(topic, number): 7 for number in range(6)}
-            with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: ") as caught:
-                await a.consumer.commit(offsets)
-            assert str(caught.value).count(topic) == 3
-            for number in range(6):
-                committed = await a.consumer.committed(partition(topic, number))
-                assert committed == (7 if number in a.has else None)
-            assert a.generation == generation
-            with pytest.raises(IllegalStateError, match="is not assigned"):
-                await a.consumer.commit({partition(topic, 17): 1})
 
 
 @pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
@@ -418,15 +320,11 @@ async def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_list
             assert {one: await b.consumer.position(one) for one in ends} == ends
 
 
-@pytest.mark.parametrize("by", ["heartbeat", "commit"])
 async def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
-    by: str, topic: str, kafka_cluster: Cluster, members: Members
+    topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    silent: dict[str, Any] = (
-        {"heartbeat_interval_ms": 300_000, "session_timeout_ms": 600_000} if by == "commit" else {}
-    )
     with Load(kafka_cluster, topic, rate=200):
-        a, b = members.member("a"), members.member("b", **silent)
+        a, b = members.member("a"), members.member("b")
         async with reading(a, b):
             await members.settled({"a": 3, "b": 3})
             before, count = b.has, {}
@@ -435,12 +333,7 @@ async def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
                 count[b.told[-1].kind] = b.count
 
             b.hooks = {"lost": counted, "assigned": counted}
-            if by == "commit":
-                b.consumer._coordinator._stop_listening()
             await asyncio.to_thread(expelled, kafka_cluster, members, b)
-            if by == "commit":
-                with pytest.raises(CommitFailedError):
-                    await b.consumer.commit({partition(topic, min(before)): 1})
             await until(lambda: bool(b.kinds("lost")), "b to hear")
             await members.settled({"a": 3, "b": 3})
             assert b.kinds("lost") == [before]
@@ -450,25 +343,6 @@ async def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
             read = b.count
             await until(lambda: b.count > read, "records again")
         assert a.kinds("lost") == []
-
-
-async def test_a_member_that_does_not_poll_leaves_and_hears_that_it_lost_when_it_polls_again(
-    topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    with Load(kafka_cluster, topic, rate=200):
-        a = members.member("a")
-        b = members.member("b", max_poll_interval_ms=3000)
-        async with reading(a, b):
-            await members.settled({"a": 3, "b": 3})
-            before = b.has
-            await b.stops_to_read()
-            await members.settled({"a": 6})
-            assert b.kinds("lost") == []
-            b.starts_to_read()
-            await members.settled({"a": 3, "b": 3})
-            assert b.kinds("lost") == [before]
-            read = b.count
-            await until(lambda: b.count > read, "records again")
 
 
 async def test_a_static_member_comes_back_without_a_rebalance_and_a_second_one_ends_the_first(

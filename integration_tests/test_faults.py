@@ -121,18 +121,6 @@ def test_a_frozen_broker_is_replaced_and_taken_back(
     assert end_offsets(kafka_cluster, acknowledged) == acknowledged
 
 
-def test_what_was_left_broken_is_named_and_mended(kafka_cluster: Cluster) -> None:
-    kafka_cluster.broker(1).kill()
-    kafka_cluster.broker(2).freeze()
-    kafka_cluster.network.drop(broker=3)
-    wrong = kafka_cluster.mend()
-    assert wrong[:2] == ["node 1 is down", "node 2 is frozen"]
-    assert wrong[2].startswith("its network has a fault: ")
-    assert len(wrong) == 3
-    assert kafka_cluster.mend() == []
-    kafka_cluster.wait_complete()
-
-
 def test_a_topic_that_cannot_be_made_names_the_brokers_that_are_down(kafka_cluster: Cluster) -> None:
     with (
         kafka_cluster.broker(2).kill(),

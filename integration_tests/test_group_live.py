@@ -18,7 +18,7 @@ from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer
 from kafka_assignors.groups._status import read_groups
-from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
+from kafka_assignors.testing import ConsumerGroup, create_topic
 from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
@@ -251,24 +251,6 @@ def test_records_that_were_deleted_before_they_were_read_are_no_lag(
         f"deleted before the group had read them: 6 offsets of {topic}-0"
     ]
     assert checked.returncode == 0
-
-
-def test_partitions_that_nobody_has_are_said(kafka_cluster: Cluster, group_id: str, topic: str) -> None:
-    settings = {**LONG, "metadata_max_age_ms": 600_000}
-    with group_on(kafka_cluster, topic, group_id, settings=settings) as group:
-        leader = group.join("a")
-        group.wait_stable()
-        leader.freeze()  # the update of its metadata that it asked for as it planned may not be here yet
-        grow_topic(kafka_cluster, topic, 4)
-        found = explained(kafka_cluster, group_id)
-        checked = run_command(kafka_cluster, "group", "explain", group_id, "--check")
-        leader.thaw()
-    assert [problem["text"] for problem in found["problems"] if problem["kind"] == "no owner"] == [
-        f"nobody has {topic}-2, {topic}-3"
-    ]
-    owners = [one["owner"] for one in found["lag"]["partitions"]]
-    assert owners[2:] == [None, None]
-    assert checked.returncode == 1
 
 
 def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id: str, topic: str) -> None:

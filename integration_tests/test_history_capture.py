@@ -21,8 +21,6 @@ from kafka.admin import (
     ACL,
     ACLOperation,
     ACLPermissionType,
-    ConfigResource,
-    ConfigResourceType,
     ResourcePattern,
     ResourceType,
 )
@@ -38,15 +36,13 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
+from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._capture import Captured, capture
 from kafka_assignors.history._counts import name_of_type
 from kafka_assignors.history._dump import Imported, import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._java import find_java
-from kafka_assignors.history._log import read_bounds
-from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._records import group_of
 from kafka_assignors.history._schemas import KEPT_TYPES, TABLES
 from kafka_assignors.history._tables.job import make_tables, read_table
@@ -223,43 +219,6 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     third = capture(cluster.bootstrap_servers, archive)
     assert (third.batches, third.counts.read) == (0, 0)
     assert_is_the_log(spark, archive, after)
-
-
-def test_what_was_captured_in_many_batches_can_be_compacted_and_goes_on(
-    cluster: Cluster, spark: SparkSession, tmp_path: Path
-) -> None:
-    archive = Archive.create(tmp_path / "archive")
-    put(cluster, [(group_metadata_key(f"many-{number}"), a_generation(number)) for number in range(400)])
-    first = capture(cluster.bootstrap_servers, archive, max_records=100)
-    assert first.batches >= 4
-    maintain(archive, plan_maintenance(archive))
-    assert len(archive.files()) == len({file.values["day"] for file in archive.files()})
-    assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
-
-    put(cluster, [(group_metadata_key(f"many-{number}"), None) for number in range(200)])
-    second = capture(cluster.bootstrap_servers, archive, max_records=100)
-    assert second.counts.read >= 200
-    assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
-    maintain(archive, plan_maintenance(archive))
-    assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
-
-
-def test_of_two_captures_at_once_one_goes_on_and_the_other_says_why(
-    cluster: Cluster, spark: SparkSession, tmp_path: Path
-) -> None:
-    put(cluster, [(group_metadata_key(f"twice-{number}"), a_generation(number)) for number in range(300)])
-    archive, other = Archive.create(tmp_path), Archive(tmp_path)
-    begun: list[Captured] = []
-
-    def another(done: Captured) -> None:
-        if not begun:
-            begun.append(capture(cluster.bootstrap_servers, other, max_records=100))
-        assert done.batches == 1
-
-    with pytest.raises(ArchiveBusyError, match="another capture is writing into"):
-        capture(cluster.bootstrap_servers, archive, max_records=100, watch=another)
-    assert begun[0].batches >= 2
-    assert_is_the_log(spark, Archive(tmp_path), read_log(cluster, Archive(tmp_path).frontier()))
 
 
 def test_a_dump_that_is_imported_between_two_batches_is_there_once(
@@ -496,34 +455,3 @@ def test_an_archive_of_a_topic_that_was_created_again_and_has_grown_is_refused(
         ):
             capture(cluster.bootstrap_servers, archive)
         assert Archive(tmp_path).frontier() == before
-
-
-@pytest.mark.usefixtures("spark")
-def test_what_retention_took_since_the_last_capture_is_said(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    settings = {
-        "offsets.topic.segment.bytes": 1 << 20,
-        "log.initial.task.delay.ms": 100,
-        "log.retention.check.interval.ms": 200,
-    }
-    with new_cluster(request, settings=settings) as cluster:
-        form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
-        archive = Archive.create(tmp_path)
-        assert capture(cluster.bootstrap_servers, archive).lost == 0
-        before = archive.frontier()
-        put(cluster, [(a_commit("filler", number), b"x" * 500) for number in range(12_000)])
-        policy = {"cleanup.policy": "delete", "retention.ms": 1}
-        resource = ConfigResource(ConfigResourceType.TOPIC, OFFSETS_TOPIC, policy)
-        ask(cluster, lambda client: client.alter_configs([resource]))
-
-        def removed() -> list[int]:
-            """How many of the offsets since the first capture are gone, by partition."""
-            with Admin(cluster.bootstrap_servers) as admin:
-                bounds = read_bounds(admin)
-            return [bounds[number].beginning - end for number, end in before.items()]
-
-        wait_for("retention", lambda: min(removed()) > 0, SECONDS)
-        second = capture(cluster.bootstrap_servers, archive)
-        assert second.lost == sum(removed())
-        assert second.counts.read == second.offsets - second.lost

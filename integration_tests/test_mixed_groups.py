@@ -49,8 +49,8 @@ class Mixed:
         self._how: Mapping[str, Mapping[str, Any]] = {
             "ours": {"assignors": [OURS[strategy]], "place": "thread"},
             "other": {
-                "client": client,
-                "assignors": [strategy],
+                "client": client.removeprefix("our "),
+                "assignors": [OURS[strategy] if client.startswith("our ") else strategy],
                 "place": "process" if client == "java" else "thread",
             },
         }
@@ -100,6 +100,7 @@ def test_range_and_round_robin_give_the_same_plan_whoever_leads(
 
 
 KEPT_BY = [pair for pair in pairs("sticky", "cooperative-sticky") if pair != ("kafka-python", "sticky")]
+KEPT_BY += [("our aiokafka", "sticky")]
 
 
 @pytest.mark.parametrize(("client", "strategy"), KEPT_BY)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
 import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
 
-from integration_tests.support.commands import begin_command, next_error_line, run_command
+from integration_tests.support.commands import run_command
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import PlacementError, Placements
-from kafka_assignors.placement._cluster import reassign as moving, topics as live
+from kafka_assignors.placement._cluster import topics as live
 from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._generators import place_rack_aware
 from kafka_assignors.placement._inference.infer import infer
@@ -188,34 +187,6 @@ def stopped(cluster: Cluster, node: int) -> Iterator[None]:
         cluster.wait_complete()  # others go on with all
 
 
-def test_a_reassignment_is_gone_on_with_after_ctrl_c(
-    three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path
-) -> None:
-    live.create_topic(admin, topic, {0: [1, 2], 1: [2, 1], 2: [1, 2]})
-    wanted = {0: [1, 3], 1: [2, 3], 2: [1, 2]}
-    (tmp_path / "wanted.json").write_text(Placements({topic: wanted}).text)
-    wanted_file = ("--file", str(tmp_path / "wanted.json"), "--execute")
-    moves = {TopicPartition(topic, 0): wanted[0], TopicPartition(topic, 1): wanted[1]}
-    with stopped(three_brokers, 3):
-        assert set(admin.ask(lambda client: client.alter_partition_reassignments(moves)).values()) == {None}
-        first = begin_command(three_brokers, "placement", "reassign", *wanted_file)
-        assert next_error_line(first).startswith("left out: ")
-        assert next_error_line(first) == "0 of 2 partitions done, 2 under way\n"
-        first.send_signal(signal.SIGINT)
-        _, said = first.communicate(timeout=PATIENCE)
-        assert first.returncode == 130
-        assert "the same command does the rest" in said
-        with pytest.raises(PlacementError, match=r"is on its way to \[1, 3\] and is to be on \[2, 3\]"):
-            moving.reassign(admin, {topic: {0: [2, 3]}})
-        second = begin_command(three_brokers, "placement", "reassign", *wanted_file)
-        assert next_error_line(second).startswith("left out: ")
-        assert next_error_line(second) == "0 of 2 partitions done, 2 under way\n"
-    shown, said = second.communicate(timeout=PATIENCE)
-    assert second.returncode == 0, said
-    assert shown.splitlines()[-1] == "partitions reassigned: 2"
-    assert live.read_topics(admin, [topic])[topic] == wanted
-
-
 def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
     three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
@@ -257,18 +228,3 @@ def test_a_cluster_that_wants_tls_and_a_password_is_reached_by_a_properties_file
     }
     (tmp_path / "client.properties").write_text(lines.replace('password="', 'password="no'))
     assert "no broker answers" in command(guarded, "describe", topic, *config, status=1)
-
-
-def test_a_plan_off_a_broker_names_the_internal_topics_that_it_leaves_there(
-    three_brokers: Cluster, admin: Admin, topic: str
-) -> None:
-    three_brokers.coordinator_of("any")  # makes the topic of offsets
-    internal = {name: states for name, states in live.read_states(admin).items() if live.is_internal(states)}
-    assert any(3 in one.replicas for one in internal["__consumer_offsets"].values())
-    live.create_topic(admin, topic, {0: [1, 2]})
-    leave = ("placement", "reassign", "--to-brokers", "1,2")
-    planned = run_command(three_brokers, *leave, "--replication-factor", "1")
-    assert planned.returncode == 0, planned.stderr
-    assert "--to-brokers leaves out: __consumer_offsets (3)" in planned.stderr
-    named = run_command(three_brokers, *leave, topic)
-    assert (named.stderr, named.returncode) == ("", 0)

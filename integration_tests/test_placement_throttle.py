@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
 import uuid
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,9 +15,8 @@ from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from integration_tests.support.commands import begin_command, next_error_line, run_command
-from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors.placement import Placements, _moving
+from kafka_assignors.placement import Placements
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
@@ -36,6 +33,7 @@ from kafka_assignors.testing._brokers.waiting import wait_until
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
+    from pathlib import Path
 
     from kafka_assignors.testing import Cluster
 
@@ -270,24 +268,3 @@ def test_amid_a_move_a_throttle_that_is_too_low_is_named_and_a_rollback_is_what_
     assert said[1].endswith(f" behind in {topic}-0, throttled to 1.0 KiB/s\n")
     assert said[2] == "    the throttle is too low: begin again with a higher --throttle\n"
     expect_as_before(admin, topic)
-
-
-def test_much_is_not_copied_before_a_word_on_its_rate(
-    admin: Admin, topic: str, wanted: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", ROUNDS * BATCH - 1)
-    servers = ",".join(admin.settings["bootstrap_servers"])
-    moves = ["placement", "reassign", "--file", wanted, "--bootstrap-server", servers]
-    assert main(moves) == 0
-    assert "wants --throttle or --no-throttle: 3.4 MiB would be copied\n" in capsys.readouterr().out
-    assert main([*moves, "--execute"]) == 2
-    assert "3.4 MiB would be copied as fast as brokers can" in capsys.readouterr().err
-    assert under_way(admin) == set()
-    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 2]}}
-    assert main([*moves, "--throttle", "1MiB"]) == 0
-    assert "at 1.0 MiB/s about 2 s: broker 1 sends 3.4 MiB, the most\n" in capsys.readouterr().out
-    assert main([*moves, "--execute", "--no-throttle", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["reassigned"] == 1
-    monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", ROUNDS * (BATCH + 1000))
-    Path(wanted).write_text(Placements({topic: {0: [1, 2]}}).text, encoding="utf-8")
-    assert main([*moves, "--execute"]) == 0

@@ -27,6 +27,7 @@ from kafka.protocol.consumer import (
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    SyncGroupRequest,
 )
 from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.structs import OffsetAndMetadata
@@ -571,20 +572,6 @@ def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Applicatio
     assert group.listed == {one.generation.member_id for one in (leader, other)}
 
 
-@pytest.mark.usefixtures("load")
-def test_a_member_that_is_removed_while_its_join_waits_loses_all_and_delivers_nothing(
-    group: Application,
-) -> None:
-    _, other = both_halted(group)
-    held = other.held
-    other.begin_join()
-    group.expel(other.generation.member_id)
-    wait_for("it to be out", lambda: other.phase == "OUT", SECONDS)
-    assert other.poll(0) == 0
-    assert (other.calls[-1].method, other.calls[-1].partitions) == ("lost", held)
-    group.resumed({"a": 3, "b": 3})
-
-
 def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_may_be_over(
     disturbed_brokers: Cluster,
 ) -> None:
@@ -808,6 +795,26 @@ def test_kafka_pythons_own_owns_on_when_it_is_fenced(assignor: Any, group: Appli
 
 
 # What stays as it was
+
+
+@pytest.mark.usefixtures("load")
+def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(group: Application) -> None:
+    """Another has read on in one of its partitions by then. kafka-python would go on where it was before."""
+    settings = {"assignor": RangeAssignor, "heartbeat_interval_ms": 300}
+    a, b, c = (group.consumer(name, **settings).go(commits=True) for name in "abc")
+    group.settled({"a": 2, "b": 2, "c": 2})
+    moves = TopicPartition(group.topics[0], 3)
+    b.reads_on([moves])
+    answers = Held(b, SyncGroupRequest, answers=False)
+    a.close()
+    wait_for("b to have joined", lambda: len(answers), SECONDS)
+    c.reads_on([moves])
+    group.consumer("a", **settings).go(commits=True)
+    wait_for("the next rebalance", lambda: c.coordinator.rejoining, SECONDS)
+    answers.release()
+    group.settled({"a": 2, "b": 2, "c": 2})
+    b.reads_on([moves])
+    assert moves not in group.read_twice()
 
 
 def test_what_an_assignor_raises_in_the_background_comes_out_of_a_poll(group: Application) -> None:

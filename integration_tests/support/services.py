@@ -1,4 +1,4 @@
-"""Services with a bug, and the same without it, as members of a group under test.
+"""Services with a bug, and some without one, as members of a group under test.
 
 Each does what people write: a loop over a consumer, commits, a listener.
 """
@@ -24,8 +24,6 @@ from kafka import (
     AsyncConsumerRebalanceListener,
     ConsumerRebalanceListener,
     KafkaConsumer,
-    OffsetAndMetadata,
-    TopicPartition,
     errors,
 )
 
@@ -33,7 +31,7 @@ from kafka_assignors import RangeAssignor
 from kafka_assignors.aio import CooperativeConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from kafka_assignors import Group
     from kafka_assignors.testing import Seat
@@ -281,13 +279,6 @@ async def loads_what_is_not_there(seat: Seat) -> None:
     await commits_by_itself(seat, lambda _: listener)
 
 
-async def loads_what_is_there(seat: Seat) -> None:
-    """Begins with nothing where there is nothing."""
-    state: dict[Any, int] = {}
-    listener = _LoadsState(lambda partition: state.setdefault(partition, 0))
-    await commits_by_itself(seat, lambda _: listener)
-
-
 class _StoresState(_Listener):
     def on_partitions_revoked(self, revoked: Any) -> None:
         if revoked:
@@ -320,12 +311,6 @@ async def stores_nowhere_with_aiokafka(seat: Seat, *, ours: bool) -> None:
             await consumer.getmany(timeout_ms=_POLL_MS)
 
 
-def ends_with_its_listener(seat: Seat) -> None:
-    """Looks it up with kafka-python, whose poll raises what says nothing of the cause."""
-    state: dict[Any, int] = {}
-    _consume(seat, _consumer(seat, lambda _: _LoadsState(lambda partition: state[partition])))
-
-
 # A rebalance storm --------------------------------------------------------------------------------------
 
 
@@ -354,11 +339,6 @@ def has_its_instance_id_from_a_file(seat: Seat) -> None:
     commits_last(seat, group_instance_id="billing-1")
 
 
-def has_an_instance_id_of_its_own(seat: Seat) -> None:
-    """Is named by its deployment."""
-    commits_last(seat, group_instance_id=f"billing-{seat.name}")
-
-
 # A poison record ----------------------------------------------------------------------------------------
 
 POISON: Final = b"not a number"
@@ -369,19 +349,6 @@ def trusts_each_record(seat: Seat) -> None:
 
     def handle(record: Any) -> None:
         int(record.value)
-        seat.processed(record)
-
-    _handle_each(seat, handle)
-
-
-def puts_aside_what_it_cannot_read(seat: Seat) -> None:
-    """Notes such a record, and goes on."""
-
-    def handle(record: Any) -> None:
-        try:
-            int(record.value)
-        except ValueError:
-            seat.note("put aside", [record.topic, record.partition, record.offset])
         seat.processed(record)
 
     _handle_each(seat, handle)
@@ -410,28 +377,6 @@ def works_too_long(seat: Seat) -> None:
     _consume(seat, _consumer(seat), batch_came=_Once() if seat.name == "m1" else _nothing)
 
 
-def polls_while_it_works(seat: Seat) -> None:
-    """Works in a thread, and polls on meanwhile with its partitions paused."""
-    consumer = _consumer(seat)
-    takes_long = _Once() if seat.name == "m1" else _nothing
-
-    def work(records: Iterable[Any]) -> None:
-        takes_long()
-        seat.processed(*records)
-
-    waiting: list[Any] = []
-    with ThreadPoolExecutor(1) as thread:
-        for batch in _batches(seat, consumer):
-            done = thread.submit(work, [*waiting, *batch])
-            waiting = []
-            while not done.done():
-                consumer.pause(*consumer.assignment())
-                # Partitions that are new come unpaused.
-                waiting += chain.from_iterable(consumer.poll(timeout_ms=100).values())
-            done.result()
-            consumer.resume(*consumer.paused())
-
-
 class _TidiesUp(_Listener):
     def __init__(self, tidy_up: Callable[[], object]) -> None:
         self._tidy_up = tidy_up
@@ -444,13 +389,6 @@ class _TidiesUp(_Listener):
 def listens_too_long(seat: Seat) -> None:
     """Tidies up for long before it gives partitions up."""
     _consume(seat, _consumer(seat, lambda _: _TidiesUp(_Once())))
-
-
-def tidies_up_behind(seat: Seat) -> None:
-    """Gives partitions up at once, and has a thread tidy up."""
-    tidy_up = _Once()
-    with ThreadPoolExecutor(1) as thread:
-        _consume(seat, _consumer(seat, lambda _: _TidiesUp(lambda: thread.submit(tidy_up))))
 
 
 class SlowAssignor(RangeAssignor):
@@ -474,13 +412,6 @@ def works_in_a_pool(seat: Seat) -> None:
             for record in chain.from_iterable(consumer.poll(timeout_ms=_POLL_MS).values()):
                 pool.submit(_work, seat, record)
     consumer.close()
-
-
-def waits_for_its_pool(seat: Seat) -> None:
-    """Polls on when the pool is done, and commits."""
-    with ThreadPoolExecutor(1) as pool:
-        for batch in _batches(seat, _consumer(seat, _Commits)):
-            list(pool.map(partial(_work, seat), batch))
 
 
 class _CommitsFirst(_Listener):
@@ -653,18 +584,6 @@ def commits_its_position(seat: Seat) -> None:
                 int(record.value)
                 seat.processed(record)
         _commit(consumer)
-
-
-def commits_what_it_has_processed(seat: Seat) -> None:
-    """Commits the records that are done, and puts aside what it cannot read."""
-    consumer = _consumer(seat)
-    for record in chain.from_iterable(_batches(seat, consumer)):
-        with contextlib.suppress(ValueError):
-            int(record.value)
-        seat.processed(record)
-        done = {TopicPartition(record.topic, record.partition): OffsetAndMetadata(record.offset + 1, "", -1)}
-        with contextlib.suppress(errors.KafkaError):  # as in _commit
-            consumer.commit(done)
 
 
 def deserializes_each_record(seat: Seat) -> None:

@@ -135,12 +135,7 @@ class Assignor(AbstractPartitionAssignor):
         return None
 
     def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
-        """What members claim in their subscriptions, the user data in which may be any bytes.
-
-        Args:
-            ids: Their member ids, for warnings.
-            subscriptions: What they said.
-        """
+        """What members claim in their subscriptions, the user data in which may be any bytes."""
         del subscriptions
         return Claimed(
             table=ClaimTable.empty(len(ids)),
@@ -226,13 +221,7 @@ class Assignor(AbstractPartitionAssignor):
     def decode(
         self, ids: Sequence[str], instance_ids: Sequence[str | None], subscriptions: Subscriptions
     ) -> Members:
-        """What members said, as it shall go into the Group.
-
-        Args:
-            ids: Their member ids.
-            instance_ids: Their instance ids; None or empty for dynamic members.
-            subscriptions: What they said.
-        """
+        """What members claim, as the Group has it; instance ids of dynamic members are None or empty."""
         claimed = self.read_claims(ids, subscriptions)
         return Members(
             ids=ids,

@@ -15,6 +15,8 @@ narrows its subscription, while it joins still holds what it has to revoke.
   differs from the last one ends that (KIP-345).
 - A cooperative consumer that is joining revokes what it has to give up before it joins again. It calls
   `on_partitions_lost` if it was expelled, `on_partitions_revoked` for topics that it no longer subscribes to.
+- An eager consumer that did not take the assignment of its last join forgets its positions with the next one.
+  Others may have had its partitions in between. kafka-python would read on where it was before.
 """
 
 import time
@@ -23,6 +25,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kafka.consumer.subscription_state import TopicPartitionState
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.errors import KafkaError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
@@ -71,6 +74,7 @@ def complete(coordinator: Any) -> None:
     async def take_or_join() -> bytes:
         nonlocal ended
         consumer: Any = known()
+        again = consumer.state is not MemberState.STABLE
         late, ended = ended, None
         if late is not None and (heard := await _heard(consumer, late)) is not None:
             ended = replace(late, at=heard)  # for the next poll, if this one is over before it takes it
@@ -82,6 +86,9 @@ def complete(coordinator: Any) -> None:
             consumer.rejoining = False
             raise RebalanceInProgressError("partitions have to be given up before the next join")
         assignment: bytes = await join(consumer)
+        if again and consumer._rebalance_protocol == RebalanceProtocol.EAGER:  # noqa: SLF001
+            states = consumer._subscription.assignment  # noqa: SLF001
+            states.update({one: TopicPartitionState() for one in states})  # without positions
         ended = _EndedJoin(consumer._generation, assignment, time.monotonic())  # noqa: SLF001
         return assignment
 

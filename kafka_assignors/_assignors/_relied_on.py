@@ -110,7 +110,9 @@ _JOIN: Final = MappingProxyType(
 JOINS: Final = Part(
     cost="A join that ends between two polls is thrown away: poll for longer than a rebalance takes",
     methods=_JOIN,
-    attributes=("_generation", "_rebalance_protocol", "_subscription", "config", "rejoining", "state"),
+    attributes=(
+        *("_generation", "_rebalance_protocol", "_subscription.assignment", "config", "rejoining", "state"),
+    ),
 )
 """For `kafka_assignors._assignors._joins`."""
 

@@ -5,14 +5,20 @@ That joins are completed is seen in integration_tests/.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka import TopicPartition
+from kafka.consumer.subscription_state import SubscriptionState
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.structs import MemberState
 
 from kafka_assignors._assignors import _joins as joins
 from kafka_assignors._assignors._host import KafkaPythonHost
@@ -21,11 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def made() -> Any:
+def made(kind: type[ConsumerCoordinator] = ConsumerCoordinator) -> Any:
     """A coordinator of this release, with what it has as soon as it is made."""
-    coordinator = object.__new__(ConsumerCoordinator)
-    for name in ("_generation", "_rebalance_protocol", "_subscription", "config", "rejoining", "state"):
+    coordinator: Any = object.__new__(kind)
+    for name in ("_generation", "_rebalance_protocol", "config", "rejoining", "state"):
         setattr(coordinator, name, None)
+    coordinator._subscription = SubscriptionState()
     return coordinator
 
 
@@ -104,3 +111,46 @@ def test_an_assignment_that_cannot_be_read_is_not_in_the_way_of_the_next_join(ju
     coordinator._generation = object()
     coordinator._subscription = SimpleNamespace(subscription={"orders"})
     assert not joins._is_refused(coordinator, ended(coordinator, junk))
+
+
+class Overtaken(ConsumerCoordinator):
+    """Whose next joins come to a generation, and not to its assignment: another rebalance has begun."""
+
+    overtaken = 0
+
+    async def _do_join_and_sync_async(self) -> bytes:
+        self.state = MemberState.REBALANCING
+        if self.overtaken:
+            self.overtaken -= 1
+            raise RebalanceInProgressError
+        return b"assignment"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "overtaken", "position"),
+    [
+        pytest.param(RebalanceProtocol.EAGER, 0, 144, id="eager"),
+        pytest.param(RebalanceProtocol.EAGER, 1, None, id="eager, overtaken"),
+        pytest.param(RebalanceProtocol.COOPERATIVE, 1, 144, id="cooperative, overtaken"),
+    ],
+)
+def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(
+    protocol: RebalanceProtocol, overtaken: int, position: int | None
+) -> None:
+    """Another member may have had its partitions in that generation, and have read on."""
+    coordinator, orders = made(Overtaken), TopicPartition("orders", 0)
+    coordinator._rebalance_protocol, coordinator.state = protocol, MemberState.STABLE
+    coordinator.overtaken = overtaken
+    subscription = coordinator._subscription
+    subscription.subscribe(["orders"])
+    subscription.assign_from_subscribed([orders])
+    subscription.seek(orders, 144)
+    joins.complete(coordinator)
+    for _ in range(overtaken):
+        with pytest.raises(RebalanceInProgressError):
+            asyncio.run(coordinator._do_join_and_sync_async())
+    assert asyncio.run(coordinator._do_join_and_sync_async()) == b"assignment"
+    subscription.assign_from_subscribed([orders])
+    found = subscription.position(orders)
+    assert (found and found.offset) == position
+    assert subscription.missing_fetch_positions() == ({orders} if position is None else set())
