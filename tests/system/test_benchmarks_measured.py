@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks import whole
 from benchmarks.cases import Case, Event, Shape, make
 from benchmarks.measure import Effort, Measurement, measure
 from benchmarks.peers import PEERS, Order, Peer, PythonPeer
@@ -75,45 +74,3 @@ def test_a_peer_is_spared_cases_as_large_as_the_one_that_it_was_stopped_in(tmp_p
     report = run(ladder, [peer], replace(QUICK, cap=0.3, set_up=0.0), tmp_path, Console(quiet=True))
     failures = [measurement.failure for measurement in report.measurements]
     assert failures == ["> 0 s", "not tried: T2-fresh took too long", "> 0 s"]
-
-
-REPORT = """<?xml version="1.0" encoding="utf-8"?>
-<testsuites name="pytest tests"><testsuite name="pytest" errors="0" failures="1" time="9.0">
-<testcase classname="tests.unit.test_kinds" name="test_a" time="0.400" />
-<testcase classname="integration_tests.test_chaos" name="test_b" time="1200.000"><properties>
-<property name="slow" value="yes" /></properties></testcase>
-<testcase classname="integration_tests.test_brokers" name="test_c" time="2.000"><failure /></testcase>
-<testcase classname="integration_tests.test_brokers" name="test_d" time="1.000"><skipped /></testcase>
-</testsuite></testsuites>
-"""
-
-
-def test_a_whole_run_says_of_each_kind_when_it_ran(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(whole, "PAGE", tmp_path / "whole.md")
-    (tmp_path / "tests.xml").write_text(REPORT)
-    whole.main(["containers"])
-    found = whole.rows(tmp_path / "tests.xml", "2026-11-25 | abc1234")
-    assert [*found.values()] == [
-        "| tests/unit | 2026-11-25 | abc1234 | 1 | 0 | 0 | 0 |",
-        "| integration_tests | 2026-11-25 | abc1234 | 1 | 1 | 1 | 1,203 |",
-        "| slow | 2026-11-25 | abc1234 | 1 | 0 | 0 | 1,200 |",
-    ]
-    whole.main([str(tmp_path / "tests.xml"), str(tmp_path / "containers.xml")])
-    (tmp_path / "tests.xml").rename(tmp_path / "containers.xml")
-    whole.main([str(tmp_path / "tests.xml"), str(tmp_path / "containers.xml")])
-    kinds = ["containers", "integration_tests", "slow", "tests/unit"]
-    assert [*whole.last(tmp_path / "whole.md")] == kinds
-    for kind in kinds:
-        whole.main([kind])
-    said = capsys.readouterr().out.splitlines()
-    today = whole.last(tmp_path / "whole.md")["slow"].split(" | ")
-    when = f"{today[1]} at {today[2]}"
-    assert said == ["never", f"{when} (1 failed)", f"{when} (1 failed)", when, when]
-
-
-def test_a_run_that_was_broken_off_is_not_whole(tmp_path: Path) -> None:
-    (tmp_path / "tests.xml").write_text('<testsuite><testcase time="1"/></testsuite>')
-    with pytest.raises(SystemExit, match=r"tests\.xml: pytest was broken off"):
-        whole.rows(tmp_path / "tests.xml", "2026-11-25 | abc1234")

@@ -14,7 +14,6 @@ from kafka_assignors.testing._brokers.cluster import Cluster, choose_way, incomp
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
 from kafka_assignors.testing._brokers.layout import PLAIN
 from kafka_assignors.testing._brokers.metadata import ClusterState, SeenPartition
-from kafka_assignors.testing._brokers.waiting import START_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,17 +58,6 @@ class FakeBroker(Broker):
 
     def _alive(self) -> bool:
         return not self.dead
-
-
-# Settings ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("nodes", [1, 3])
-def test_a_killed_broker_that_comes_back_is_let_in_well_before_it_gives_up(nodes: int) -> None:
-    settings = cluster.common_settings(nodes)
-    refused = int(settings["broker.session.timeout.ms"])
-    patience = int(settings["initial.broker.registration.timeout.ms"])
-    assert 4 * refused <= patience <= 1000 * START_TIMEOUT
 
 
 # The way ----------------------------------------------------------------------------------------------
@@ -195,22 +183,6 @@ def test_a_given_cluster_must_have_the_nodes_asked_for(monkeypatch: pytest.Monke
 # Waiting, and death -----------------------------------------------------------------------------------
 
 
-def test_waiting_ends_when_all_have_started_and_see_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {"a": iter([set(), {1}, {1, 2}]), "b": iter([{1, 2, 3}])}
-    monkeypatch.setattr(broker_module, "known_by", lambda server: next(answers[server]))
-    wait_until_complete([FakeBroker(1, "a"), FakeBroker(2, "b")])
-    assert [next(answer, None) for answer in answers.values()] == [None, None]
-
-
-def test_waiting_ends_with_the_end_of_the_log_of_a_broker_that_dies() -> None:
-    lines = "\n".join(map(str, range(100)))
-    brokers = [FakeBroker(1, text="still starting"), FakeBroker(2, text=lines)]
-    brokers[1].dead = True
-    with pytest.raises(BrokerDiedError, match="Kafka node 2 has died") as caught:
-        wait_until_complete(brokers)
-    assert str(caught.value).splitlines()[1:] == [str(number) for number in range(70, 100)]
-
-
 def test_waiting_ends_after_the_timeout_with_the_end_of_the_log() -> None:
     with pytest.raises(
         ClusterUnavailableError, match=r"0 s waiting for Kafka node 1 to be ready:\n.*\nstill starting"
@@ -276,15 +248,6 @@ def test_what_is_broken_on_purpose_is_mended_when_its_context_ends(monkeypatch: 
     assert broker.wrong() is None
     with broker.freeze():
         assert broker.wrong() == "node 1 is frozen"
-    assert broker.done == ["launched", "killed", "launched", "suspended", "resumed"]
-
-
-def test_what_a_test_mends_itself_is_not_mended_again() -> None:
-    broker = FakeBroker()
-    with broker.kill():
-        broker.start(wait=False)
-    with broker.freeze():
-        broker.thaw()
     assert broker.done == ["launched", "killed", "launched", "suspended", "resumed"]
 
 
@@ -355,30 +318,6 @@ def test_what_is_down_is_not_frozen_and_what_runs_neither_started_nor_thawed() -
     with pytest.raises(RuntimeError, match="Kafka node 1 is down: cannot freeze it"):
         broker.freeze()
     assert broker.done == ["launched", "killed"]
-
-
-def test_a_start_waits_for_the_peers_that_run_and_for_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two, _ = brokers = [FakeBroker(1, "a"), FakeBroker(2, "b"), FakeBroker(3, "c")]
-    for broker in brokers:
-        broker.peers = brokers
-    asked: list[str] = []
-
-    def known_by(server: str) -> set[int]:
-        asked.append(server)
-        return {1, 3}
-
-    monkeypatch.setattr(broker_module, "known_by", known_by)
-    two.kill()
-    one.restart()
-    assert (one.done, asked) == (["launched", "stopped", "launched"], ["a", "c"])
-
-
-def test_the_brokers_of_a_given_cluster_are_not_ours_to_kill() -> None:
-    with pytest.raises(
-        ClusterUnavailableError,
-        match=r"the cluster at a:1,b:2 is given: not ours to stop or kill\. .*embedded",
-    ):
-        Cluster(["a:1", "b:2"], 2, "given").broker(1)
 
 
 def test_a_broker_is_had_by_its_id_which_must_exist() -> None:

@@ -16,15 +16,16 @@ import pytest
 
 from kafka_assignors.testing._brokers import embedded, watched
 from kafka_assignors.testing._brokers.credentials import Credentials
-from kafka_assignors.testing._brokers.embedded import Brokers, server_settings
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
-from kafka_assignors.testing._brokers.layout import CLIENTS, PLAIN, PROXIED, Layout
+from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
 from kafka_assignors.testing._brokers.watched import WatchedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from kafka_assignors.testing._brokers.embedded import Brokers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the embedded broker needs a POSIX shell")
 
@@ -79,13 +80,6 @@ def test_output_and_status_of_a_process_are_had(tmp_path: Path) -> None:
     assert process.wait() == 3
     assert process.status() == process.end() == 3
     assert (tmp_path / "log").read_text() == "out\nerr\n"
-
-
-def test_ending_a_process_leaves_its_folder(tmp_path: Path) -> None:
-    process = WatchedProcess(["sleep", "60"], tmp_path / "log", tmp_path)
-    assert process.status() is None
-    assert process.end() == -signal.SIGTERM
-    assert (tmp_path / "log").exists()
 
 
 def test_a_suspended_process_stands_still_and_goes_on_when_resumed(tmp_path: Path) -> None:
@@ -148,47 +142,7 @@ def test_when_python_dies_its_process_dies_and_the_folder_goes(death: signal.Sig
     assert not folder.exists()
 
 
-# Settings ---------------------------------------------------------------------------------------------
-
-
-def test_nodes_know_each_other_and_have_a_rack_each(tmp_path: Path) -> None:
-    addresses = [{PLAIN: f"h:{port}"} for port in (11, 12, 13)]
-    controllers = [f"h:{port}" for port in (21, 22, 23)]
-    settings = server_settings(Layout(nodes=3, settings={}), addresses, controllers, tmp_path)
-    assert [(each["node.id"], each["broker.rack"]) for each in settings] == [
-        (1, "rack-1"),
-        (2, "rack-2"),
-        (3, "rack-3"),
-    ]
-    assert {each["controller.quorum.voters"] for each in settings} == {"1@h:21,2@h:22,3@h:23"}
-    assert settings[1]["listeners"] == "PLAIN://h:12,CONTROLLER://h:22"
-    assert settings[1]["advertised.listeners"] == "PLAIN://h:12"
-    assert settings[1]["listener.security.protocol.map"] == "PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT"
-
-
-def test_clients_and_proxies_have_listeners_of_their_own_that_require_the_same(tmp_path: Path) -> None:
-    credentials = Credentials("sasl_tls", tmp_path)
-    layout = Layout(nodes=1, settings={}, credentials=credentials, proxies=["proxy:9"])
-    own = {PLAIN: "h:1", CLIENTS: "h:2", PROXIED: "h:3"}
-    (settings,) = server_settings(layout, [own], ["h:4"], tmp_path / "key")
-    assert settings["listeners"] == "PLAIN://h:1,CLIENTS://h:2,PROXIED://h:3,CONTROLLER://h:4"
-    assert settings["advertised.listeners"] == "PLAIN://h:1,CLIENTS://h:2,PROXIED://proxy:9"
-    assert settings["listener.security.protocol.map"] == (
-        "PLAIN:PLAINTEXT,CLIENTS:SASL_SSL,PROXIED:SASL_SSL,CONTROLLER:PLAINTEXT"
-    )
-    required = {key: value for key, value in settings.items() if key.startswith("listener.name.")}
-    assert required == {
-        f"listener.name.{listener}.{key}": value
-        for listener in ("clients", "proxied")
-        for key, value in {
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(tmp_path / "key"),
-            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
-            "scram-sha-512.sasl.jaas.config": (
-                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-            ),
-        }.items()
-    }
+# Certificates, and what is missing --------------------------------------------------------------------
 
 
 def test_a_brokers_certificate_is_good_for_its_host_and_no_other(tmp_path: Path) -> None:

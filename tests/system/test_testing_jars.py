@@ -20,7 +20,6 @@ from kafka_assignors.testing._brokers import jars
 from kafka_assignors.testing._brokers.jars import (
     JarsUnavailableError,
     cache_folder,
-    class_path,
     fetch_jars,
     kafka_jars,
 )
@@ -72,15 +71,6 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> Fetches:
 
 def entries(cache: Path) -> list[str]:
     return sorted(path.name for path in (cache / "jars").iterdir() if path.suffix != ".lock")
-
-
-def test_jars_are_fetched_once_and_sorted(fetches: Fetches, cache: Path) -> None:
-    first = kafka_jars()
-    assert kafka_jars() == first
-    assert [path.name for path in first] == ["a.jar", "b.jar"]
-    (asked,) = fetches.coordinates
-    assert "org.apache.kafka:kafka-clients:4.3.1" in asked
-    assert entries(cache) == [first[0].parent.name]
 
 
 def test_other_coordinates_stand_alone_in_an_entry_of_their_own(
@@ -199,10 +189,6 @@ def test_without_jgo_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
     assert entries(cache) == []
 
 
-def test_the_class_path_is_one_value_for_java() -> None:
-    assert class_path([Path("/x/a.jar"), Path("/x/b.jar")]) == "/x/a.jar:/x/b.jar"
-
-
 @pytest.mark.parametrize(
     ("own", "xdg", "folder"),
     [
@@ -304,19 +290,3 @@ def test_a_fetch_without_network_fails_with_the_ways_out(
     with pytest.raises(JarsUnavailableError, match=r"Maven Central must be in reach.*KAFKA_BOOTSTRAP"):
         kafka_jars()
     assert entries(cache) == []
-
-
-def test_on_a_terminal_a_bar_counts_the_jars(
-    repository: Path, hashes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    publish_hashes(hashes, {"a-1.jar": jar("A")})
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    publish(repository, "a", jar("A"))
-    kafka_jars()
-    assert "Apache Kafka 4.3.1: 1 jars" in terminal.getvalue()

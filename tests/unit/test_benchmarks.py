@@ -7,20 +7,15 @@ import numpy as np
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from benchmarks import pauses, structures, wire
+from benchmarks import structures, wire
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
-from benchmarks.lab import schedules, slow_members, worst_structures
-from benchmarks.lab.slow_members import Run, Scenario
-from benchmarks.measure import Effort, Measurement, Times, measure
-from benchmarks.peers import PEERS
+from benchmarks.lab import schedules, worst_structures
+from benchmarks.measure import Measurement, Times
 from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
 from kafka_assignors._wire.user_data import decode_sticky
-from tests.lab.schedules import Tally, draw
-from tests.support.planted_faults import FAULTS
 
 SMALL = [case for case in CASES if case.topics * case.partitions <= 10_000]
-LIBRARY, IN_KAFKA_PYTHON, KAFKA_PYTHON, AIOKAFKA, *_ = PEERS
 
 
 def case_called(key: str) -> Case:
@@ -190,65 +185,6 @@ def test_the_ratio_is_to_the_fastest_of_the_others_that_have_a_result() -> None:
     assert "| a case | sticky | 150 | 5 | 200 | 100 | > 130 s | 1.50 | 4.00 | 0.05 | 0.50 |" in page
 
 
-def test_a_report_comes_back_from_its_file(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    measurements = [made_up("library", 0.3, ours=True), made_up("java", None)]
-    report = Report(machine={"CPU": "a fast one"}, skipped={"franz-go": "no go"}, measurements=measurements)
-    written = report.write(tmp_path)
-    assert all(path.stat().st_size for path in written)
-    assert Report.read(written[0]) == report
-
-
-def test_a_group_that_is_hopeless_is_not_tried(tmp_path: Path) -> None:
-    case = case_called("K2-reassign")
-    result = measure(
-        AIOKAFKA,
-        case,
-        make(case),
-        "sticky",
-        group=tmp_path / "group",
-        limits=Effort(cap=30.0, budget=0.0, repetitions=1),
-    )
-    assert result.failure == "not tried: 2000 million (member, partition)"
-    assert AIOKAFKA.too_large(make(case), "range") is None
-
-
-# Slow members -------------------------------------------------------------------------------------------
-
-
-def test_the_page_of_slow_members_adds_up_its_runs() -> None:
-    good = Run(seed=4, twice=0, longest=0.0, seconds=1.5, generations=7)
-    bad = Run(seed=5, twice=3, longest=1.25, seconds=120.0, generations=9, failure="it went on and on")
-    page = slow_members.report(Scenario(slow=3), [good, bad], "the command", {"cores": "2"})
-    for line in (
-        "**2 runs (seeds 4 to 5): 1 with a partition of two owners; 1 did not settle",
-        "| partitions with two owners | 1.5 | 3 |\n| longest such time, s | 0.625 | 1.25 |",
-        "| generations | 8 | 9 |\n| settled, s | 60.8 | 120 |",
-        "## Not settled: seed 5\n\n```\nit went on and on\n```",
-    ):
-        assert line in page
-
-
-def test_the_page_of_pauses_has_the_waits_of_each_run_and_the_counts_of_all(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    runs = [
-        pauses.Outcome(wait=wait, other=0.25, refused=2, twice=3, revoked=1, reads=[0.0, wait])
-        for wait in (3.2, 0.4)
-    ]
-    found = {(scenario, name): runs for scenario in pauses.SCENARIOS for name in pauses.CLIENTS}
-    page = pauses.report(found, {pauses.NOW: 12.345}, {"cores": "2"})
-    assert "`python -m benchmarks.pauses --runs 2`" in page
-    row = f"| {pauses.NOW} | 3.20, 0.40 | 0.25, 0.25 | 2 | 4 | 6 |\n"
-    assert page.count(row) == len(pauses.SCENARIOS)
-    assert f"| {pauses.NOW} | 12.35 |\n\n- cores: 2\n" in page
-    drawn = []
-    for _ in range(2):
-        pauses.draw(found, tmp_path / "pauses.svg")
-        drawn.append({path.name: path.read_bytes() for path in tmp_path.iterdir()})
-    assert drawn[0].keys() == {"pauses.svg", "pauses_records.svg"}
-    assert drawn[0] == drawn[1]
-
-
 @pytest.mark.parametrize(
     ("shape", "event"), [*zip(structures.SHAPES, cycle(structures.EVENTS), strict=False)]
 )
@@ -263,75 +199,6 @@ def test_a_structure_is_a_group_that_can_be_planned_and_the_same_every_time(shap
     assert len(made.members) == 20 - (event == "leave")
     measured = worst_structures.measure(structure)
     assert measured.pairs == made.pairs > 0
-
-
-def test_the_search_for_the_worst_structures_makes_a_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worst_structures, "NESTED", ())
-    for name, values in {"members": (20,), "topics": (50,)}.items():
-        monkeypatch.setitem(worst_structures.CHOICES, name, values)
-    page = tmp_path / "page.md"
-    worst_structures.main(["--drawn", "3", "--changed", "2", "--output", str(page)])
-    assert "`python -m benchmarks.lab.worst_structures --seed 1 --drawn 3 --changed 2`" in page.read_text()
-
-
-# Schedules ----------------------------------------------------------------------------------------------
-
-
-def test_the_page_of_schedules_says_what_was_run_and_what_broke() -> None:
-    shown = schedules.Search(count=3, clients=("ours", "java"))
-    tally = Tally(schedules=3, generations=1200, longest_ms=4500, most_rounds=2)
-    tally.broken.append((draw(7, 10), "t-0 has two owners"))
-    rows = [
-        schedules.Row.of(shown, tally, 90.0, "first"),
-        schedules.Row.of(schedules.Search(depth=2), Tally(schedules=208), 3.0, "first"),
-        schedules.Row.of(replace(shown, first=1_000_003), Tally(schedules=3), 30.0, "second"),
-    ]
-    planted = dict.fromkeys([fault.__name__ for fault in FAULTS], 0) | {"forgets_joins": 12}
-    page = schedules.page(rows, planted, {"cores": "2"})
-    for line in (
-        "**214 schedules, 6 of them drawn for cooperative groups: 1 broken.**",
-        "| cooperative-sticky | ours java | 6 | 1,200 | 1 | 0 | 0 | 4.5 | 2 | 2.0 | first, second |",
-        "| cooperative-sticky | ours | all 208 of up to 2 steps | 0 | 0 | 0 | 0 | 0 | 0 | 0.1 | first |",
-        "| forgets joins | waits | 12 |",
-        "| throws joins away | waits | not in 20,000 |",
-        "- revision: first, second\n\n## Broken: seed 7\n\n```\nt-0 has two owners\n```",
-    ):
-        assert f"{line}\n" in page
-
-
-def test_a_search_that_was_ended_goes_on_with_its_next_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(schedules, "PART", 2)
-    monkeypatch.setattr(schedules, "plant", dict)
-    monkeypatch.setattr(
-        schedules, "searches", lambda _: [schedules.Search(count=5), schedules.Search(depth=1)]
-    )
-    page = tmp_path / "page.md"
-    ran: list[schedules.Search | None] = []
-
-    def run(part: schedules.Search, revision: str, processes: int | None) -> schedules.Row:
-        assert processes is None
-        if len(ran) == 2:
-            ran.append(None)
-            raise KeyboardInterrupt
-        ran.append(part)
-        return schedules.Row.of(part, Tally(schedules=part.count or 18), 1.0, revision)
-
-    monkeypatch.setattr(schedules, "run", run)
-    with pytest.raises(KeyboardInterrupt):
-        schedules.main(["--output", str(page)])
-    assert "**20 schedules, 2 of them drawn" in page.read_text(encoding="utf-8")
-    schedules.main(["--output", str(page)])
-    assert [(one.first, one.count, one.depth) for one in ran if one] == [
-        (1_000_000, 2, 0),
-        (1_000_000, 0, 1),
-        (1_000_002, 2, 0),
-        (1_000_004, 1, 0),
-    ]
-    assert "**23 schedules, 5 of them drawn" in page.read_text(encoding="utf-8")
 
 
 def test_a_stored_search_runs_the_schedules_that_it_names() -> None:

@@ -39,51 +39,27 @@ def item(
     return Collected(nodeid, Path(ROOT, file), marks, SimpleNamespace(params=params) if params else None)
 
 
-def kept(items: list[Any], *, slow: bool = True) -> list[str]:
+def kept(items: list[Any]) -> list[str]:
     """Names and arguments of those that run."""
-    others = left_out(items, slow=slow)
+    others = left_out(items, slow=True)
     return [one.nodeid.partition("::")[2] for one in items if one not in others]
 
 
-def test_a_test_with_brokers_runs_for_one_assignor_or_client() -> None:
-    assignors = [item("test_a", assignor=name) for name in ("range", "sticky", "random")]
-    clients = [item("test_b", client=client, strategy=strategy) for client in "jk" for strategy in "rs"]
-    assert len(kept([*assignors, *clients])) == 2
-
-
-def test_other_arguments_are_all_kept() -> None:
-    listings = [item("test_a", name=name) for name in "abc"]
+def test_of_repetitions_with_brokers_one_for_each_other_argument_is_kept() -> None:
+    repeated = [item("test_a", assignor=name) for name in ("range", "sticky", "random")]
+    repeated += [item("test_b", client=client, strategy=strategy) for client in "jk" for strategy in "rs"]
+    assert [name[:6] for name in kept(repeated)] == ["test_a", "test_b"]
     kinds = [item("test_b", kind=kind, assignor=assignor) for kind in "xy" for assignor in "rs"]
-    assert kept(listings) == ["test_a[a]", "test_a[b]", "test_a[c]"]
     assert [name[:8] for name in kept(kinds)] == ["test_b[x", "test_b[y"]
-
-
-def test_each_assignor_has_its_turn_among_many_tests() -> None:
-    names = ("range", "sticky", "random")
-    chosen = [kept([item(f"test_{number}", assignor=name) for name in names]) for number in range(30)]
-    assert all(len(one) == 1 for one in chosen)
-    assert {one[0].split("[")[1] for one in chosen} == {f"{name}]" for name in names}
-
-
-def test_tests_without_brokers_are_all_kept() -> None:
-    unit = [item("test_a", "tests/unit/test_some.py", assignor=name) for name in "ab"]
-    assert len(kept(unit)) == 2
+    without = [item("test_a", "tests/unit/test_some.py", assignor=name) for name in "ab"]
+    assert len(kept(without)) == 2
 
 
 def test_slow_tests_are_left_out_where_that_is_wished_but_for_the_core_of_their_files() -> None:
-    items = [item("test_slow", marks={"slow"}), item("test_core", marks={"slow", "core"}), item("test_quick")]
-    assert kept(items) == ["test_core", "test_quick"]
-    assert kept(items, slow=False) == ["test_slow", "test_core", "test_quick"]
-
-
-def test_each_test_that_is_left_out_has_a_reason() -> None:
-    slow, *others = items = [
-        item("test_slow", marks={"slow"}),
-        *(item("test_a", assignor=name) for name in "abc"),
-    ]
-    found = left_out(items, slow=True)
-    assert found[slow] == "slow: --whole runs them"
-    assert [found[one] for one in others if one in found] == ["repetitions: --whole runs them"] * 2
+    slow = item("test_slow", marks={"slow"})
+    items = [slow, item("test_core", marks={"slow", "core"}), item("test_quick")]
+    assert left_out(items, slow=True) == {slow: "slow: --whole runs them"}
+    assert left_out(items, slow=False) == {}
 
 
 def test_each_file_that_scripts_name_is_there() -> None:

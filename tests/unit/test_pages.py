@@ -23,7 +23,6 @@ from tests.support.pages import ROOT, listing, listings, pages, read
 from website.drawings import FOLDER, pictures
 
 COORDINATOR = "docs/coordinator.md"
-NIGHT = "docs/how-to/a-bad-night.md"
 IN_CI = "docs/how-to/test-a-rebalance-in-ci.md"
 MOVING = "docs/how-to/move-replicas-off-a-broker.md"
 PLACEMENT = "docs/placement.md"
@@ -195,14 +194,6 @@ def test_every_stored_picture_is_drawn_and_shown() -> None:
     assert {path.name for path in FOLDER.iterdir()} == DRAWN.keys()
     shown = read("docs/how-to/which-assignor.md")
     assert [name for name in DRAWN if f"../pictures/{name})" not in shown] == []
-
-
-def test_every_stored_screen_is_shown_or_is_a_wider_one_of_what_is_shown() -> None:
-    stored = {path.stem for path in (ROOT / "docs" / "screens").iterdir()}
-    shown = {*re.findall(r"\(\.\./screens/(.+)-80\.svg\)", read(NIGHT))}
-    assert {f"{name}-80" for name in shown} <= stored
-    assert stored <= {f"{name}-{columns}" for name in shown for columns in (80, 200)}
-    assert len(shown) > 1
 
 
 def test_a_screen_has_lines_of_its_columns_and_names_nobody_s_machine() -> None:

@@ -22,11 +22,14 @@ CASES = {
 """A row of the page on performance -> its case in the stored results, and its event if there are several."""
 
 
-def rows() -> list[list[str]]:
-    """The rows of the table of performance."""
-    lines = read(PERFORMANCE).split("| partitions, members | event |")[1].split("\n\n")[0].splitlines()[2:]
+def rows(head: str) -> list[list[str]]:
+    """The rows of the table of performance whose head begins so."""
+    lines = read(PERFORMANCE).split(head)[1].split("\n\n")[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
+
+ROWS = rows("| partitions, members | event |")
+PAUSES = rows("| members | a member joins |")
 
 SCENARIOS = {
     "a member joins": "A member joins",
@@ -37,12 +40,7 @@ SCENARIOS = {
 """The columns of the table of pauses, and the stored run's sections."""
 
 
-def pauses() -> list[list[str]]:
-    lines = read(PERFORMANCE).split("| members | a member joins |")[1].split("\n\n")[0].splitlines()[2:]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
-
-
-@pytest.mark.parametrize("row", pauses(), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", PAUSES, ids=lambda row: row[0])
 def test_a_row_of_pauses_is_the_worst_of_the_stored_runs(row: list[str]) -> None:
     client = row[0].replace("`CooperativeStickyAssignor`", "our cooperative-sticky")
     client = client.replace("`CooperativeConsumer`", "our CooperativeConsumer")
@@ -53,7 +51,7 @@ def test_a_row_of_pauses_is_the_worst_of_the_stored_runs(row: list[str]) -> None
         assert float(cell) == max(waits)
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_a_row_of_performance_is_that_of_the_stored_run(row: list[str]) -> None:
     case, _, *shown = row
     stored = read(LEADER)
@@ -72,4 +70,4 @@ def test_a_row_of_performance_is_that_of_the_stored_run(row: list[str]) -> None:
 
 
 def test_every_case_is_in_the_table() -> None:
-    assert [row[0] for row in rows()] == [*CASES]
+    assert [row[0] for row in ROWS] == [*CASES]

@@ -148,7 +148,3 @@ def test_the_readme_on_a_registry_has_no_link_that_leads_nowhere() -> None:
     assert [link for link in links if not link.startswith("https://")] == []
     assert "[Your first assignor" not in text
     assert "Your first assignor" in text
-
-
-def test_a_bar_in_code_needs_no_escape_in_a_table(made: dict[str, str]) -> None:
-    assert "| `--kafka-place=process|thread` | `kafka_place` |" in made["reference/pytest.md"]

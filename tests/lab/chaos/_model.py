@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection
 
 QUORUM: Final = 3
 """Nodes of a cluster that can spare one."""
@@ -87,7 +87,6 @@ class MemberModel:
 
     static: bool
     topics: frozenset[str]
-    slow: bool = False
     frozen: bool = False
     paused: bool = False
     subscribed_anew: bool = False
@@ -138,16 +137,50 @@ class Model:
         others = [member for other, member in self.members.items() if other != name and member.healthy]
         return bool(others) and all(any(topic in member.topics for member in others) for topic in topics)
 
-    def objection(self, step: ScriptStep) -> str | None:
-        """Why a step makes no sense now; None if it does."""
-        if step.kind in _BY_GROUP:
-            return _BY_GROUP[step.kind](self, step)
-        return _BY_MEMBER[step.kind](self, step, self.members[step.target])
+    def allows(self, step: ScriptStep) -> bool:
+        """Whether a step makes sense now."""
+        match step.kind:
+            case "join":
+                return len(self.members) < self.limits.most
+            case "grow":
+                # New partitions need all brokers for their replicas, and somebody who sees them.
+                return self.partitions[step.target] < step.partitions and not self.down and not self.unwatched
+            case "start broker":
+                return self.down == step.target
+            case "kill broker" | "stop broker" | "move coordinator":
+                return self.limits.nodes >= QUORUM and self.down is None
+            case _:
+                return self._allows_of(self.members[step.target], step)
+
+    def _allows_of(self, member: MemberModel, step: ScriptStep) -> bool:
+        """Whether a step of a member makes sense now."""
+        spared = member.healthy and self.covered_without(step.target, member.topics)
+        topics = frozenset(step.topics)
+        match step.kind:
+            case "thaw":
+                return member.frozen
+            case "resume":
+                return member.paused
+            case "leave" | "crash":
+                ends = not member.healthy and not (step.kind == "leave" and member.frozen)
+                return len(self.members) > self.limits.fewest and (ends or spared)
+            case "restart" | "crash and restart":
+                # The coordinator takes a static member back without a rebalance, whatever it wants anew. If
+                # it leads, it may not have seen that a topic grew.
+                return member.static and not member.subscribed_anew and not self.grown and spared
+            case "subscribe":
+                # kafka-python 3.0 forgets a join that it has not sent yet, but given up its partitions for,
+                # when the subscription is again what it was: it is expelled, and never comes back.
+                changes = member.healthy and topics != member.topics and not member.subscribed_anew
+                return changes and self.covered_without(step.target, member.topics - topics)
+            case _:
+                return spared
 
     def take(self, step: ScriptStep) -> None:
         match step.kind:
             case "join":
-                self._join(step)
+                self.members[step.target] = MemberModel(static=step.static, topics=frozenset(step.topics))
+                self.joined += 1
             case "leave" | "crash":
                 del self.members[step.target]
             case "grow":
@@ -165,119 +198,10 @@ class Model:
             self.unwatched = True
         elif step.kind in {"join", "leave", "crash", "subscribe"}:
             self.unwatched = False
-        self.settle(step)
-
-    def _join(self, step: ScriptStep) -> None:
-        self.members[step.target] = MemberModel(
-            static=step.static, topics=frozenset(step.topics), slow=step.poll_ms > 0
-        )
-        self.joined += 1
-
-    def settle(self, step: ScriptStep) -> None:
-        """The group settles, if the step wants it to."""
         if step.settle:
-            self.grown = False
-            for member in self.members.values():
-                member.subscribed_anew = False
+            self._settle()
 
-
-def _on_join(model: Model, _: ScriptStep) -> str | None:
-    if len(model.members) >= model.limits.most:
-        return f"there are {model.limits.most} members already"
-    return None
-
-
-def _on_growth(model: Model, step: ScriptStep) -> str | None:
-    if model.partitions[step.target] >= step.partitions:
-        return f"{step.target} has {model.partitions[step.target]} partitions"
-    if model.down is not None:
-        return "a broker is down, and new partitions need all for their replicas"
-    if model.unwatched:
-        return "a static member restarted, so perhaps nobody watches the topics"
-    return None
-
-
-def _on_broker(model: Model, step: ScriptStep) -> str | None:
-    if model.limits.nodes < QUORUM:
-        return f"a cluster of fewer than {QUORUM} can spare none"
-    if step.kind == "start broker":
-        return None if model.down == step.target else f"node {step.target} is not down"
-    return None if model.down is None else f"node {model.down} is down already"
-
-
-def _on_coordinator(model: Model, step: ScriptStep) -> str | None:
-    del step
-    if model.limits.nodes < QUORUM:
-        return "there is no other node that could have it"
-    return "a broker is down" if model.down is not None else None
-
-
-def _on_end(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
-    if len(model.members) <= model.limits.fewest:
-        return f"{model.limits.fewest} members have to stay"
-    if step.kind == "leave" and member.frozen:
-        return f"{step.target} is frozen"
-    return _on_absence(model, step, member) if member.healthy else None
-
-
-def _on_absence(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
-    if not member.healthy:
-        return f"{step.target} is frozen or paused"
-    if not model.covered_without(step.target, member.topics):
-        return f"nobody else is there for the topics of {step.target}"
-    return None
-
-
-def _on_return(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
-    del model
-    if step.kind == "thaw":
-        return None if member.frozen else f"{step.target} is not frozen"
-    return None if member.paused else f"{step.target} is not paused"
-
-
-def _on_topics(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
-    topics = frozenset(step.topics)
-    if not member.healthy:
-        return f"{step.target} is frozen or paused"
-    if topics == member.topics:
-        return f"{step.target} has {' '.join(sorted(member.topics))}"
-    # kafka-python 3.0 forgets a join that it has not sent yet, but given up its partitions for, when the
-    # subscription is again what it was: it is expelled, and never comes back.
-    if member.subscribed_anew:
-        return f"{step.target} may not have joined with its new topics"
-    if not model.covered_without(step.target, member.topics - topics):
-        return f"nobody else is there for what {step.target} gives up"
-    return None
-
-
-def _on_restart(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
-    if not member.static:
-        return f"{step.target} is no static member"
-    # The coordinator takes a static member back without a rebalance, whatever it wants anew.
-    if member.subscribed_anew:
-        return f"{step.target} may not have joined with its new topics"
-    if model.grown:
-        return f"{step.target} may lead, and not have seen that a topic grew"
-    return _on_absence(model, step, member)
-
-
-_BY_GROUP: Final[Mapping[Kind, Callable[[Model, ScriptStep], str | None]]] = {
-    "join": _on_join,
-    "grow": _on_growth,
-    "kill broker": _on_broker,
-    "stop broker": _on_broker,
-    "start broker": _on_broker,
-    "move coordinator": _on_coordinator,
-}
-
-_BY_MEMBER: Final[Mapping[Kind, Callable[[Model, ScriptStep, MemberModel], str | None]]] = {
-    "leave": _on_end,
-    "crash": _on_end,
-    "freeze": _on_absence,
-    "pause": _on_absence,
-    "thaw": _on_return,
-    "resume": _on_return,
-    "subscribe": _on_topics,
-    "restart": _on_restart,
-    "crash and restart": _on_restart,
-}
+    def _settle(self) -> None:
+        self.grown = False
+        for member in self.members.values():
+            member.subscribed_anew = False

@@ -18,19 +18,17 @@ from kafka_assignors._timelines.events import NO_GENERATION, name_of
 from kafka_assignors._timelines.lines import MANY
 from kafka_assignors.testing import delete_topic
 from kafka_assignors.testing._groups.group import ConsumerGroup
-from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, grow_topic
 from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, cause, keep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing._brokers.cluster import Cluster
     from kafka_assignors.testing._groups.member import Member
-    from kafka_assignors.testing._groups.specs import AssignorSpec
     from tests.lab.chaos._model import ScriptStep
     from tests.lab.chaos._script import Script
 
@@ -126,21 +124,20 @@ def bound(settings: Mapping[str, Any], slowest_ms: int = 0) -> float:
 
 def unleash(
     script: Script,
-    assignor: AssignorSpec,
+    assignor: type[Assignor],
     cluster: Cluster,
     *,
     client: Client = "kafka-python",
-    watch: Callable[[int, ScriptStep], None] = lambda _number, _step: None,
     within: float | None = None,
     repeat: str = "",
 ) -> Outcome:
     """Do a script to a new group on new topics under load, hold it to its promises, and clear up.
 
     The script is the same each time; what it meets is not, as real processes take their time. Members are in
-    the racks of the cluster's nodes in turn; an assignor with arguments keeps its own. The cluster was
+    the racks of the cluster's nodes in turn. The cluster was
     started with `BROKER_SETTINGS`. Members of aiokafka are `CooperativeConsumer`s. In a mixed group, other
     clients' members have their own strategy of the assignor's name, and whoever leads plans: nothing is
-    promised of balance and moves. `watch` is called before each step with its number, from 1.
+    promised of balance and moves.
 
     Raises:
         ChaosError: The group did not settle, or a promise was broken.
@@ -159,21 +156,17 @@ def unleash(
             stack.callback(_end, load)
             load.__enter__()
         run = _ScriptRun(script, group, cluster, loads, assignor=assignor, client=client, within=within)
-        return run.run(watch, repeat)
+        return run.run(repeat)
 
 
-def _member(assignor: AssignorSpec, rack: str, client: str) -> dict[str, Any]:
+def _member(assignor: type[Assignor], rack: str, client: str) -> dict[str, Any]:
     """How a member joins."""
-    how: dict[str, Any] = {"settings": {"client_rack": rack}, "client": client, "assignors": [assignor]}
-    if client not in OURS:
-        how["assignors"] = [name_of_assignor(assignor)]
-    elif isinstance(assignor, type) and issubclass(assignor, Assignor):
-        options: dict[str, Any] = {"rack": rack}
-        if issubclass(assignor, StickyAssignor):
-            # By itself a third of the session: on a laden machine plans would not be the best ones.
-            options["time_limit"] = _PLANNING
-        how["assignors"] = [(assignor, options)]
-    return how
+    options: dict[str, Any] = {"rack": rack}
+    if issubclass(assignor, StickyAssignor):
+        # By itself a third of the session: on a laden machine plans would not be the best ones.
+        options["time_limit"] = _PLANNING
+    assignors = [(assignor, options)] if client in OURS else [assignor.name]
+    return {"settings": {"client_rack": rack}, "client": client, "assignors": assignors}
 
 
 class _ScriptRun:
@@ -186,7 +179,7 @@ class _ScriptRun:
         cluster: Cluster,
         loads: Sequence[Load],
         *,
-        assignor: AssignorSpec,
+        assignor: type[Assignor],
         client: Client,
         within: float | None,
     ) -> None:
@@ -197,9 +190,7 @@ class _ScriptRun:
         self._loads = loads
         self._assignor = assignor
         self._clients = cycle(MIXED if client == "mixed" else [client])
-        self._promise = EXCLUSIVE
-        if client != "mixed":
-            self._promise = PROMISES.get(name_of_assignor(assignor), EXCLUSIVE)
+        self._promise = EXCLUSIVE if client == "mixed" else PROMISES[assignor.name]
         self._topics = dict(zip(script.limits.topics, (load.topics[0] for load in loads), strict=True))
         self._sizes = dict(zip(self._topics.values(), script.limits.partitions, strict=True))
         self._members: dict[str, Member] = {}  # by their names in the script, under which they restart
@@ -208,13 +199,12 @@ class _ScriptRun:
         self._checked = NO_GENERATION
         self._in_burst = 0
 
-    def run(self, watch: Callable[[int, ScriptStep], None], repeat: str) -> Outcome:
+    def run(self, repeat: str) -> Outcome:
         began = time.monotonic()
         steps = self._script.steps
         number = 0
         try:
             for number, step in enumerate(steps, 1):
-                watch(number, step)
                 self._prepare(steps[number - 1 :])
                 self._take(step)
             self._finish()
@@ -404,16 +394,6 @@ def _told(script: Script, number: int, error: Exception, group: ConsumerGroup, r
 def quiet_lines(timeline: Timeline) -> list[str]:
     """A timeline as text without what records say."""
     return [timeline.line(event) for event in timeline.events if not isinstance(event, MANY)]
-
-
-def name_of_assignor(assignor: AssignorSpec) -> str:
-    """The name of the strategy that an assignor brings to a group."""
-    target: Any = assignor
-    if isinstance(target, tuple):
-        target = target[0]
-    if isinstance(target, str) and ":" in target:
-        target = imported(target)
-    return target if isinstance(target, str) else str(getattr(target, "name", target.__name__))
 
 
 def _end(load: Load) -> None:

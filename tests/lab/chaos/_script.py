@@ -170,7 +170,7 @@ def _draw(rng: random.Random, model: Model, left: int, wanted: Collection[Kind])
     for kind in WEIGHTS:
         spare = left - model.open - (kind not in _CLOSING) - (kind in OPENING)
         if spare >= 0:
-            steps = [step for step in _candidates(kind)(rng, model) if model.objection(step) is None]
+            steps = [step for step in _candidates(kind)(rng, model) if model.allows(step)]
             if steps:
                 possible[kind] = steps
     kinds = [kind for kind in possible if kind in wanted] or [*possible]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
-from aiokafka.errors import KafkaError
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._timelines.events import Failed, Lost, Revoked
 from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.clock import Clock
-from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.lab.clients.aiokafka_client import SimulatedClient
@@ -108,89 +105,3 @@ def test_a_broker_answers_each_connection_in_order() -> None:
     loop.do(begin)
     clock.run(10_000)
     assert answered == [("beside it", 2, 25), ("join", 3002, 0), ("behind it", 3002, 25)]
-
-
-def test_a_broken_connection_is_heard_of_and_a_lost_answer_times_out() -> None:
-    clock = Clock()
-    group = HostedClassicGroup(clock, lambda: "id", AT_ONCE)
-    loop: VirtualLoop = VirtualLoop(clock, lambda: None)  # type: ignore[abstract]
-    client = SimulatedClient("c", group, clock, loop, partitions=dict, latency_ms=1)
-    failed: list[tuple[int, str]] = []
-
-    async def join() -> None:
-        request = JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [("range", b"")])
-        try:
-            await client.send(0, request, group=1)
-        except KafkaError as error:
-            failed.append((clock.now, type(error).__name__))
-
-    def ask() -> None:
-        loop.do(lambda: loop.create_task(join()))
-
-    client.losing = 1
-    ask()
-    clock.run(50_000)
-    ask()
-    client.cut()
-    ask()
-    client.reconnect()
-    clock.run(60_000)
-    assert failed == [
-        (40_000, "RequestTimedOutError"),
-        (50_000, "KafkaConnectionError"),
-        (50_000, "NodeNotReadyError"),
-    ]
-
-
-def test_a_loop_that_has_ended_leaves_no_task() -> None:
-    clock = Clock()
-    loop: VirtualLoop = VirtualLoop(clock, lambda: None)  # type: ignore[abstract]
-    ended: list[int] = []
-
-    async def work() -> None:
-        try:
-            await asyncio.sleep(5)
-        finally:
-            await asyncio.sleep(0)
-            ended.append(clock.now)
-
-    loop.do(lambda: loop.create_task(work()))
-    clock.run(1000)
-    loop.end()
-    assert ended == [1000]
-    assert loop.unheard == []
-
-
-def test_a_commit_is_refused_as_on_a_broker() -> None:
-    clock = Clock()
-    group = HostedClassicGroup(clock, lambda: "id", AT_ONCE)
-    assert group.commit("", None, -1) == Error.NONE  # the group is empty
-    joined: list[Joined] = []
-    group.join(
-        Join(
-            member_id="",
-            client_id="c",
-            instance_id="one",
-            session_timeout_ms=6000,
-            rebalance_timeout_ms=6000,
-            protocols={"range": b""},
-        ),
-        joined.append,
-    )
-    clock.run(10)
-    (member_id,) = group.member_ids
-    assert group.commit(member_id, None, 1) == Error.REBALANCE_IN_PROGRESS
-    group.sync(
-        Sync(member_id=member_id, generation=1, instance_id="one", assignments={member_id: b""}),
-        lambda _: None,
-    )
-    assert group.commit(member_id, None, 1) == Error.NONE
-    assert group.commit(member_id, None, 0) == Error.ILLEGAL_GENERATION
-    assert group.commit("another", None, 1) == Error.UNKNOWN_MEMBER_ID
-    assert group.commit("", None, -1) == Error.UNKNOWN_MEMBER_ID
-    clock.run(5000)
-    assert group.commit(member_id, None, 1) == Error.NONE  # which renews its session
-    clock.run(10_000)
-    assert [*group.member_ids] == [member_id]
-    clock.run(12_000)
-    assert [*group.member_ids] == []

@@ -13,7 +13,6 @@ from hypothesis import given, strategies as st
 
 from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Assigned, Failed, Lost, Revoked
-from kafka_assignors._wire.java.orders import HashKeys
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.messages import JOIN, LEAVE, ConsumerHeartbeat, TopicIdPartition
@@ -49,17 +48,6 @@ def test_a_group_that_never_was_is_not_found_and_one_that_is_empty_is() -> None:
     assert error(JOIN, topics=topics, rebalance_timeout_ms=10_000, owned=owned) == ""
     assert error(LEAVE) == ""
     assert error(2) == "UNKNOWN_MEMBER_ID"
-
-
-def test_a_computed_key_is_the_first_of_its_bin_and_the_table_grows_with_the_next() -> None:
-    keys = HashKeys(range(12), int)
-    keys.compute(16)
-    assert list(keys) == [16, *range(12)]
-    keys.compute(16)
-    assert list(keys) == [*range(12), 16]
-    keys.discard(16)
-    keys.add(32)
-    assert list(keys) == [0, 32, *range(1, 12)]
 
 
 # Groups in virtual time -------------------------------------------------------------------------------------

@@ -96,16 +96,6 @@ def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer(
     assert removed_at + 30 < group.now
 
 
-def test_a_static_member_that_comes_back_in_time_is_not_noticed() -> None:
-    group = gathered(classic(), "ab", static=True)
-    before = group.run_until_stable()
-    generation = group.group.generation
-    group.restart("b", crash=True)
-    assert group.run_until_stable() == {"a": before["a"], "b.2": before["b"]}
-    assert group.group.generation == generation
-    assert triggers(group) == ["member joined"]
-
-
 def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
     group = gathered(classic(), "ab", static=True)
     before = group.run_until_stable()
@@ -229,21 +219,6 @@ def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: ty
     assert loads(after) == {"a": 4, "b": 4, "c": 4}
     assert triggers(group)[:4] == ["member joined", "member joined", "member joined", "coordinator moved"]
     group.timeline.assert_never_owned_twice()
-
-
-def test_who_waits_for_an_assignment_hears_that_the_coordinator_moved() -> None:
-    group = at_rest(classic(), "ab")
-    (leader,) = [one for one in group.members.values() if one.member_id == group.group.leader]
-    group.join("c")
-    while group.group.state != State.COMPLETING:
-        group.run(0.001)
-    leader.freeze()
-    group.run(0.1)
-    group.move_coordinator()
-    group.run(2)
-    assert triggers(group)[-1] == "coordinator moved"
-    leader.thaw()
-    assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
 
 
 @pytest.mark.parametrize(("first", "second"), [((1, 0.5), 5), ((5, 0), 1)])

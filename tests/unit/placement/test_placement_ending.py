@@ -156,22 +156,6 @@ def test_a_run_that_copies_nothing_has_no_throttle_to_remove_and_its_moves_conti
     assert left(cluster) == (True, None, False)
 
 
-def test_what_is_done_after_ctrl_c_is_what_a_command_says(
-    cluster: Cluster, wanted: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    cluster.before_alter = interrupt
-    run = ("placement", "reassign", "--file", wanted, "--throttle", "1KiB", "--execute", *SERVER)
-    assert main([*run]) == 130
-    assert capsys.readouterr().err.splitlines() == [
-        "nothing was under way, and the throttle is removed; the same command does the rest",
-        "interrupted",
-    ]
-
-
 def test_a_broker_that_does_not_say_what_it_has_keeps_the_throttle_of_a_killed_run(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,15 +227,6 @@ def test_a_run_takes_over_what_a_killed_one_left_and_removes_it(cluster: Cluster
         )
     ]
     assert not any(cluster.configs.values())
-
-
-@pytest.mark.parametrize("pace", ["--throttle=2KiB", "--no-throttle"])
-def test_lists_that_others_have_set_before_stay(cluster: Cluster, wanted: str, pace: str) -> None:
-    cluster.configs = {("topic", "orders"): {FOLLOWER_REPLICAS: "0:2"}, ("broker", "2"): {FOLLOWER_RATE: "9"}}
-    before = {key: dict(config) for key, config in cluster.configs.items()}
-    cluster.after_alter = cluster.finish
-    assert main(["placement", "reassign", "--file", wanted, pace, "--execute", *SERVER]) == 0
-    assert set_now(cluster) == before
 
 
 @pytest.mark.parametrize("pace", ["--throttle=2KiB", "--no-throttle"])

@@ -14,15 +14,6 @@ PLACEMENTS = st.integers(1, 5).flatmap(
 )
 
 
-def test_partitions_are_separated_by_commas_and_brokers_by_colons() -> None:
-    assert parse_explicit("2:0:1,0:1:2") == {0: [2, 0, 1], 1: [0, 1, 2]}
-
-
-@pytest.mark.parametrize("text", [" 2 : 0,\t0: 1\n", "2:0,0:1,", "2:0:,0:1::,,", "+2:00,0:+1"])
-def test_what_kafkas_tool_overlooks_is_overlooked(text: str) -> None:
-    assert parse_explicit(text) == {0: [2, 0], 1: [0, 1]}
-
-
 @given(PLACEMENTS)
 def test_what_is_written_is_read(replicas: list[list[int]]) -> None:
     text = ",".join(":".join(map(str, brokers)) for brokers in replicas)

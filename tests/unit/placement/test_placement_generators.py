@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors._wire.java.orders import hash_order, string_hash
 from kafka_assignors._wire.java.random import JavaRandom
 from kafka_assignors.placement._generators import (
     BrokerRing,
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._placement import Racks
 
 NINE = {broker: f"rack{broker // 3 + 1}" for broker in range(9)}
-BROKERS = st.lists(st.integers(0, 1000), min_size=1, max_size=20, unique=True)
 SEEDS = st.integers(-(2**63), 2**63 - 1)
 
 
@@ -34,35 +31,6 @@ def distinct(placement: Mapping[int, list[int]], replication_factor: int) -> boo
 
 
 # Examples -------------------------------------------------------------------------------------------------
-
-
-def test_a_topic_of_six_partitions_on_three_brokers() -> None:
-    """A listing of `kafka-topics --describe`, with the start index that follows from its first replica."""
-    assert place_rack_aware(6, 3, dict.fromkeys([0, 1, 2]), start_index=2) == {
-        0: [2, 0, 1],
-        1: [0, 1, 2],
-        2: [1, 2, 0],
-        3: [2, 1, 0],
-        4: [0, 2, 1],
-        5: [1, 0, 2],
-    }
-
-
-def test_broker_ids_may_leave_gaps_and_are_taken_in_their_order() -> None:
-    assert place_rack_aware(2, 3, dict.fromkeys([8, 2, 5]), start_index=2) == {0: [8, 2, 5], 1: [2, 5, 8]}
-
-
-def test_brokers_alternate_over_the_racks() -> None:
-    assert alternate(NINE) == [0, 3, 6, 1, 4, 7, 2, 5, 8]
-
-
-def test_racks_are_in_javas_order_of_strings() -> None:
-    assert alternate({1: "\uff5e", 2: "\U0001f600", 3: "a", 4: "Z"}) == [4, 3, 2, 1]
-
-
-def test_the_shift_may_be_chosen_apart_from_the_start_index() -> None:
-    assert place_rack_aware(1, 3, dict.fromkeys(range(5)), start_index=1, shift=2) == {0: [1, 4, 0]}
-    assert place_rack_aware(1, 3, NINE, start_index=0, shift=1) == {0: [0, 4, 7]}
 
 
 def test_start_index_and_shift_are_drawn_in_this_order() -> None:
@@ -85,36 +53,7 @@ def test_without_a_seed_placements_differ() -> None:
         assert len({str(generate()) for _ in range(10)}) > 1
 
 
-def test_an_empty_optional_and_strings_are_in_the_order_of_javas_hash_map() -> None:
-    assert hash_order(["b", "a", None, "b"], string_hash) == [None, "a", "b"]
-
-
-def test_brokers_without_a_rack_share_one() -> None:
-    placement = place_striped(60, 2, {1: None, 2: None, 3: "a"}, seed=1)
-    assert {3 in replicas for replicas in placement.values()} == {True}
-
-
 # Properties -----------------------------------------------------------------------------------------------
-
-
-@given(BROKERS, st.data())
-def test_rack_unaware_placements_go_round(brokers: list[int], data: st.DataObject) -> None:
-    replication_factor = data.draw(st.integers(1, len(brokers)))
-    first = data.draw(st.integers(0, 50))
-    partitions = data.draw(st.integers(1, 60))
-    seed = data.draw(SEEDS)
-    placement = place_rack_aware(
-        partitions, replication_factor, dict.fromkeys(brokers), first_partition=first, seed=seed
-    )
-    assert list(placement) == list(range(first, first + partitions))
-    assert distinct(placement, replication_factor)
-    ordered = sorted(brokers)
-    follows = dict(zip(ordered, [*ordered[1:], ordered[0]], strict=True))
-    leaders = [replicas[0] for replicas in placement.values()]
-    assert all(follows[leader] == then for leader, then in pairwise(leaders))
-    assert placement == place_rack_aware(
-        partitions, replication_factor, dict.fromkeys(brokers), first_partition=first, seed=seed
-    )
 
 
 @given(st.integers(1, 6), st.integers(1, 5), st.data())

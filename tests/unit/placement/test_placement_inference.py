@@ -49,13 +49,6 @@ def test_the_listing_of_topic_test2_has_start_2_and_shift_2_modulo_2() -> None:
     assert misfit_of("striped", found).partition == 4
 
 
-def test_broker_ids_need_not_be_contiguous() -> None:
-    names = {0: 2, 1: 5, 2: 8}
-    renamed = {partition: [names[one] for one in replicas] for partition, replicas in TOPIC_TEST2.items()}
-    fit = fit_of("rack-unaware", infer(renamed))
-    assert (fit.brokers, fit.start_index) == ((2, 5, 8), 2)
-
-
 def test_brokers_that_have_joined_since_are_left_out() -> None:
     fit = fit_of("rack-unaware", infer(TOPIC_TEST2, racks=dict.fromkeys(range(7))))
     assert fit.brokers == (0, 1, 2)
@@ -80,13 +73,6 @@ def test_partitions_left_of_a_larger_topic_count_by_id() -> None:
     fit = fit_of("rack-unaware", infer(made))
     assert not fit.by_position
     assert (fit.start_index, fit.steps[0].shifts) == (3, (1,))
-
-
-def test_one_replica_shows_no_shift() -> None:
-    (step,) = fit_of(
-        "rack-unaware", infer(place_rack_aware(6, 1, dict.fromkeys(range(4)), start_index=3))
-    ).steps
-    assert (step.start_index, step.shifts, step.modulus) == (3, (0, 1, 2), 3)
 
 
 def test_rack_awareness_is_told() -> None:

@@ -56,13 +56,6 @@ def test_a_broker_that_is_not_up_is_shown_but_spreads_nothing() -> None:
     assert (quality.replica_spread, quality.leader_spread) == (1, 0)
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg"])
-def test_the_same_placement_gives_the_same_picture(tmp_path: Path, suffix: str) -> None:
-    quality = measure({"orders": ORDERS}, RACKS)
-    first, second = (draw(quality, tmp_path / f"{name}{suffix}", title="orders") for name in "ab")
-    assert first.read_bytes() == second.read_bytes()
-
-
 def test_a_picture_names_racks_brokers_and_loads(tmp_path: Path) -> None:
     text = draw(measure({"orders": {0: [1, 9]}}, RACKS), tmp_path / "p.svg", title="orders").read_text()
     for word in (
