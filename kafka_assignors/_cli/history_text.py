@@ -197,7 +197,7 @@ def _text(saving: Saving | None) -> str:
         saved.append(f"{saving.moved:,} of {actual.moved:,} moves")
     told += f" would have saved {' and '.join(saved)}"
     told += f", for {-saving.moved:,} more moves" if saving.moved < 0 else ""
-    return told if saving.is_certain else f"{told}, if members were restarted, not lost"
+    return told if saving.is_certain else f"{told}, if members were restarted, not lost or late to poll"
 
 
 def _replays(rows: Collection[WhatIf]) -> Iterator[str]:

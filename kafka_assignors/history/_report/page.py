@@ -68,6 +68,7 @@ def render(
             made=made,
             since=since,
             until=until,
+            brief=words.is_brief(since, until),
             headline=sentences.headline(summaries, since, until),
             figures=_figures(ranked),
             rows=rows,
@@ -94,7 +95,15 @@ def _shown(
     shown = _of_drawing(drawing, one, saving, key=found.key, until=until)
     said = sentences.group_sentences(summary, drawing, saving, asked)
     template = _environment().get_template("group.html")
-    part = template.render(group=found, since=since, until=until, strip=strip_of, sentences=said, **shown)
+    part = template.render(
+        group=found,
+        since=since,
+        until=until,
+        brief=words.is_brief(since, until),
+        strip=strip_of,
+        sentences=said,
+        **shown,
+    )
     return replace(found, part=part, strip=strip_of)
 
 

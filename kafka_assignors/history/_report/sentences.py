@@ -94,12 +94,17 @@ def _listed(names: Sequence[str]) -> str:
 
 def headline(groups: Sequence[GroupSummary], since: datetime, until: datetime) -> str:
     """The whole report in a sentence or two."""
-    span = f"between {words.moment(since)} and {words.moment(until)} UTC"
+    brief = words.is_brief(since, until)
+    span = " and ".join(words.moment(one, seconds=brief) for one in (since, until))
     total = sum(one.rebalances for one in groups)
     if not total:
-        return f"No rebalance of {words.count(len(groups), 'consumer group')} is on record {span}."
+        return (
+            f"No rebalance of {words.count(len(groups), 'consumer group')} is on record between {span} UTC."
+        )
     most = min(groups, key=restlessness)
-    phrase = f"{words.count(len(groups), 'consumer group')} rebalanced {words.times(total)} {span}."
+    phrase = (
+        f"{words.count(len(groups), 'consumer group')} rebalanced {words.times(total)} between {span} UTC."
+    )
     if len(groups) > 1:
         phrase += f" The most restless was {most.group}: {words.times(most.rebalances)}."
     return phrase
@@ -143,7 +148,7 @@ def saved(saving: Saving) -> str:
 
 def condition(saving: Saving) -> str:
     """What a saving depends on that no record says."""
-    return "" if saving.is_certain else ", if the consumers were restarted, not lost"
+    return "" if saving.is_certain else ", if the consumers were restarted, not lost or late to poll"
 
 
 def explained(saving: Saving) -> str:

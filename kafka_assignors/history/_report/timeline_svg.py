@@ -94,6 +94,7 @@ def timeline(columns: Sequence[Column], partitions: Sequence[str], *, key: str, 
 def told(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
     """The picture's consumers as text: letter, name, and when each was there with how many partitions."""
     colouring = Colouring.of(columns)
+    brief = _is_brief(columns)
     found = []
     for name in colouring.names:
         stays = [run for run in runs(name in one.loads for one in columns) if run[2]]
@@ -103,7 +104,8 @@ def told(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
             words.count(high, "partition") if low == high else f"{low:,} to {words.count(high, 'partition')}"
         )
         first, last = columns[stays[0][0]], columns[stays[-1][1] - 1]
-        text = f"{had}; from {words.moment(first.begin)} to {_end(columns, last)}"
+        end = "the end" if last is columns[-1] else words.moment(last.end, seconds=brief)
+        text = f"{had}; from {words.moment(first.begin, seconds=brief)} to {end}"
         if len(stays) > 1:
             text += f", away {words.times(len(stays) - 1)} in between"
         found.append((colouring.letter(name), name, text))
@@ -113,8 +115,8 @@ def told(columns: Sequence[Column]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _end(columns: Sequence[Column], last: Column) -> str:
-    return "the end" if last is columns[-1] else words.moment(last.end)
+def _is_brief(columns: Sequence[Column]) -> bool:
+    return bool(columns) and words.is_brief(columns[0].begin, columns[-1].end)
 
 
 def _axis(scale: Scale, height: float) -> Iterator[Markup]:
@@ -123,16 +125,18 @@ def _axis(scale: Scale, height: float) -> Iterator[Markup]:
     yield tag("text", "Time (UTC)", class_="name", x=4, y=27)
     yield shape("line", "".join(f"M{n(x)} 33V{n(height)}" for _, x in there))
     yield shape("tick", "".join(f"M{n(x)} 32v10h{min(2 + len(one.ended), 8)}v-10z" for one, x in there))
+    brief = _is_brief(scale.columns)
+    width = _LABEL + 18 * brief
     free = free_day = float(LEFT)
     day, shown = None, ""
     for column, x in scale.placed:
         if column.begin.date() != day and x >= free_day:
             yield tag("text", words.moment(column.begin)[:-6], class_="day", x=x, y=12)
             day, free_day = column.begin.date(), x + _DAY
-        clock = f"{column.begin:%H:%M}"
-        if x >= free and x + _LABEL - 6 <= WIDTH and f"{day} {clock}" != shown:
+        clock = f"{column.begin:%H:%M:%S}" if brief else f"{column.begin:%H:%M}"
+        if x >= free and x + width - 6 <= WIDTH and f"{day} {clock}" != shown:
             yield tag("text", clock, class_="time", x=x, y=27)
-            free, shown = x + _LABEL, f"{day} {clock}"
+            free, shown = x + width, f"{day} {clock}"
 
 
 def _consumers(scale: Scale, colouring: Colouring, top: float) -> Iterator[Markup]:

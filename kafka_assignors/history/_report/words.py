@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -50,3 +51,8 @@ def duration(seconds: float, *, short: bool = False) -> str:
 def moment(time: datetime, *, seconds: bool = False) -> str:
     """A time of UTC, such as "20 Nov 2026 14:02"."""
     return f"{time.day} {time:%b %Y %H:%M:%S}" if seconds else f"{time.day} {time:%b %Y %H:%M}"
+
+
+def is_brief(since: datetime, until: datetime) -> bool:
+    """Whether times in between are shown with their seconds."""
+    return until - since < timedelta(hours=1)

@@ -191,10 +191,10 @@ def test_a_group_is_told_in_a_sentence() -> None:
     )
     assert sentences(row, restless(36, 5), saving) == [
         (
-            "orders-billing rebalanced 41 times in 1 day, 36 of them because a consumer restarted. Static"
-            " membership would have avoided 33 of these and 40 moves of partitions, if the consumers were"
-            " restarted, not lost: their logs say which. Until a static member is back, nobody reads its"
-            " partitions."
+            "orders-billing rebalanced 41 times in 1 day, 36 of them because a consumer left and came"
+            " back. Static membership would have avoided 33 of these and 40 moves of partitions, if the"
+            " consumers were restarted, not lost or late to poll: their logs say which. Until a static member"
+            " is back, nobody reads its partitions."
         ),
         "Partitions moved from one consumer to another 194 times. 114 of these moves were needless.",
         "The longest rebalance took at least 6.6 seconds.",
@@ -233,7 +233,7 @@ def test_a_group_is_told_in_a_sentence() -> None:
         (
             {"rebalances": 4, "reasons": {"member joined": 2, "member gone": 2, "member restarted": 4}},
             [],
-            "orders rebalanced 4 times in 1 day, all of them because a consumer restarted.",
+            "orders rebalanced 4 times in 1 day, all of them because a consumer left and came back.",
         ),
         (
             {"rebalances": 4, "reasons": {"topics changed": 2, "member joined": 2}},
@@ -275,6 +275,9 @@ def test_the_headline_names_the_most_restless() -> None:
     )
     assert headline([summary(rebalances=0)], MIDNIGHT, until) == (
         "No rebalance of 1 consumer group is on record between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
+    )
+    assert headline(groups[:1], MIDNIGHT, MIDNIGHT + timedelta(minutes=59)) == (
+        "1 consumer group rebalanced once between 20 Nov 2026 00:00:00 and 20 Nov 2026 00:59:00 UTC."
     )
 
 
@@ -341,7 +344,7 @@ def test_reasons_are_counted_by_rebalances_and_not_by_members() -> None:
         (
             {"member joined": 1, "member gone": 1, "member restarted": 1},
             "member restarted",
-            "A consumer restarted",
+            "A consumer left and came back",
         ),
     ],
 )
@@ -678,7 +681,7 @@ def test_a_group_without_advice_is_told_what_its_rebalances_were_for() -> None:
     static = [what_if("actual"), what_if("sticky", "static members", rebalances=40)]
     assert advice("member joined", rows=static) == (
         "Static membership and the sticky assignor: 1 rebalance less, if the consumers were restarted, not"
-        " lost"
+        " lost or late to poll"
     )
 
 
@@ -687,10 +690,10 @@ def test_a_recommendation_says_from_which_rebalances_on_what_condition_and_at_wh
     rows = [what_if("actual"), what_if("range", "static members", rebalances=36, avoided=avoided)]
     group = summary(rebalances=41, reasons={"member restarted": 41})
     assert sentences(group, [rebalance(1)], best_saving(rows))[0] == (
-        "orders rebalanced 41 times in 1 day, all of them because a consumer restarted. Static membership"
-        " would have avoided 5 of these (20 Nov 2026 00:00:00, 20 Nov 2026 00:01:00, 20 Nov 2026 00:02:00 and"
-        " 2 more), if the consumers were restarted, not lost: their logs say which. Until a static member is"
-        " back, nobody reads its partitions."
+        "orders rebalanced 41 times in 1 day, all of them because a consumer left and came back. Static"
+        " membership would have avoided 5 of these (20 Nov 2026 00:00:00, 20 Nov 2026 00:01:00, 20 Nov 2026"
+        " 00:02:00 and 2 more), if the consumers were restarted, not lost or late to poll: their logs say"
+        " which. Until a static member is back, nobody reads its partitions."
     )
 
 

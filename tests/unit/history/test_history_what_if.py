@@ -780,7 +780,7 @@ def test_what_is_recommended_is_said() -> None:
     more = [row("actual"), row("sticky", scenario="static members", rebalances=9, moved=120)]
     assert next(iter(what_if_lines(more))) == (
         "g: sticky (static members) would have saved 1 of 10 rebalances, for 20 more moves, if members were"
-        " restarted, not lost"
+        " restarted, not lost or late to poll"
     )
 
 
