@@ -30,11 +30,6 @@ class Wanted:
         """What errors call it."""
         return f"{self.topic}-{self.partition}" if self.topic else f"partition {self.partition}"
 
-    @property
-    def leader(self) -> int | None:
-        """The preferred leader as it is."""
-        return self.present[0] if self.present else None
-
 
 def wanted_partitions(
     topics: Mapping[str, Placement],
