@@ -6,6 +6,7 @@ from typing import Final, Literal, Never, Self
 
 from kafka import TopicPartition
 
+from kafka_assignors._timelines import losses
 from kafka_assignors._timelines.best import Settled, Weights, best_plan, find_settled, unevenness
 from kafka_assignors._timelines.chart import chart
 from kafka_assignors._timelines.events import (
@@ -19,14 +20,6 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.holdings import find_kept
 from kafka_assignors._timelines.lines import lines_of
-from kafka_assignors._timelines.losses import (
-    find_backward,
-    named,
-    what_counts,
-    why_backward,
-    why_missing,
-    why_twice,
-)
 from kafka_assignors._timelines.ownership import Reading
 from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors._timelines.rebalances import SeenRebalance
@@ -205,8 +198,8 @@ class TimelineAssertions(TimelineFacts):
             return
         times = [report.time for partition in missing for report in self.deliveries.get(partition, ())]
         count, total = sum(map(len, missing.values())), sum(produced.values())
-        word, counts = what_counts(self)
-        faults = [*why_missing(self, missing, produced)]
+        word, counts = losses.what_counts(self)
+        faults = [*losses.why_missing(self, missing, produced)]
         headline = f"{count} of {total} records were not {word} ({counts})"
         _fail(self, headline, faults, since=min(times, default=None), partitions=missing)
 
@@ -224,11 +217,11 @@ class TimelineAssertions(TimelineFacts):
             raise AssertionError(_NO_RECORD)
         duplicates = self.duplicates()
         if sum(duplicates.values()) > at_most:
-            word, counts = what_counts(self)
+            word, counts = losses.what_counts(self)
             allowed = f", and at most {at_most} may be" if at_most else ""
             headline = f"{sum(duplicates.values())} records were {word} more than once{allowed} ({counts})"
             faults = [
-                named(partition, str(count), why_twice(self, partition))
+                losses.named(partition, str(count), losses.why_twice(self, partition))
                 for partition, count in sorted(duplicates.items())
             ]
             _fail(self, headline, faults, partitions=duplicates)
@@ -244,12 +237,13 @@ class TimelineAssertions(TimelineFacts):
         """
         if not self.handled:
             raise AssertionError(_NO_RECORD)
-        wrong = find_backward(self)
+        wrong = losses.find_backward(self)
         if wrong:
-            word, counts = what_counts(self)
+            word, counts = losses.what_counts(self)
             headline = f"records of a partition were {word} out of order ({counts})"
             faults = [
-                named(partition, *why_backward(self, partition, each)) for partition, each in wrong.items()
+                losses.named(partition, *losses.why_backward(self, partition, each))
+                for partition, each in wrong.items()
             ]
             _fail(self, headline, faults, partitions=wrong)
 
@@ -356,7 +350,7 @@ def _why_long(timeline: TimelineFacts, long: Iterable[tuple[float, float, TopicP
     for lasted, begun, partition in long:
         reasons = why_paused(timeline, begun, begun + lasted)
         took = f"{1000 * lasted:.0f} ms, from {begun - timeline.begin:.3f} s"
-        faults.append(named(partition, took, [] if reasons == named_before else reasons))
+        faults.append(losses.named(partition, took, [] if reasons == named_before else reasons))
         named_before = reasons
     return faults
 

@@ -1,11 +1,12 @@
 """What happens to members of a group: a type for each kind of event, and how it is shown in text."""
 
-import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, ClassVar, Final
 
 from kafka import TopicPartition
+
+from kafka_assignors._common.words import by_topic
 
 NO_GENERATION: Final = -1
 
@@ -585,11 +586,8 @@ def each_position(positions: Mapping[TopicPartition, int]) -> Iterator[str]:
 
 def format_partitions(partitions: Iterable[TopicPartition]) -> str:
     """Partitions in short: "orders:0,1,4 events:2", or "none"."""
-    topics = itertools.groupby(sorted(partitions), key=lambda partition: str(partition.topic))
-    return (
-        " ".join(f"{topic}:{','.join(str(one.partition) for one in group)}" for topic, group in topics)
-        or "none"
-    )
+    topics = by_topic(partitions).items()
+    return " ".join(f"{topic}:{','.join(map(str, ids))}" for topic, ids in topics) or "none"
 
 
 def _in_short(name: str, value: Any) -> str:

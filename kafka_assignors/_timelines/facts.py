@@ -36,7 +36,6 @@ from kafka_assignors._timelines.records import (
     Deliveries,
     find_deliveries,
     find_longest_silence,
-    handled_by,
     runs_of,
 )
 
@@ -180,7 +179,11 @@ class TimelineFacts:
     @cached_property
     def handled(self) -> Deliveries:
         """As `deliveries`, of what counts for losses: of members in `processing` what they processed."""
-        return find_deliveries(handled_by(self.events, self.processing))
+        return find_deliveries(
+            one
+            for one in self.of(Consumed, Processed)
+            if isinstance(one, Processed) or one.member not in self.processing
+        )
 
     def consumed(self) -> Mapping[TopicPartition, tuple[tuple[int, int], ...]]:
         """The offsets that were reported by anybody: partition -> (first, last) of each run, ascending."""

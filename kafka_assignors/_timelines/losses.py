@@ -22,7 +22,7 @@ from kafka_assignors._timelines.causes import (
     these,
 )
 from kafka_assignors._timelines.facts import TimelineFacts
-from kafka_assignors._timelines.records import Delivery, find_deliveries
+from kafka_assignors._timelines.records import Delivery
 
 _COMMITS_SHOWN: Final = 3
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
@@ -144,13 +144,12 @@ def left_undone(timeline: TimelineFacts, member: str) -> Mapping[TopicPartition,
         return {partition: first for partition, first, _ in last.records}
     if member not in timeline.processing:
         return {}
-    done = find_deliveries(timeline.of(events.Processed, member=member))
-    polled = find_deliveries(timeline.of(events.Consumed, member=member))
     found = {}
-    for partition, reports in polled.items():
-        processed = {offset for one in done.get(partition, ()) for offset in one.offsets}
-        left = (offset for one in reports for offset in one.offsets if offset not in processed)
-        if (first := next(left, None)) is not None:
+    for partition, polled in timeline.deliveries.items():
+        handled = timeline.handled.get(partition, ())
+        done = {offset for one in handled if one.member == member for offset in one.offsets}
+        left = (offset for one in polled if one.member == member for offset in one.offsets)
+        if (first := next((offset for offset in left if offset not in done), None)) is not None:
             found[partition] = first
     return found
 

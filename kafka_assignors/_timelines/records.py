@@ -2,12 +2,12 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Consumed, Event, OfRecords, Processed
+from kafka_assignors._timelines.events import OfRecords
 
 
 class Delivery(NamedTuple):
@@ -38,13 +38,6 @@ def find_deliveries(events: Iterable[OfRecords]) -> Deliveries:
         for partition, first, last in event.records:
             found[partition].append(Delivery(first, last, event.time, event.member, event.thread))
     return found
-
-
-def handled_by(events: Iterable[Event], processing: Collection[str]) -> Iterator[OfRecords]:
-    """The reports that count for losses: what was processed, of members that say so, else what was polled."""
-    for event in events:
-        if isinstance(event, Processed) or (isinstance(event, Consumed) and event.member not in processing):
-            yield event
 
 
 def runs_of(deliveries: Deliveries) -> Runs:

@@ -10,8 +10,7 @@ class Disturbance:
         with broker.kill():
             group.wait_stable()
 
-    Args:
-        undo: Undoes it; does nothing if that has happened already.
+    `undo` does nothing if that has happened already.
     """
 
     def __init__(self, undo: Callable[[], object]) -> None:

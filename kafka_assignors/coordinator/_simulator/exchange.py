@@ -275,13 +275,11 @@ class JoiningMember(ClassicConsumer, Host):
             self._beat = None
 
     def _send_heartbeat(self) -> None:
-        member_id, generation = self.member_id, self.generation
-
-        def sent(reply: Callable[[str], None]) -> None:
-            reply(self._group.heartbeat(member_id, self.instance_id, generation))
-
-        self._ask(sent, self._heard)
+        self._ask_alive(self.member_id, self.generation, self._heard)
         self._keep_alive()
+
+    def _ask_alive(self, member_id: str, generation: int, hear: Callable[[str], None]) -> None:
+        self._ask(lambda reply: reply(self._group.heartbeat(member_id, self.instance_id, generation)), hear)
 
     def _heard(self, error: str) -> None:
         """The answer to a heartbeat; one sent before a join may come in its midst."""

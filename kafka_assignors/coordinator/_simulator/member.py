@@ -13,7 +13,7 @@ the client on a real broker (integration_tests/test_client_behaviour.py):
 - From then on it sends no heartbeat until a poll has applied the assignment.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Final
 
@@ -181,9 +181,6 @@ class SimulatedMember(JoiningMember):
     def _confirm(self, attempt: Attempt, late: EndedExchange) -> None:
         """Take an assignment that came long ago only if the coordinator still knows it."""
 
-        def sent(reply: Callable[[str], None]) -> None:
-            reply(self._group.heartbeat(late.member_id, self.instance_id, late.generation))
-
         def heard(error: str) -> None:
             self._heard(error)
             if error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}:
@@ -192,7 +189,7 @@ class SimulatedMember(JoiningMember):
             elif self.running:
                 self._join_prepared(attempt)
 
-        self._ask(sent, heard)
+        self._ask_alive(late.member_id, late.generation, heard)
 
     def _join_prepared(self, attempt: Attempt) -> None:
         gone = self._is_lost or any(one.topic not in self.topics for one in self.assigned)

@@ -64,11 +64,9 @@ class RebalanceCause:
 class Rounds:
     """A group's members and its rounds, as its coordinator knows them.
 
-    Attributes:
-        causes: Why each rebalance began, in order.
-        removed: Called with the id of each member that is removed.
-        passed_over: Called for each static member that a generation begins without, which is still in the
-            group: with its id, and by strategy what it sent for an earlier generation.
+    `causes` has why each rebalance began, in order. `removed` is called with the id of each member that is
+    removed. `passed_over` is called for each static member that a generation begins without: with its id, and
+    by strategy what it sent for an earlier generation.
     """
 
     def __init__(self, clock: Clock, settings: BrokerSettings | None = None) -> None:

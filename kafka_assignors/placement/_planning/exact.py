@@ -11,9 +11,6 @@ from kafka_assignors._model.arrays import BoolArray, IntArray
 from kafka_assignors.placement._planning.flow import PlacementNetwork
 from kafka_assignors.placement._planning.spread import Layers, drained, spread_evenly
 
-NOWHERE = -1
-"""The number of a leader that is not among the brokers that may hold replicas."""
-
 
 def best_replicas(
     *,
@@ -26,7 +23,7 @@ def best_replicas(
 ) -> BoolArray:
     """Which brokers hold each partition: best balanced, then with the fewest moves.
 
-    Arrays of P partitions and n brokers by number: factor, leader (or `NOWHERE`) and sizes in bytes are (P,).
+    Arrays of P partitions and n brokers by number: factor, leader (or `NOBODY`) and sizes in bytes are (P,).
     The brokers' racks, and what they hold beside these partitions, are (n,). Where replicas are now and where
     they should be are (P, n). Raises PlacementError for sizes too high to be exact.
     """
@@ -52,7 +49,7 @@ def best_replicas(
 def best_leaders(chosen: BoolArray, leader: IntArray, held: IntArray) -> IntArray:
     """Which of its brokers leads each partition: best balanced, then with the fewest changes.
 
-    Where replicas should be is (P, n), leaders (or `NOWHERE`) are (P,). What brokers lead beside these
+    Where replicas should be is (P, n), leaders (or `NOBODY`) are (P,). What brokers lead beside these
     partitions is (n,).
     """
     partition, broker = np.nonzero(chosen)

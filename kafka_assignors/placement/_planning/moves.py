@@ -25,8 +25,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors.placement._placement import Placement, Racks
-from kafka_assignors.placement._planning.exact import NOWHERE, best_leaders, best_replicas
+from kafka_assignors.placement._planning.exact import best_leaders, best_replicas
 from kafka_assignors.placement._planning.problem import BrokerSet, Wanted, wanted_partitions
 from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
 
@@ -192,11 +193,11 @@ def _place(
     held, led = cluster.load(beside)
     number = {broker: at for at, broker in enumerate(cluster.brokers)}
     has = np.zeros((len(planned), len(cluster.brokers)), dtype=np.bool_)
-    leader = np.full(len(planned), NOWHERE, dtype=np.int64)
+    leader = np.full(len(planned), NOBODY, dtype=np.int64)
     for row, wanted in enumerate(planned):
         has[row, [number[broker] for broker in wanted.present if broker in number]] = True
-        if wanted.leader in number:
-            leader[row] = number[wanted.leader]
+        if wanted.present:
+            leader[row] = number.get(wanted.present[0], NOBODY)
     sizes = [wanted.size for wanted in planned if wanted.size is not None]
     chosen = best_replicas(
         factor=np.array([wanted.factor for wanted in planned], dtype=np.int64),

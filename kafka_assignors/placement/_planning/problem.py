@@ -30,11 +30,6 @@ class Wanted:
         """What errors call it."""
         return f"{self.topic}-{self.partition}" if self.topic else f"partition {self.partition}"
 
-    @property
-    def leader(self) -> int | None:
-        """The preferred leader as it is."""
-        return self.present[0] if self.present else None
-
 
 def wanted_partitions(
     topics: Mapping[str, Placement],
@@ -73,8 +68,8 @@ class BrokerSet:
         unknown = [broker for broker in allowed if broker not in racks]
         if unknown:
             raise PlacementError(
-                f"brokers has {listed(unknown)}, and racks does not: add them there, with None if brokers "
-                "have no racks, or leave them out"
+                f"brokers has {first_of(unknown, _SHOWN)}, and racks does not: add them there, with None if "
+                "brokers have no racks, or leave them out"
             )
         names = sorted({racks[broker] or "" for broker in allowed})
         number = {name: at for at, name in enumerate(names)}
@@ -90,10 +85,10 @@ class BrokerSet:
                     "more"
                 )
             if wanted.factor > len(self.brokers):
+                known = first_of(self.brokers, _SHOWN) or "none"
                 raise PlacementError(
                     f"{wanted.name} is to have {wanted.factor} replicas, but at most {len(self.brokers)} "
-                    f"brokers may hold them ({listed(self.brokers)}): allow more, or lower the replication "
-                    "factor"
+                    f"brokers may hold them ({known}): allow more, or lower the replication factor"
                 )
 
     def allows(self, wanted: Wanted, replicas: Sequence[int]) -> bool:
@@ -116,8 +111,3 @@ class BrokerSet:
         """(n,) how often each broker comes."""
         times = Counter(brokers)
         return np.array([times[broker] for broker in self.brokers], dtype=np.int64)
-
-
-def listed(brokers: Sequence[int]) -> str:
-    """Brokers in words, the first ones only if they are many."""
-    return first_of(brokers, _SHOWN) or "none"

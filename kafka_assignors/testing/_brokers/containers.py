@@ -162,9 +162,7 @@ def image_available() -> bool:
 def started_brokers(layout: Layout) -> Iterator[Sequence[ContainerBroker]]:
     """Brokers in containers with a network of their own, ready for clients; removed with the context.
 
-    Raises:
-        ClusterUnavailableError: No engine, no image, no container, or the brokers are not ready in time.
-        BrokerDiedError: A broker ended while starting.
+    Raises ClusterUnavailableError without an engine or an image, or if brokers are not ready in time.
     """
     with _engine() as engine:
         image = _have_image(engine)

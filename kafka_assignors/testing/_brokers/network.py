@@ -1,12 +1,5 @@
 """Network faults between real clients and real brokers, made by a TCP proxy in front of every broker.
 
-    with kafka_cluster(3, proxied=True) as kafka:
-        group = ConsumerGroup(kafka.network.access, topic, assignors)
-        a, b = group.join("a"), group.join("b")
-        group.wait_stable()
-        with kafka.network.half_open(client="b"):
-            group.wait_stable(members=[a])
-
 Each broker has a listener of its own for them and advertises the proxy as its address. So clients that know
 the cluster through `Network.access` never bypass the proxy.
 """
@@ -92,11 +85,7 @@ class Network:
             self._thread.join()
 
     def lead_to(self, brokers: Mapping[int, str]) -> None:
-        """Say where the brokers are.
-
-        Args:
-            brokers: The address of each node's listener behind the proxy, "host:port", by node id.
-        """
+        """Say where each node's listener behind the proxy is, "host:port" by node id."""
         targets = {}
         for node, address in brokers.items():
             host, _, port = address.rpartition(":")

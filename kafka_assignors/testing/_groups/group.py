@@ -272,14 +272,8 @@ class ConsumerGroup(ReportingGroup):
             self.wait_for(lambda: load.produced, timeout, f"a record of the load on {', '.join(load.topics)}")
             produced = load.produced
         unhandled = Unhandled(produced)
-
-        def none_left() -> bool:
-            events = self._events[unhandled.seen :]
-            unhandled.follow(events, self.timeline if unhandled.is_changed_by(events) else None)
-            return not unhandled.missing
-
         self._wait(
-            none_left,
+            lambda: unhandled.none_left(lambda: self.timeline),
             timeout,
             lambda: f"all records to be {unhandled.word}",
             lambda: [

@@ -34,13 +34,7 @@ def path_of(target: Any) -> str:
 
 
 def imported(path: str) -> Any:
-    """What a path names.
-
-    Raises:
-        ValueError: It is no path of the form "package.module:name" or "file.py:name".
-        ImportError: There is no such module.
-        AttributeError: The module has no such name.
-    """
+    """What a path names; raises ValueError if it has not the form "package.module:name" or "file.py:name"."""
     module, colon, name = path.rpartition(":")
     if not colon or not name:
         raise ValueError(f"{path!r} is no path of the form 'package.module:name' or 'file.py:name'")

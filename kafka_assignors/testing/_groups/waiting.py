@@ -7,19 +7,10 @@ from kafka import TopicPartition
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import listed
+from kafka_assignors._timelines import losses
 from kafka_assignors._timelines.causes import error_of
-from kafka_assignors._timelines.events import Consumed, Event, Processed, Started, format_partitions, name_of
-from kafka_assignors._timelines.losses import (
-    are_committed_past,
-    ended_in_turn,
-    failed_at_last,
-    left_undone,
-    longest_processing,
-    what_counts,
-    why_missing,
-)
+from kafka_assignors._timelines.events import Consumed, Processed, format_partitions, name_of
 from kafka_assignors._timelines.pauses import why_paused
-from kafka_assignors._timelines.records import handled_by
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._groups.member import Member
@@ -77,36 +68,29 @@ def names_of_ids(members: Iterable[Member]) -> dict[str, str]:
 
 
 class Unhandled:
-    """Which of the records that were produced nobody is done with, followed from event to event."""
+    """Which of the records that were produced nobody is done with.
+
+    It looks for a fifth of the time at most: timelines grow long, and a wait asks after each event.
+    """
 
     def __init__(self, produced: Mapping[TopicPartition, int]) -> None:
-        self.seen = 0
-        self.missing: dict[TopicPartition, set[int]] = {}
+        self.missing: Mapping[TopicPartition, Sequence[int]] = {}
         self.word = ""
-        self._handled_at = self._look_at = time.monotonic()
         self._produced = produced
-        self._processing: frozenset[str] = frozenset()
+        self._began = self._look_at = time.monotonic()
+        self._judge_at = self._began + _IDLE_SECONDS
 
-    def is_changed_by(self, events: Iterable[Event]) -> bool:
-        """Whether it has to be worked out again what counts: timelines grow long, and this is asked often."""
-        return not self.seen or any(
-            isinstance(one, Processed | Started) and one.member not in self._processing for one in events
-        )
-
-    def follow(self, events: Sequence[Event], timeline: Timeline | None) -> None:
-        """Take new events, and the whole timeline if what counts may have changed."""
-        self.seen += len(events)
-        if any(isinstance(one, Consumed | Processed) for one in events):
-            self._handled_at = time.monotonic()
-        if timeline is not None:
-            self._processing = timeline.processing
-            self.word = "{} ({})".format(*what_counts(timeline))
-            self.missing = {one: {*offsets} for one, offsets in timeline.missing(self._produced).items()}
-        else:
-            for event in handled_by(events, self._processing):
-                for partition, first, last in event.records:
-                    self.missing.get(partition, set()).difference_update(range(first, last + 1))
-        self.missing = {partition: offsets for partition, offsets in self.missing.items() if offsets}
+    def none_left(self, timeline: Callable[[], Timeline]) -> bool:
+        """Whether somebody is done with each of them, as far as it has looked."""
+        began = time.monotonic()
+        if began < self._look_at:
+            return False
+        seen = timeline()
+        self.word = "{} ({})".format(*losses.what_counts(seen))
+        self.missing = seen.missing(self._produced)
+        now = time.monotonic()
+        self._look_at = now + 4 * (now - began)
+        return not self.missing
 
     def are_lost(self, timeline: Callable[[], Timeline]) -> bool:
         """Whether none of them will come any more: they were committed past, and nobody is at work.
@@ -115,27 +99,26 @@ class Unhandled:
         times as long as any record took, and `_IDLE_SECONDS` at least.
         """
         now = time.monotonic()
-        if not self.missing or now < max(self._handled_at + _IDLE_SECONDS, self._look_at):
+        if not self.missing or now < self._judge_at:
             return False
-        self._look_at = now + _IDLE_SECONDS / 2
+        self._judge_at = now + _IDLE_SECONDS / 2
         seen = timeline()
-        return are_committed_past(seen, self.missing) and now > self._handled_at + 3 * longest_processing(
-            seen
-        )
+        handled_at = max([self._began, *(one.time for one in seen.of(Consumed, Processed))])
+        patience = max(_IDLE_SECONDS, 3 * losses.longest_processing(seen))
+        return now > handled_at + patience and losses.are_committed_past(seen, self.missing)
 
     def described(self, timeline: Timeline) -> list[str]:
         """How many are missing of each partition, and who had them."""
-        missing = {partition: sorted(offsets) for partition, offsets in self.missing.items()}
-        return [*why_missing(timeline, missing, self._produced, " missing")]
+        return [*losses.why_missing(timeline, self.missing, self._produced, " missing")]
 
 
 def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:
     """That members ended by themselves, and at which records, if applications say what they processed."""
-    in_turn = ended_in_turn(timeline, ended)
+    in_turn = losses.ended_in_turn(timeline, ended)
     text = []
     for (partition, offset), deaths in in_turn.items():
         each = ", then ".join(f"{member} {timeline.at(time)}" for time, member in deaths)
-        failed = failed_at_last(timeline, deaths[0][1])
+        failed = losses.failed_at_last(timeline, deaths[0][1])
         why = (
             f"each one's poll raised at it, the first one's {error_of(failed)}"
             if failed
@@ -147,11 +130,11 @@ def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:
 
 
 def _how_one_ended(timeline: Timeline, member: str) -> str:
-    left = sorted(left_undone(timeline, member).items())
+    left = sorted(losses.left_undone(timeline, member).items())
     if not left:
         return f"{member} ended by itself"
     at = ", ".join(f"{name_of(partition)} offset {first}" for partition, first in left)
-    if failed := failed_at_last(timeline, member):
+    if failed := losses.failed_at_last(timeline, member):
         return f"{member} ended by itself; its last poll raised {error_of(failed)} at {at}"
     return f"{member} ended by itself; the first that it had polled and not processed: {at}"
 

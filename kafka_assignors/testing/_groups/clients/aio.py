@@ -24,22 +24,7 @@ from kafka_assignors.aio._coordinator import (
     revoked_meanwhile,
 )
 from kafka_assignors.aio._strategies import Strategy
-from kafka_assignors.testing._groups.clients import (
-    Absences,
-    AwaitedListenerCalls,
-    CommitError,
-    Gate,
-    Membership,
-    Observed,
-    Pair,
-    Report,
-    configured,
-    described,
-    no_gate,
-    pairs,
-    report_batch,
-    report_seeks,
-)
+from kafka_assignors.testing._groups import clients
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 from kafka_assignors.testing._groups.config import WorkerConfig
 
@@ -71,7 +56,9 @@ def _strategy(assignor: Any) -> Any:
     return type(base.__name__, (base,), {})
 
 
-def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> "ObservedAiokafkaConsumer":
+def make(
+    config: WorkerConfig, settings: Mapping[str, Any], report: clients.Report
+) -> "ObservedAiokafkaConsumer":
     """A consumer, started and observed."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name=f"event loop of {config.name}", daemon=True).start()
@@ -88,7 +75,7 @@ def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> "
     return observed
 
 
-class ObservedAiokafkaConsumer(Observed):
+class ObservedAiokafkaConsumer(clients.Observed):
     """An AIOKafkaConsumer in the way that a member's loop uses it.
 
     The consumer stays the object that it is: its methods are wrapped in place. It may have subscribed, but
@@ -97,15 +84,15 @@ class ObservedAiokafkaConsumer(Observed):
     here that wait.
     """
 
-    def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
+    def __init__(self, consumer: Any, report: clients.Report, gate: clients.Gate = clients.no_gate) -> None:
         super().__init__(consumer, report, gate)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._getmany, self._getone, self._subscribe = consumer.getmany, consumer.getone, consumer.subscribe
         consumer.getmany, consumer.getone = self._observed_getmany, self._observed_getone
         consumer.subscribe = self._observed_subscribe
-        report_seeks(consumer, self._write, self.absences)
+        clients.report_seeks(consumer, self._write, self.absences)
         # There is no public way to its settings.
-        configured(report, {name.removeprefix("_"): value for name, value in vars(consumer).items()})
+        clients.configured(report, {name.removeprefix("_"): value for name, value in vars(consumer).items()})
         self._of_ours = False
         for strategy in consumer._partition_assignment_strategy:  # noqa: SLF001
             if isinstance(strategy, Strategy):
@@ -137,16 +124,16 @@ class ObservedAiokafkaConsumer(Observed):
         try:
             self._wait(self.consumer.commit())
         except KafkaError as error:
-            raise CommitError(described(error)) from error
+            raise clients.CommitError(clients.described(error)) from error
 
-    def membership(self) -> Membership:
+    def membership(self) -> clients.Membership:
         coordinator = self.consumer._coordinator  # noqa: SLF001 - there is no public way
-        return Membership(
+        return clients.Membership(
             getattr(coordinator, "generation", -1), str(getattr(coordinator, "member_id", "")), "unknown"
         )
 
-    def assignment(self) -> Iterable[Pair]:
-        return pairs(self.consumer.assignment())
+    def assignment(self) -> Iterable[clients.Pair]:
+        return clients.pairs(self.consumer.assignment())
 
     def subscription(self) -> Iterable[str]:
         return sorted(self.consumer.subscription())
@@ -208,31 +195,33 @@ class ObservedAiokafkaConsumer(Observed):
         await asyncio.to_thread(self._gate)
         with self.absences.poll():
             batch = await self._getmany(*partitions, **kwargs)
-        report_batch(self._write, batch)
+        clients.report_batch(self._write, batch)
         return batch
 
     async def _observed_getone(self, *partitions: Any) -> Any:
         await asyncio.to_thread(self._gate)
         with self.absences.poll():
             record = await self._getone(*partitions)
-        report_batch(self._write, {TopicPartition(record.topic, record.partition): [record]})
+        clients.report_batch(self._write, {TopicPartition(record.topic, record.partition): [record]})
         return record
 
 
 observe = ObservedAiokafkaConsumer
 
 
-class _AiokafkaListener(AwaitedListenerCalls, ConsumerRebalanceListener):
-    def __init__(self, report: Report, absences: Absences, inner: Any, reported: bool) -> None:
+class _AiokafkaListener(clients.AwaitedListenerCalls, ConsumerRebalanceListener):
+    def __init__(
+        self, report: clients.Report, absences: clients.Absences, inner: Any, reported: bool
+    ) -> None:
         super().__init__(absences, inner)
         self._report = report
         self._reported = reported  # the strategies have reported the assignment
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         if not self._reported:  # eager: what is assigned is all that it has
-            self._report("assignment", partitions=pairs(assigned))
+            self._report("assignment", partitions=clients.pairs(assigned))
         await super().on_partitions_assigned(assigned)
 
 
-def _positions(offsets: Mapping[Any, Any], partitions: Iterable[Any]) -> dict[Pair, int]:
+def _positions(offsets: Mapping[Any, Any], partitions: Iterable[Any]) -> dict[clients.Pair, int]:
     return {(one.topic, one.partition): offsets[one].offset for one in partitions}

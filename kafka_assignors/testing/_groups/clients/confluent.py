@@ -13,23 +13,7 @@ from typing import Any, Final, Self
 from confluent_kafka import Consumer, KafkaException
 
 from kafka_assignors._timelines.events import NO_GENERATION
-from kafka_assignors.testing._groups.clients import (
-    BEGINNING,
-    Absences,
-    CommitError,
-    Commits,
-    Gate,
-    Membership,
-    Observed,
-    Pair,
-    Report,
-    at_work,
-    configured_with_dots,
-    no_gate,
-    pairs,
-    report_records,
-    settings_with_dots,
-)
+from kafka_assignors.testing._groups import clients
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._topics import LOG_LEVEL
 
@@ -50,13 +34,13 @@ _NO_OFFSET: Final = -168
 
 def settings(config: WorkerConfig) -> dict[str, Any]:
     """What to call Consumer with."""
-    chosen = settings_with_dots(config, config.access.librdkafka(), _OTHER_NAMES)
+    chosen = clients.settings_with_dots(config, config.access.librdkafka(), _OTHER_NAMES)
     return {"log_level": LOG_LEVEL, **chosen}
 
 
-def callbacks(report: Report) -> dict[str, Any]:
+def callbacks(report: clients.Report) -> dict[str, Any]:
     """The setting that has commits reported that no call waits for."""
-    commits = Commits(report)
+    commits = clients.Commits(report)
 
     def on_commit(error: Any, partitions: Sequence[Any]) -> None:
         _report_commit(commits, partitions, error)
@@ -64,24 +48,26 @@ def callbacks(report: Report) -> dict[str, Any]:
     return {"on_commit": on_commit}
 
 
-def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> "ObservedConfluentConsumer":
-    configured_with_dots(report, settings)
+def make(
+    config: WorkerConfig, settings: Mapping[str, Any], report: clients.Report
+) -> "ObservedConfluentConsumer":
+    clients.configured_with_dots(report, settings)
     consumer = Consumer({**settings, **callbacks(report)})
     return ObservedConfluentConsumer(consumer, report, by_epochs=config.by_epochs)
 
 
-class ObservedConsumer(Observed):
+class ObservedConsumer(clients.Observed):
     """What an application uses in place of its Consumer: the same, and what happens is reported.
 
     A class of librdkafka's cannot be changed in place.
     """
 
-    def __init__(self, consumer: Any, report: Report, gate: Gate, *, by_epochs: bool) -> None:
+    def __init__(self, consumer: Any, report: clients.Report, gate: clients.Gate, *, by_epochs: bool) -> None:
         super().__init__(consumer, report, gate)
         self._by_epochs = by_epochs
         # Asked by another thread than the one that polls, librdkafka was seen to take seconds to answer.
-        self._membership = Membership(NO_GENERATION, "", "unknown")
-        self.held: set[Pair] = set()
+        self._membership = clients.Membership(NO_GENERATION, "", "unknown")
+        self.held: set[clients.Pair] = set()
         self._reported = NO_GENERATION
 
     def __getattr__(self, name: str) -> Any:
@@ -114,7 +100,7 @@ class ObservedConsumer(Observed):
                     callback(self, partitions)
 
         def assigned(_: Any, partitions: Sequence[Any]) -> None:
-            self.held.update(pairs(partitions))
+            self.held.update(clients.pairs(partitions))
             # By KIP-848 a member that has let go of something is told so, still in its old epoch.
             if partitions or not self._by_epochs:
                 self._report_assignment()
@@ -124,7 +110,7 @@ class ObservedConsumer(Observed):
             try:
                 called(kind, "on_revoke" if callback is on_revoke else "on_lost", callback, partitions)
             finally:
-                self.held.difference_update(pairs(partitions))
+                self.held.difference_update(clients.pairs(partitions))
 
         self.consumer.subscribe(
             list(topics),
@@ -184,30 +170,32 @@ class ObservedConsumer(Observed):
             epoch = _generation(self.consumer.consumer_group_metadata())
             if epoch > 0 and epoch != self._reported:
                 self._report_assignment()
-        offsets: dict[Pair, list[int]] = {}
+        offsets: dict[clients.Pair, list[int]] = {}
         for record in polled if isinstance(polled, list) else [polled]:
             if record is not None and record.error() is None:
                 offsets.setdefault((record.topic(), record.partition()), []).append(record.offset())
-        report_records(self._write, offsets, thread=at_work())
+        clients.report_records(self._write, offsets, thread=clients.at_work())
         return polled
 
     def _sought(self, partitions: Sequence[Any]) -> None:
         # Others are to go on at their commits.
-        sought = [(one.topic, one.partition, one.offset) for one in partitions if one.offset >= BEGINNING]
+        sought = [
+            (one.topic, one.partition, one.offset) for one in partitions if one.offset >= clients.BEGINNING
+        ]
         self.absences.sought(self._write, sought)
 
     def _report_assignment(self) -> None:
         self._report("assignment", partitions=sorted(self.held))
         self._reported = self._membership.generation
 
-    def membership(self) -> Membership:
+    def membership(self) -> clients.Membership:
         """See `Client`. As of the last event."""
         return self._membership
 
     def _report(self, kind: str, **fields: Any) -> None:
         generation = _generation(self.consumer.consumer_group_metadata())
         member_id = str(self.consumer.memberid() or "")
-        self._membership = Membership(generation, member_id, "unknown")
+        self._membership = clients.Membership(generation, member_id, "unknown")
         super()._report(kind, **fields)
 
 
@@ -215,12 +203,17 @@ class ObservedConfluentConsumer:
     """A Consumer in the way that a member's loop uses it."""
 
     def __init__(
-        self, consumer: Any, report: Report, gate: Gate = no_gate, *, by_epochs: bool = False
+        self,
+        consumer: Any,
+        report: clients.Report,
+        gate: clients.Gate = clients.no_gate,
+        *,
+        by_epochs: bool = False,
     ) -> None:
         self.consumer = ObservedConsumer(consumer, report, gate, by_epochs=by_epochs)
 
     @property
-    def absences(self) -> Absences:
+    def absences(self) -> clients.Absences:
         return self.consumer.absences
 
     @property
@@ -249,13 +242,13 @@ class ObservedConfluentConsumer:
             self.consumer.commit(asynchronous=False)
         except KafkaException as error:
             if error.args[0].code() != _NO_OFFSET:
-                raise CommitError(str(error)) from error
+                raise clients.CommitError(str(error)) from error
 
-    def membership(self) -> Membership:
+    def membership(self) -> clients.Membership:
         """See `Client`. As of the last callback."""
         return self.consumer.membership()
 
-    def assignment(self) -> Iterable[Pair]:
+    def assignment(self) -> Iterable[clients.Pair]:
         """See `Client`. As of the last callback."""
         return sorted(self.consumer.held)
 
@@ -278,12 +271,12 @@ def _generation(metadata: bytes) -> int:
     return int(generation)
 
 
-def _report_commit(commits: Commits, partitions: Sequence[Any], error: Any) -> None:
+def _report_commit(commits: clients.Commits, partitions: Sequence[Any], error: Any) -> None:
     """Report a commit's result: each partition has its own, and the request one."""
     if error is not None and error.code() == _NO_OFFSET:
         return
-    done: dict[Pair, int] = {}
-    failed: dict[str, dict[Pair, int]] = {}
+    done: dict[clients.Pair, int] = {}
+    failed: dict[str, dict[clients.Pair, int]] = {}
     for one in partitions:
         if one.offset >= 0:  # else there was nothing to commit
             wrong = one.error or error

@@ -13,16 +13,7 @@ import jpype
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.jars import kafka_jars
-from kafka_assignors.testing._groups.clients import (
-    CommitError,
-    Membership,
-    Observed,
-    Pair,
-    Report,
-    configured_with_dots,
-    report_records,
-    settings_with_dots,
-)
+from kafka_assignors.testing._groups import clients
 from kafka_assignors.testing._groups.config import WorkerConfig
 
 _PACKAGE: Final = "org.apache.kafka.clients.consumer"
@@ -40,7 +31,7 @@ _OTHER_NAMES: Final = {"fetch_max_wait_ms": "fetch.max.wait.ms"}
 def settings(config: WorkerConfig) -> dict[str, str]:
     """The properties of the consumer."""
     chosen = {
-        **settings_with_dots(config, config.access.java(), _OTHER_NAMES),
+        **clients.settings_with_dots(config, config.access.java(), _OTHER_NAMES),
         "key.deserializer": _DESERIALIZER,
         "value.deserializer": _DESERIALIZER,
     }
@@ -66,30 +57,30 @@ def start_java() -> None:
         )
 
 
-def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> "ObservedJavaConsumer":
+def make(config: WorkerConfig, settings: Mapping[str, Any], report: clients.Report) -> "ObservedJavaConsumer":
     start_java()
     consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
-    configured_with_dots(report, settings)
+    clients.configured_with_dots(report, settings)
     return ObservedJavaConsumer(
         consumer_class(jpype.java.util.HashMap(settings)), report, by_epochs=config.by_epochs
     )
 
 
-class ObservedJavaConsumer(Observed):
+class ObservedJavaConsumer(clients.Observed):
     """A Java KafkaConsumer in the way that a member's loop uses it.
 
     Members of KIP-848 get to a new epoch without a callback if they keep what they have.
     """
 
-    def __init__(self, consumer: Any, report: Report, *, by_epochs: bool = False) -> None:
+    def __init__(self, consumer: Any, report: clients.Report, *, by_epochs: bool = False) -> None:
         super().__init__(consumer, report)
         self._by_epochs = by_epochs
         # Java's consumer throws if it is asked by another thread than the one that polls.
-        self._membership = Membership(NO_GENERATION, "", "unknown")
+        self._membership = clients.Membership(NO_GENERATION, "", "unknown")
         self._reported = NO_GENERATION
-        self._assignment: list[Pair] = []
+        self._assignment: list[clients.Pair] = []
         self._subscription: list[str] = []
-        self._positions: dict[Pair, int] = {}
+        self._positions: dict[clients.Pair, int] = {}
         self._listener = jpype.JProxy(
             f"{_PACKAGE}.ConsumerRebalanceListener",
             dict={
@@ -125,7 +116,7 @@ class ObservedJavaConsumer(Observed):
         if self._by_epochs and self._membership.generation not in (self._reported, *_NO_EPOCH):
             self._report_assignment()
         self._positions |= {pair: found[-1] + 1 for pair, found in offsets.items() if found}
-        return report_records(self._write, offsets)
+        return clients.report_records(self._write, offsets)
 
     def commit(self) -> None:
         positions = {pair: self._positions[pair] for pair in self._assignment if pair in self._positions}
@@ -134,13 +125,13 @@ class ObservedJavaConsumer(Observed):
         except jpype.JException as error:
             text = re.sub(r"\s+", " ", str(error))
             self._commits.failed(positions, text)
-            raise CommitError(text) from error
+            raise clients.CommitError(text) from error
         self._commits.done(positions)
 
-    def membership(self) -> Membership:
+    def membership(self) -> clients.Membership:
         return self._membership
 
-    def assignment(self) -> Iterable[Pair]:
+    def assignment(self) -> Iterable[clients.Pair]:
         """See `Client`. As of the last poll or callback."""
         return self._assignment
 
@@ -169,10 +160,10 @@ class ObservedJavaConsumer(Observed):
     def _look(self) -> None:
         """See where the consumer stands; on its own thread only."""
         found = self.consumer.groupMetadata()
-        self._membership = Membership(int(found.generationId()), str(found.memberId()), "unknown")
+        self._membership = clients.Membership(int(found.generationId()), str(found.memberId()), "unknown")
         self._assignment = _pairs(self.consumer.assignment())
         self._subscription = sorted(map(str, self.consumer.subscription()))
 
 
-def _pairs(partitions: Iterable[Any]) -> list[Pair]:
+def _pairs(partitions: Iterable[Any]) -> list[clients.Pair]:
     return sorted((str(partition.topic()), int(partition.partition())) for partition in partitions)

@@ -14,23 +14,7 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._common.strategies import STRATEGIES, load
-from kafka_assignors.testing._groups.clients import (
-    AwaitedListenerCalls,
-    CommitError,
-    Gate,
-    ListenerCalls,
-    Membership,
-    Observed,
-    Pair,
-    Report,
-    at_work,
-    configured,
-    described,
-    no_gate,
-    pairs,
-    report_batch,
-    report_seeks,
-)
+from kafka_assignors.testing._groups import clients
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 from kafka_assignors.testing._groups.config import WorkerConfig
 
@@ -47,14 +31,18 @@ def settings(config: WorkerConfig) -> dict[str, Any]:
     return {**config.common(), **config.access.kafka_python(), **chosen}
 
 
-def make(config: WorkerConfig, settings: Mapping[str, Any], report: Report) -> "ObservedKafkaConsumer":
+def make(
+    config: WorkerConfig, settings: Mapping[str, Any], report: clients.Report
+) -> "ObservedKafkaConsumer":
     consumer: Any = KafkaConsumer(**settings)
     return ObservedKafkaConsumer(
-        consumer, report, functools.partial(_recall_join, consumer) if config.recalls_joins else no_gate
+        consumer,
+        report,
+        functools.partial(_recall_join, consumer) if config.recalls_joins else clients.no_gate,
     )
 
 
-class ObservedKafkaConsumer(Observed):
+class ObservedKafkaConsumer(clients.Observed):
     """A KafkaConsumer whose membership and deliveries are reported.
 
     The consumer stays the object that it is: its `subscribe` and `poll` are wrapped in place.
@@ -62,15 +50,15 @@ class ObservedKafkaConsumer(Observed):
     The consumer may have subscribed, but not polled yet.
     """
 
-    def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
+    def __init__(self, consumer: Any, report: clients.Report, gate: clients.Gate = clients.no_gate) -> None:
         super().__init__(consumer, report, gate)
         self._poll, self._subscribe, self._commit = consumer.poll, consumer.subscribe, consumer.commit
         for assignor in consumer._coordinator._assignors.values():  # noqa: SLF001 - the only way to them
             observe_assignor(assignor, self._report)
-        configured(report, consumer.config)
+        clients.configured(report, consumer.config)
         consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
         consumer.commit = self._observed_commit
-        report_seeks(consumer, self._write, self.absences)
+        clients.report_seeks(consumer, self._write, self.absences)
         coordinator = consumer._coordinator  # noqa: SLF001 - the one way that all commits go, the timer's too
         coordinator._send_offset_commit_request = self._observed_send_commit  # noqa: SLF001
         state = consumer._subscription  # noqa: SLF001 - of topics named to the constructor
@@ -96,14 +84,14 @@ class ObservedKafkaConsumer(Observed):
         try:
             self.consumer.commit(timeout_ms=_COMMIT_MS)
         except KafkaError as error:
-            raise CommitError(described(error)) from error
+            raise clients.CommitError(clients.described(error)) from error
 
-    def membership(self) -> Membership:
+    def membership(self) -> clients.Membership:
         found = self.consumer.group_metadata()
-        return Membership(found.generation_id, found.member_id, str(found.state).strip("<>"))
+        return clients.Membership(found.generation_id, found.member_id, str(found.state).strip("<>"))
 
-    def assignment(self) -> Iterable[Pair]:
-        return pairs(self.consumer.assignment())
+    def assignment(self) -> Iterable[clients.Pair]:
+        return clients.pairs(self.consumer.assignment())
 
     def subscription(self) -> Iterable[str]:
         return sorted(self.consumer.subscription() or ())
@@ -125,7 +113,7 @@ class ObservedKafkaConsumer(Observed):
         self._gate()
         with self.absences.poll():
             batch = self._poll(*args, **kwargs)
-        report_batch(self._write, batch, thread=at_work())
+        clients.report_batch(self._write, batch, thread=clients.at_work())
         return batch
 
     def _listener(self, inner: Any) -> Any:
@@ -153,7 +141,7 @@ class ObservedKafkaConsumer(Observed):
 observe = ObservedKafkaConsumer
 
 
-def _positions(offsets: Any) -> dict[Pair, int]:
+def _positions(offsets: Any) -> dict[clients.Pair, int]:
     """What is to be committed; an application may ask for what is no commit at all."""
     if not isinstance(offsets, Mapping):
         return {}
@@ -175,7 +163,7 @@ def _recall_join(consumer: Any) -> None:
         coordinator.request_rejoin()
 
 
-class _KafkaPythonListener(ListenerCalls, ConsumerRebalanceListener):
+class _KafkaPythonListener(clients.ListenerCalls, ConsumerRebalanceListener):
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         with self._called("assigned", assigned):
             pass
@@ -189,5 +177,5 @@ class _KafkaPythonListener(ListenerCalls, ConsumerRebalanceListener):
             pass
 
 
-class _AsyncListener(AwaitedListenerCalls, AsyncConsumerRebalanceListener):
+class _AsyncListener(clients.AwaitedListenerCalls, AsyncConsumerRebalanceListener):
     pass
