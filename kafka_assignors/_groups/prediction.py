@@ -122,13 +122,10 @@ def _librdkafka(members: Sequence[Member]) -> list[Member] | None:
 
 
 def _compare(one: Member, other: Member) -> int:
-    if one.instance_id is not None and other.instance_id is not None:
-        return _sign(one.instance_id, other.instance_id)
-    return _sign(one.member_id, other.member_id)
-
-
-def _sign(one: str, other: str) -> int:
-    return (one > other) - (one < other)
+    a, b = one.instance_id, other.instance_id
+    if a is None or b is None:
+        a, b = one.member_id, other.member_id
+    return (a > b) - (a < b)
 
 
 _ORDERS: Final[Mapping[Client, Callable[[Sequence[Member]], list[Member] | None]]] = {
