@@ -232,25 +232,10 @@ def find_extents(admin: Admin, partitions: Iterable[Partition], topics: Leaders)
 def _ask_leader(
     client: KafkaAdminClient, leader: int, wanted: Mapping[str, Collection[int]]
 ) -> dict[Partition, Extent]:
-    # Beginnings first: retention never moves one beyond an end that is asked for later.
-    beginnings, ends = (
-        {
-            (topic.name, one.partition_index): one.offset
-            for topic in send(client, _list_offsets(wanted, which), leader).topics
-            for one in topic.partitions
-            if not one.error_code and one.offset >= 0
-        }
-        for which in (_EARLIEST, _LATEST)
-    )
-    return {one: Extent(beginnings[one], ends[one]) for one in beginnings.keys() & ends.keys()}
-
-
-def _list_offsets(wanted: Mapping[str, Collection[int]], which: int) -> Any:
     topic = ListOffsetsRequest.ListOffsetsTopic
-    return ListOffsetsRequest(
-        replica_id=-1,
-        isolation_level=0,
-        topics=[
+
+    def offsets(which: int) -> dict[Partition, int]:
+        topics = [
             topic(
                 name=name,
                 partitions=[
@@ -258,8 +243,18 @@ def _list_offsets(wanted: Mapping[str, Collection[int]], which: int) -> Any:
                 ],
             )
             for name, ids in wanted.items()
-        ],
-    )
+        ]
+        request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)
+        return {
+            (found.name, one.partition_index): one.offset
+            for found in send(client, request, leader).topics
+            for one in found.partitions
+            if not one.error_code and one.offset >= 0
+        }
+
+    # Beginnings first: retention never moves one beyond an end that is asked for later.
+    beginnings, ends = offsets(_EARLIEST), offsets(_LATEST)
+    return {one: Extent(beginnings[one], ends[one]) for one in beginnings.keys() & ends.keys()}
 
 
 def _described(

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors._cluster.groups import EpochMember
+    from kafka_assignors._common.strategies import Client
     from kafka_assignors._groups.moved import OwnerMove
-    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._wire.user_data import Layout
 

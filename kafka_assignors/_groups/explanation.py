@@ -9,12 +9,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._common.strategies import STICKY
+from kafka_assignors._common.strategies import CLIENTS, STICKY
 from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount
 from kafka_assignors._groups.classic import decode_members, flat
 from kafka_assignors._groups.moved import OwnerMove
-from kafka_assignors._groups.prediction import CLIENTS, guess_client, predict
+from kafka_assignors._groups.prediction import guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import (
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kafka_assignors._cluster.groups import EpochMember
+    from kafka_assignors._common.strategies import Client
     from kafka_assignors._groups.account import Epochs
-    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.snapshots import SnapshotMember
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 

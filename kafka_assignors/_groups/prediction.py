@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import cmp_to_key
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._groups.classic import flat
 from kafka_assignors._model.group import Group, Member
@@ -26,12 +26,8 @@ from kafka_assignors.planners import _range, _round_robin
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from kafka_assignors._common.strategies import Client
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
-
-Client = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
-"""The clients whose rules are known; "java" stands for the assignors of this library as well."""
-
-CLIENTS: Final[tuple[Client, ...]] = get_args(Client)
 
 Owners = dict[tuple[str, int], str]
 """The member that gets each partition."""
