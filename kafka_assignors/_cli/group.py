@@ -27,16 +27,12 @@ from kafka_assignors._cli.options import (
 )
 from kafka_assignors._cli.output import show, show_result
 from kafka_assignors._common.escaping import block
-from kafka_assignors._common.strategies import RESTARTED
+from kafka_assignors._common.strategies import CLIENTS, RESTARTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kafka_assignors.groups import Cluster
-
-LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
-"""Clients whose rules are known; assignors of this library go by Java's."""
-
 
 _DIGITS: Final = 10  # so many partitions are no topic's
 
@@ -93,9 +89,9 @@ def group() -> None:
 @flag("--check", "exit with 1 if there is an error or a warning")
 @option(
     "--leader-client",
-    type=click.Choice(LEADERS),
+    type=click.Choice(CLIENTS),
     metavar="CLIENT",
-    help=f"the client that leads it, one of {', '.join(LEADERS)} (default: guessed by what it sent)",
+    help=f"the client that leads it, one of {', '.join(CLIENTS)} (default: guessed by what it sent)",
 )
 @_MAX_LAG_SECONDS
 @_observe("a group that is")

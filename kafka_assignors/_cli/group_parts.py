@@ -84,7 +84,7 @@ def lag_lines(lag: GroupLag, names: Mapping[str, str]) -> Iterator[str]:
     yield from fitted(
         {
             "partition": [str(one) for one in shown],
-            "owner": [_owner(one, names) for one in shown],
+            "owner": [names.get(one.owner or "", one.owner or "nobody") for one in shown],
             "committed": ["no commit" if one.committed is None else f"{one.committed:,}" for one in shown],
             "end": ["-" if one.end is None else f"{one.end:,}" for one in shown],
             "lag": ["-" if one.lag is None or one.beyond else f"{one.lag:,}" for one in shown],
@@ -128,7 +128,3 @@ def lag_cell(lag: GroupLag | None) -> str:
     if lag.total:
         return f">={lag.total:,}"
     return "?" if lag.unknown else "no commit"
-
-
-def _owner(one: PartitionLag, names: Mapping[str, str]) -> str:
-    return "nobody" if one.owner is None else names.get(one.owner, one.owner)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors._cluster.groups import EpochMember
-    from kafka_assignors._groups.account import Epochs, GroupAccount, PlannedMove
+    from kafka_assignors._groups.account import Epochs, GroupAccount
+    from kafka_assignors._groups.moved import OwnerMove
     from kafka_assignors._groups.problems import Problem
     from kafka_assignors.groups._explain import ExplainedGroup
     from kafka_assignors.groups._status import GroupStatus
@@ -263,11 +264,11 @@ def _moving(account: GroupAccount, names: Mapping[str, str]) -> Iterator[str]:
     yield from _moves(account.would_move, names)
 
 
-def _moves(moves: Sequence[PlannedMove], names: Mapping[str, str]) -> Iterator[str]:
+def _moves(moves: Sequence[OwnerMove], names: Mapping[str, str]) -> Iterator[str]:
     """Partitions, from whom to whom."""
     for move in moves[:_MOVES_SHOWN]:
-        source = "nobody" if move.source is None else names.get(move.source, move.source)
-        yield f"  {move.topic}-{move.partition}: {source} -> {names.get(move.target, move.target)}"
+        source, target = (names.get(one or "", one or "nobody") for one in (move.source, move.target))
+        yield f"  {move.topic}-{move.partition}: {source} -> {target}"
     if len(moves) > _MOVES_SHOWN:
         yield f"  and {len(moves) - _MOVES_SHOWN:,} more: see --json"
 

@@ -80,11 +80,11 @@ def show_json(result: Any) -> None:
     show(json.dumps(to_json(result), indent=2))
 
 
-def filled(text: str, first: str, rest: str) -> list[str]:
+def filled(text: str, first: str, rest: str, width: int = WIDTH) -> list[str]:
     """Text in lines that begin with this; what is copied from a screen is whole, as names and options are."""
     return textwrap.wrap(
         escaped(text),
-        WIDTH,
+        width,
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,

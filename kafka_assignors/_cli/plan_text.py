@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import fitted
-from kafka_assignors._cli.output import count
+from kafka_assignors._cli.output import count, filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ def lines(outcome: PlannedGroup, *, assignments: bool, width: int) -> Iterator[s
     yield from _table(outcome, width)
     yield ""
     for line in _totals(outcome):
-        yield from _wrapped(line, width)
+        yield from filled(line, "", _GAP, width)
     in_full = assignments or plan.group.size <= SMALL
     if in_full:
         yield ""
@@ -42,11 +41,11 @@ def lines(outcome: PlannedGroup, *, assignments: bool, width: int) -> Iterator[s
     if outcome.certificate is not None:
         yield ""
         for line in str(outcome.certificate).splitlines():
-            yield from _wrapped(line, width, indent=" " * (3 + len(line) - len(line.lstrip())))
+            yield from filled(line, "", " " * (3 + len(line) - len(line.lstrip())), width)
     if notes:
         yield ""
         for note in notes[:NOTES_SHOWN]:
-            yield from _wrapped(f"note: {note}", width)
+            yield from filled(f"note: {note}", "", _GAP, width)
         if len(notes) > NOTES_SHOWN:
             yield f"and {len(notes) - NOTES_SHOWN} more notes: see --json"
 
@@ -155,13 +154,7 @@ def _listed(topics: Mapping[str, Sequence[int]], *, in_full: bool) -> str:
 
 def _entry(name: str, text: str, longest: int, width: int) -> Iterator[str]:
     """A line of a list of members, with what does not fit below."""
-    yield from _wrapped(f"{_GAP}{name.ljust(longest)}{_GAP}{text}", width, indent=" " * (longest + 4))
-
-
-def _wrapped(line: str, width: int, indent: str = _GAP) -> list[str]:
-    return textwrap.wrap(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    yield from filled(f"{_GAP}{name.ljust(longest)}{_GAP}{text}", "", " " * (longest + 4), width)
 
 
 def _names(outcome: PlannedGroup, longest: int = _LONGEST_NAME) -> dict[str, str]:

@@ -159,10 +159,11 @@ def _reach(servers: list[str], settings: Mapping[str, Any]) -> _Reached:
         return _Reached(servers, {}, {})
     hosts = [(host, port) for host, port, _ in collect_hosts(servers, randomize=False)]
     found = look(hosts, settings)
-    named = {server: found[host].wrong for server, host in zip(servers, hosts, strict=True)}
-    reached = [server for server, wrong in named.items() if not wrong]
+    named = [(server, host, found[host].wrong) for server, host in zip(servers, hosts, strict=True)]
+    reached = [server for server, _, wrong in named if not wrong]
     if not reached:
-        raise ClusterError(f"no broker answers at {_reasons(named.items()) or 'no address'}")
+        wrong_ones = _reasons((server, wrong) for server, _, wrong in named)
+        raise ClusterError(f"no broker answers at {wrong_ones or 'no address'}")
     advertised = {node: address for one in found.values() for node, address in one.advertised.items()}
     silent = {node: found[address].wrong for node, address in advertised.items() if found[address].wrong}
     brokers = {f"broker {node} as {_text(advertised[node])}": wrong for node, wrong in silent.items()}
@@ -171,11 +172,7 @@ def _reach(servers: list[str], settings: Mapping[str, Any]) -> _Reached:
             f"{', '.join(reached)} can be reached, and none of the addresses that its brokers advertise:"
             f" {_reasons(brokers.items())}; let advertised.listeners name addresses that clients can reach"
         )
-    others = {
-        server: wrong
-        for (server, wrong), host in zip(named.items(), hosts, strict=True)
-        if wrong and host not in advertised.values()
-    }
+    others = {server: wrong for server, host, wrong in named if wrong and host not in advertised.values()}
     others_up = [_text(address) for node, address in advertised.items() if node not in silent]
     return _Reached([*dict.fromkeys([*reached, *others_up])], silent, {**others, **brokers})
 

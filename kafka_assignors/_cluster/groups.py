@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 from kafka.errors import (
     AuthorizationError,
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["classic", "consumer", "share", "streams", "unknown"]
 """The types of groups; "consumer" is KIP-848's."""
+
+_KINDS: Final[Mapping[str, Kind]] = {kind: kind for kind in get_args(Kind)}
 
 Partition = tuple[str, int]
 """A partition by its topic and id."""
@@ -130,7 +132,8 @@ def list_groups(admin: Admin) -> tuple[ListedGroup, ...]:
     listed = {
         group["group_id"]: ListedGroup(
             group_id=group["group_id"],
-            kind=_kind(group.get("group_type", "")),
+            # Brokers that do not say have classic groups only.
+            kind=_KINDS.get((group.get("group_type") or "classic").lower(), "unknown"),
             state=group.get("group_state", ""),
             protocol_type=group["protocol_type"],
         )
@@ -229,25 +232,10 @@ def find_extents(admin: Admin, partitions: Iterable[Partition], topics: Leaders)
 def _ask_leader(
     client: KafkaAdminClient, leader: int, wanted: Mapping[str, Collection[int]]
 ) -> dict[Partition, Extent]:
-    # Beginnings first: retention never moves one beyond an end that is asked for later.
-    beginnings, ends = (
-        {
-            (topic.name, one.partition_index): one.offset
-            for topic in send(client, _list_offsets(wanted, which), leader).topics
-            for one in topic.partitions
-            if not one.error_code and one.offset >= 0
-        }
-        for which in (_EARLIEST, _LATEST)
-    )
-    return {one: Extent(beginnings[one], ends[one]) for one in beginnings.keys() & ends.keys()}
-
-
-def _list_offsets(wanted: Mapping[str, Collection[int]], which: int) -> Any:
     topic = ListOffsetsRequest.ListOffsetsTopic
-    return ListOffsetsRequest(
-        replica_id=-1,
-        isolation_level=0,
-        topics=[
+
+    def offsets(which: int) -> dict[Partition, int]:
+        topics = [
             topic(
                 name=name,
                 partitions=[
@@ -255,8 +243,18 @@ def _list_offsets(wanted: Mapping[str, Collection[int]], which: int) -> Any:
                 ],
             )
             for name, ids in wanted.items()
-        ],
-    )
+        ]
+        request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)
+        return {
+            (found.name, one.partition_index): one.offset
+            for found in send(client, request, leader).topics
+            for one in found.partitions
+            if not one.error_code and one.offset >= 0
+        }
+
+    # Beginnings first: retention never moves one beyond an end that is asked for later.
+    beginnings, ends = offsets(_EARLIEST), offsets(_LATEST)
+    return {one: Extent(beginnings[one], ends[one]) for one in beginnings.keys() & ends.keys()}
 
 
 def _described(
@@ -299,14 +297,6 @@ def _read_group(group_id: str, group: Any, read: Callable[[Any], _Read]) -> _Rea
     if issubclass(error, KafkaError) and error.retriable:  # by another request, or another broker
         raise error(f"{group_id}: {message}")
     return Refused(str(message), unknown=error is GroupIdNotFoundError)
-
-
-def _kind(text: str) -> Kind:
-    lowered = text.lower()
-    for kind in ("classic", "consumer", "share", "streams"):
-        if lowered == kind:
-            return kind
-    return "unknown" if text else "classic"  # brokers that do not say have classic groups only
 
 
 def read_classic_group(group: Any) -> ClassicGroup:

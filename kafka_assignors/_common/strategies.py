@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,13 +12,8 @@ if TYPE_CHECKING:
 class Strategy(NamedTuple):
     """A strategy; what it has is "module:name", and None what it lacks.
 
-    Attributes:
-        name: Its name; `kip848:...` is an assignor of KIP-848's coordinator.
-        assignor: This library's assignor.
-        planner: Its planner, from a `Group` to a `Plan`.
-        stock: kafka-python's own assignor.
-        kip848: What KIP-848's coordinator calls it (`group.remote.assignor`).
-        shared: Whether a partition has several owners.
+    `kip848:...` is an assignor of KIP-848's coordinator, which calls it `kip848`. A `planner` makes a `Plan`
+    of a `Group`; `stock` is kafka-python's own assignor. Partitions of a `shared` one have several owners.
     """
 
     name: str
@@ -81,6 +76,11 @@ COMPARED: Final = RESTARTED[:4]
 
 STICKY: Final = frozenset(COMPARED[2:])
 """Those of them that keep what members own."""
+
+Client = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
+"""The clients whose rules are known; "java" stands for the assignors of this library as well."""
+
+CLIENTS: Final[tuple[Client, ...]] = get_args(Client)
 
 
 def load(path: str) -> Any:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors._cluster.groups import EpochMember
-    from kafka_assignors._groups.prediction import Client
+    from kafka_assignors._common.strategies import Client
+    from kafka_assignors._groups.moved import OwnerMove
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._wire.user_data import Layout
 
@@ -53,16 +54,6 @@ class MemberAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedMove:
-    """A partition that would go elsewhere; `source` is None if nobody has it."""
-
-    topic: str
-    partition: int
-    source: str | None
-    target: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupAccount:
     """A group as its coordinator has it, and how good its assignment is.
 
@@ -80,9 +71,9 @@ class GroupAccount:
     members: tuple[MemberAccount, ...]
     loads: Mapping[str, int]
     best_loads: tuple[int, ...]
-    would_move: tuple[PlannedMove, ...]
+    would_move: tuple[OwnerMove, ...]
     leader_client: Client | None = None
-    predictions: Mapping[Client, tuple[PlannedMove, ...] | None] = field(default_factory=dict)
+    predictions: Mapping[Client, tuple[OwnerMove, ...] | None] = field(default_factory=dict)
     record_bytes: int = 0
     record_limit: int = RECORD_LIMIT
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.reasons import ReasonCounter
 from kafka_assignors._groups.rebalances import SpanFinder, rebalance_of
-from kafka_assignors._groups.topics import TopicsSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from kafka_assignors._groups.rebalances import Rebalance, Span
     from kafka_assignors._groups.snapshots import Snapshot
+    from kafka_assignors._groups.topics import TopicsSeen
 
 FLAPPING_TIMES: Final = 3
 """So often a member comes and goes within `FLAPPING_US` to be called flapping."""
@@ -121,11 +121,14 @@ class Activity:
 
 
 class GroupFollower:
-    """Follows a group: its rebalances, and how restless it was. `topics` is as in `find_rebalances`."""
+    """Follows a group: its rebalances, and how restless it was.
 
-    def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
+    Of topics that were not seen only those partitions count that have an owner before or after.
+    """
+
+    def __init__(self, topics: TopicsSeen) -> None:
         self.activity: Activity | None = None
-        self._topics = TopicsSeen.known(topics)
+        self._topics = topics
         self._spans = SpanFinder()
         self._last: Snapshot | None = None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._groups.account import Behind, Epochs, GroupAccount, MemberAccount, PlannedMove
+from kafka_assignors._groups.account import Behind, Epochs, GroupAccount, MemberAccount
 from kafka_assignors._groups.explanation import Explanation, group_now, member_names
+from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.problems import Problem, find_problems, have, in_order
 from kafka_assignors.planners import plan_exact
 
@@ -84,15 +85,13 @@ def _account(member: EpochMember, name: str, matched: Mapping[str | None, frozen
     )
 
 
-def _pending(members: Sequence[EpochMember]) -> tuple[PlannedMove, ...]:
+def _pending(members: Sequence[EpochMember]) -> tuple[OwnerMove, ...]:
     """What the coordinator has decided, and is not done yet."""
     owner = {one: member.member_id for member in members for one in member.assignment}
     return tuple(
-        PlannedMove(
-            topic=topic, partition=partition, source=owner.get((topic, partition)), target=member.member_id
-        )
+        OwnerMove(*one, source=owner.get(one), target=member.member_id)
         for member in members
-        for topic, partition in sorted(member.target - member.assignment)
+        for one in sorted(member.target - member.assignment)
     )
 
 

@@ -9,11 +9,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._common.strategies import STICKY
+from kafka_assignors._common.strategies import CLIENTS, STICKY
 from kafka_assignors._common.words import by_topic
-from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount, PlannedMove
+from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount
 from kafka_assignors._groups.classic import decode_members, flat
-from kafka_assignors._groups.prediction import CLIENTS, guess_client, predict
+from kafka_assignors._groups.moved import OwnerMove
+from kafka_assignors._groups.prediction import guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import (
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kafka_assignors._cluster.groups import EpochMember
+    from kafka_assignors._common.strategies import Client
     from kafka_assignors._groups.account import Epochs
-    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.snapshots import SnapshotMember
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
@@ -183,7 +184,7 @@ def _predictions(
     accounts: Iterable[MemberAccount],
     topics: Mapping[str, Collection[int]],
     before: Mapping[tuple[str, int], str],
-) -> dict[Client, tuple[PlannedMove, ...] | None]:
+) -> dict[Client, tuple[OwnerMove, ...] | None]:
     """What would move by each client that could lead; nothing of strategies in which they do not differ."""
     if strategy not in {"range", "roundrobin"}:
         return {}
@@ -197,9 +198,9 @@ def _predictions(
 
 def _moved(
     before: Mapping[tuple[str, int], str], owners: Mapping[tuple[str, int], str]
-) -> tuple[PlannedMove, ...]:
+) -> tuple[OwnerMove, ...]:
     return tuple(
-        PlannedMove(topic=one[0], partition=one[1], source=before.get(one), target=member)
+        OwnerMove(*one, source=before.get(one), target=member)
         for one, member in sorted(owners.items())
         if before.get(one) != member
     )

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class OwnerMove(NamedTuple):
-    """A partition whose owner differs from before, by identity; None for nobody."""
+    """A partition that has another owner than before, or would have; None for nobody.
+
+    Of snapshots owners are identities, of what would move member ids.
+    """
 
     topic: str
     partition: int

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import cmp_to_key
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._groups.classic import flat
 from kafka_assignors._model.group import Group, Member
@@ -26,12 +26,8 @@ from kafka_assignors.planners import _range, _round_robin
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from kafka_assignors._common.strategies import Client
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
-
-Client = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
-"""The clients whose rules are known; "java" stands for the assignors of this library as well."""
-
-CLIENTS: Final[tuple[Client, ...]] = get_args(Client)
 
 Owners = dict[tuple[str, int], str]
 """The member that gets each partition."""
@@ -122,13 +118,10 @@ def _librdkafka(members: Sequence[Member]) -> list[Member] | None:
 
 
 def _compare(one: Member, other: Member) -> int:
-    if one.instance_id is not None and other.instance_id is not None:
-        return _sign(one.instance_id, other.instance_id)
-    return _sign(one.member_id, other.member_id)
-
-
-def _sign(one: str, other: str) -> int:
-    return (one > other) - (one < other)
+    a, b = one.instance_id, other.instance_id
+    if a is None or b is None:
+        a, b = one.member_id, other.member_id
+    return (a > b) - (a < b)
 
 
 _ORDERS: Final[Mapping[Client, Callable[[Sequence[Member]], list[Member] | None]]] = {

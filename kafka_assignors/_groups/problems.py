@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from kafka_assignors._common.strategies import STICKY
@@ -75,6 +76,11 @@ class Problem:
     advice: str
 
 
+_error = partial(Problem, severity="error")
+_warning = partial(Problem, severity="warning")
+_note = partial(Problem, severity="note")
+
+
 def find_problems(
     found: GroupAccount, topics: Mapping[str, Collection[int]], committed: Collection[str]
 ) -> tuple[Problem, ...]:
@@ -99,34 +105,30 @@ def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
     """What is wrong with what a group has committed; `members` says whether it has any."""
     if beyond := [one for one in lag.partitions if one.beyond]:
-        yield Problem(
+        yield _warning(
             kind="offsets",
-            severity="warning",
             text=f"the group has committed offsets beyond the end of {_some(beyond)}",
             advice="the topic was created again, or lost records: consumers go where auto.offset.reset says."
             " Lag is not known until they have committed again",
         )
     if lag.unknown:
-        yield Problem(
+        yield _warning(
             kind="end unknown",
-            severity="warning",
             text=f"the end of {_some(lag.unknown)} is not known: there is no leader, or it does not say",
             advice="the lag may be greater than the one shown: see which partitions are offline with"
             " kafka-assignors placement describe",
         )
     if lag.lost:
         offsets = sum(one.lost for one in lag.lost)
-        yield Problem(
+        yield _note(
             kind="lost records",
-            severity="note",
             text=f"deleted before the group had read them: {offsets:,} offsets of {_some(lag.lost)}",
             advice="the group was behind for longer than retention.ms or retention.bytes allow;"
             " auto.offset.reset says where it goes on",
         )
     if members and lag.uncommitted:
-        yield Problem(
+        yield _note(
             kind="no commit",
-            severity="note",
             text=f"the group has no commit of {_some(lag.uncommitted)}, where there are records",
             advice="a new owner of such a partition begins where auto.offset.reset says",
         )
@@ -135,9 +137,8 @@ def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
 def find_lag_seconds_problems(lag: GroupLag, most: float) -> Iterator[Problem]:
     """What is wrong with how long records have waited, if more than so many seconds are."""
     if lag.seconds is not None and lag.seconds > most:
-        yield Problem(
+        yield _error(
             kind="lag",
-            severity="error",
             text=f"it is {lag.seconds:,.0f} s behind, more than {most:,.0f} s",
             advice="see which partitions, and whose, with kafka-assignors group explain --max-lag-seconds",
         )
@@ -146,9 +147,8 @@ def find_lag_seconds_problems(lag: GroupLag, most: float) -> Iterator[Problem]:
         if one.undated:
             undated.setdefault(one.undated, []).append(one)
     for why, partitions in undated.items():
-        yield Problem(
+        yield _warning(
             kind="lag unknown",
-            severity="warning",
             text=f"for how long records of {_some(partitions)} have waited is not known: {why}",
             advice="the lag in seconds may be greater than the one shown; the lag in records is known",
         )
@@ -156,9 +156,8 @@ def find_lag_seconds_problems(lag: GroupLag, most: float) -> Iterator[Problem]:
 
 def _about_bytes(found: GroupAccount) -> Iterator[Problem]:
     yield from (
-        Problem(
+        _error(
             kind="unreadable member",
-            severity="error",
             text=f"what {account.name} or its leader sent cannot be read: {account.unreadable}",
             advice="find out what client it is: leaders of kafka-python fail on such members, and ours give"
             " them nothing",
@@ -171,16 +170,14 @@ def _about_bytes(found: GroupAccount) -> Iterator[Problem]:
 def find_topic_problems(missing: Collection[str], hidden: Collection[str] = ()) -> Iterator[Problem]:
     """What is wrong with topics that do not exist, or that the user may not describe."""
     if missing:
-        yield Problem(
+        yield _warning(
             kind="missing topic",
-            severity="warning",
             text=f"members subscribe to topics that do not exist: {', '.join(sorted(missing))}",
             advice="create it, or correct the subscription: kafka-python's leaders wait for such topics",
         )
     if hidden:
-        yield Problem(
+        yield _warning(
             kind="hidden topic",
-            severity="warning",
             text=f"members subscribe to topics that this user may not describe: {', '.join(sorted(hidden))}",
             advice="their lag, and what would move, is not known: the user needs DESCRIBE on them",
         )
@@ -194,23 +191,20 @@ def _about_partitions(
     owners = Counter(partition for account in found.members for partition in account.assignment)
     yield from find_topic_problems(wanted - topics.keys())
     if free := sorted(existing - owners.keys()):
-        yield Problem(
+        yield _error(
             kind="no owner",
-            severity="error",
             text=f"nobody has {named(free, _NAMED)}",
             advice="in a rebalance that passes; else the strategy left it out: see who subscribes to it",
         )
     if found.strategy not in SHARED and (twice := sorted(one for one, count in owners.items() if count > 1)):
-        yield Problem(
+        yield _error(
             kind="two owners",
-            severity="error",
             text=f"two members have {named(twice, _NAMED)}",
             advice="the leader's assignor is wrong: its records are processed twice",
         )
     if unread := sorted({*committed} & topics.keys() - wanted) if found.members else []:
-        yield Problem(
+        yield _warning(
             kind="unread topic",
-            severity="warning",
             text=f"the group has offsets of {', '.join(unread)}, to which no member subscribes",
             advice="if that is meant, delete the offsets; else look for the members that are missing",
         )
@@ -229,17 +223,15 @@ def _about_members(found: GroupAccount) -> Iterator[Problem]:
             else "see what it subscribes to; range gives nothing to the last members of small topics",
         )
     if found.strategy not in SHARED and found.imbalance > found.best_imbalance:
-        yield Problem(
+        yield _note(
             kind="uneven",
-            severity="note",
             text=f"loads differ by {found.imbalance}, where {found.best_imbalance} is possible",
             advice="a sticky strategy balances over all topics, range topic by topic",
         )
     eager = found.strategy in EAGER_STRATEGIES
     if eager and len(found.members) >= _MANY:
-        yield Problem(
+        yield _note(
             kind="eager",
-            severity="note",
             text=f"{found.strategy} is eager: in each rebalance all members revoke everything",
             advice="cooperative-sticky takes away only what moves; two rolling restarts lead to it",
         )
@@ -255,18 +247,16 @@ def _about_claims(found: GroupAccount) -> Iterator[Problem]:
     double = sorted((key[0], members) for key, members in claimed.items() if len(members) > 1)
     if double:
         (topic, partition), members = double[0]
-        yield Problem(
+        yield _warning(
             kind="double claim",
-            severity="warning",
             text=f"{' and '.join(members)} said that they had {topic}-{partition} in one generation"
             + (f", and {len(double) - 1} more such" if len(double) > 1 else ""),
             advice="one of them missed a rebalance; such claims do not count, and the partition may move",
         )
     forgetful = [account.name for account in found.members if account.version == 0]
     if forgetful and found.strategy == "cooperative-sticky":
-        yield Problem(
+        yield _error(
             kind="no memory",
-            severity="error",
             text=f"{_some(forgetful)} cannot say what it has: its subscription is of version 0",
             advice="its client is too old for a cooperative rebalance: update it",
         )
@@ -282,9 +272,8 @@ def _about_layouts(found: GroupAccount) -> Iterator[Problem]:
     if len(layouts) < 2:  # noqa: PLR2004 - one layout is as it should be
         return
     who = "; ".join(f"{_some(sorted(names))}: {layout}" for layout, names in sorted(layouts.items()))
-    yield Problem(
+    yield _warning(
         kind="foreign user data",
-        severity="warning",
         text=f"members say what they had in different layouts ({who})",
         advice="a leader of kafka-python's own class, or of Java, forgets what the others had, and their"
         " partitions move. Give all members the same assignor (ours reads all layouts)",
@@ -293,9 +282,8 @@ def _about_layouts(found: GroupAccount) -> Iterator[Problem]:
 
 def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
     yield from (
-        Problem(
+        _warning(
             kind="timeouts",
-            severity="warning",
             text=f"{account.name} has max.poll.interval.ms {account.rebalance_timeout_ms}, less than its"
             f" session.timeout.ms {account.session_timeout_ms}",
             advice="it is expelled for a slow poll sooner than for a crash: raise the first",
@@ -305,9 +293,8 @@ def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
     )
     least = _HEARTBEATS * _HEARTBEAT_MS
     if short := [account.name for account in found.members if 0 <= account.session_timeout_ms < least]:
-        yield Problem(
+        yield _warning(
             kind="timeouts",
-            severity="warning",
             text=f"{have(short)} a session.timeout.ms below {least}: less than three"
             f" heartbeats, if one comes each {_HEARTBEAT_MS} ms, the clients' default (theirs is unknown)",
             advice="a member that lives is expelled for a late heartbeat: raise it to three times"
@@ -318,18 +305,16 @@ def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
         for account in found.members
         if account.instance_id is not None and 0 <= account.session_timeout_ms <= _SHORT_MS
     ]:
-        yield Problem(
+        yield _note(
             kind="timeouts",
-            severity="note",
             text=f"{have(hasty)} an instance id and a session.timeout.ms of at most {_SHORT_MS}",
             advice="a restart that takes longer starts two rebalances, as without an instance id: raise"
             " it to what a restart takes",
         )
     sessions = {account.session_timeout_ms for account in found.members}
     if len(sessions) > 1:
-        yield Problem(
+        yield _note(
             kind="timeouts",
-            severity="note",
             text=f"members have session timeouts from {min(sessions)} to {max(sessions)} ms",
             advice="some are missed later than others: give all the same, unless that is meant",
         )

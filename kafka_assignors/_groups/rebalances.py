@@ -17,13 +17,13 @@ from kafka_assignors._groups.best import find_best
 from kafka_assignors._groups.moved import OwnerMove, count_moved, find_owner_moves
 from kafka_assignors._groups.reasons import HAND_OVER, Change, began_us, find_changes, hands_over
 from kafka_assignors._groups.snapshots import KIP848
-from kafka_assignors._groups.topics import TopicsSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
+    from collections.abc import Iterator, Set as AbstractSet
     from datetime import datetime
 
     from kafka_assignors._groups.snapshots import Snapshot
+    from kafka_assignors._groups.topics import TopicsSeen
 
 LONGEST_HAND_OVER: Final = 16
 """So many generations of a classic group follow on the first in one rebalance at most."""
@@ -78,24 +78,6 @@ class Rebalance:
     def _columns(self, **others: Any) -> dict[str, Any]:
         """The columns in the order of `schemas.REBALANCES`, with other values for some."""
         return {name: value for name, value in (vars(self) | others).items() if name != "quiet"}
-
-
-def find_rebalances(
-    snapshots: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None
-) -> list[Rebalance]:
-    """The rebalances of one group, in the order in which they ended.
-
-    The first snapshot only says what there was before; what happened until then is not reported.
-
-    Args:
-        snapshots: Its snapshots, in their order.
-        topics: How many partitions each topic has, or had at what time. Of topics that are not in it only
-            those partitions count that have an owner before or after.
-    """
-    finder, seen = SpanFinder(), TopicsSeen.known(topics)
-    spans = [span for snapshot in snapshots for span in finder.add(snapshot)]
-    found = [rebalance_of(span, seen) for span in (*spans, *finder.finish())]
-    return [one for one in found if not one.quiet]
 
 
 @dataclass(slots=True)
@@ -234,7 +216,7 @@ class SpanFinder:
         if last.by_member_id.keys() != snapshot.by_member_id.keys() and any(
             one.kind == "static member came back" for one in find_changes(last, snapshot)
         ):
-            self._open = _begin(last, snapshot.time_us, snapshot.generation)
+            self._open = Span(last, snapshot.time_us, snapshot.generation, end=last)
             yield from self._close(snapshot)
 
     def _add_classic(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
@@ -246,7 +228,7 @@ class SpanFinder:
             return
         opened = self._open
         if opened is None:
-            opened = self._open = _begin(last, began_us(last, snapshot), snapshot.generation)
+            opened = self._open = Span(last, began_us(last, snapshot), snapshot.generation, end=last)
         opened.add_rejoining(last, snapshot)
         yield from self._go_on(opened, last, snapshot)
 
@@ -265,7 +247,7 @@ class SpanFinder:
         if opened is None:
             if not last.members and not snapshot.members:
                 return
-            opened = self._open = _begin(last, began_us(last, snapshot), snapshot.generation)
+            opened = self._open = Span(last, began_us(last, snapshot), snapshot.generation, end=last)
         if opened.first_generation == opened.before.generation:
             opened.first_generation = snapshot.generation
         opened.add_unowned_since(last, snapshot.time_us)
@@ -279,10 +261,6 @@ class SpanFinder:
         if opened is not None:
             opened.end = end
             yield opened
-
-
-def _begin(before: Snapshot, began: int, generation: int) -> Span:
-    return Span(before=before, began_us=began, first_generation=generation, end=before)
 
 
 def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:

@@ -47,8 +47,14 @@ class Saving:
 
     row: WhatIf
     actual: WhatIf
-    rebalances: int
-    moved: int
+
+    @property
+    def rebalances(self) -> int:
+        return self.actual.rebalances - self.row.rebalances
+
+    @property
+    def moved(self) -> int:
+        return self.actual.moved - self.row.moved
 
     @property
     def is_certain(self) -> bool:
@@ -66,18 +72,8 @@ def savings(rows: Iterable[WhatIf]) -> list[Saving]:
     actual = next((row for row in rows if row.assignor == ACTUAL), None)
     if actual is None:
         return []
-    found = [
-        Saving(
-            row=row,
-            actual=actual,
-            rebalances=actual.rebalances - row.rebalances,
-            moved=actual.moved - row.moved,
-        )
-        for row in rows
-        if row is not actual
-    ]
     return sorted(
-        found,
+        (Saving(row=row, actual=actual) for row in rows if row is not actual),
         key=lambda one: (
             one.row.failed > 0,
             -one.rebalances,

@@ -47,11 +47,6 @@ class TopicsSeen:
             counts.setdefault(topic, []).append((since_us, count))
         return cls(counts)
 
-    @classmethod
-    def known(cls, topics: Mapping[str, int] | TopicsSeen | None) -> TopicsSeen:
-        """What a caller gave: counts that never changed, counts over time, or nothing."""
-        return topics if isinstance(topics, TopicsSeen) else cls.always(topics or {})
-
     def count(self, topic: str, time_us: int) -> int:
         """How many partitions a topic had, by what was seen last until then; 0 if it was not seen."""
         seen = self._counts.get(topic, ())

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from kafka_assignors._cluster.groups import Extent, Partition
     from kafka_assignors._cluster.handle import Cluster
+    from kafka_assignors._common.strategies import Client
     from kafka_assignors._groups.account import Epochs, GroupAccount
     from kafka_assignors._groups.joining import OngoingRebalance
     from kafka_assignors._groups.lag import GroupLag
-    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.problems import Problem
     from kafka_assignors.groups._coordinator import GroupCoordinator
     from kafka_assignors.groups._live import LiveGroup, NotedRebalance

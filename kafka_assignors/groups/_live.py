@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors._cluster.groups import Leaders, Partition
+    from kafka_assignors._common.strategies import Client
     from kafka_assignors._groups.advice import ReasonWords
     from kafka_assignors._groups.explanation import Explanation
     from kafka_assignors._groups.joining import OngoingRebalance
-    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.reasons import Change
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue

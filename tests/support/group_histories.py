@@ -12,6 +12,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors._assignors._messages import make_subscription
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
+from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     MemberMetadata,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._assignors import Assignor
     from kafka_assignors._groups.activity import Activity
-    from kafka_assignors._groups.topics import TopicsSeen
+    from kafka_assignors._groups.rebalances import Rebalance
 
 QUICK = MemberSettings(
     session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000, poll_ms=50
@@ -87,9 +88,23 @@ def read_snapshots(
     yield from reader.flush()
 
 
+def topics_seen(topics: Mapping[str, int] | TopicsSeen | None) -> TopicsSeen:
+    """Counts that never changed, counts over time, or nothing."""
+    return topics if isinstance(topics, TopicsSeen) else TopicsSeen.always(topics or {})
+
+
+def find_rebalances(
+    snapshots: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None
+) -> list[Rebalance]:
+    """The rebalances of one group, in the order in which they ended, without quiet ones."""
+    follower = GroupFollower(topics_seen(topics))
+    found = [rebalance for one in snapshots for rebalance in follower.add(one)]
+    return [one for one in (*found, *follower.finish()) if not one.quiet]
+
+
 def activity_of(snapshots: Iterable[Snapshot], topics: TopicsSeen | None = None) -> Activity:
     """How restless one group was."""
-    follower = GroupFollower(topics)
+    follower = GroupFollower(topics_seen(topics))
     for one in snapshots:
         follower.add(one)
     follower.finish()

@@ -1,4 +1,4 @@
-"""Requests that kafka-python does not have; the JSON files are Kafka's own, of 4.3.1."""
+"""Requests that kafka-python does not have; the JSON is Kafka's own, of 4.3.1, without descriptions."""
 
 from types import new_class
 from typing import Any

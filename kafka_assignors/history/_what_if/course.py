@@ -202,7 +202,7 @@ class CourseBuilder:
 
     def _existing(self, before: Snapshot, end: Snapshot) -> Partitions:
         """The partitions that there are after a rebalance: those that there were, and what came since."""
-        found, _ = find_wanted(before, end, self._topics)
+        found = find_wanted(before, end, self._topics)
         # Members subscribe to it, somebody had some of it, and nobody has now.
         deleted = (end.topics & before.owned_topics) - end.owned_topics
         if deleted or not found <= self._partitions:

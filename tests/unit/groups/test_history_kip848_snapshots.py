@@ -9,16 +9,24 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import decode_group_metadata, group_metadata_key
 from kafka_assignors.history._snapshots import SnapshotReader
-from tests.support.group_histories import START_US, activity_of, member, read_snapshots, recorded, snapshot
+from tests.support.group_histories import (
+    START_US,
+    activity_of,
+    find_rebalances,
+    member,
+    read_snapshots,
+    recorded,
+    snapshot,
+)
 from tests.support.kip848_log import AWAY, TOPIC_IDS, Log
 from tests.support.offsets_topic import WRITTEN
 from tests.support.scale import examples
 
 if TYPE_CHECKING:
+    from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.snapshots import Snapshot
 
 DAY = 86_400

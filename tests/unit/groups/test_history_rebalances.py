@@ -18,7 +18,7 @@ from kafka_assignors._assignors import (
 from kafka_assignors._groups.activity import Activity, GroupFollower
 from kafka_assignors._groups.best import Best, find_best
 from kafka_assignors._groups.moved import OwnerMove
-from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, SpanFinder, find_rebalances
+from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, SpanFinder
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.history._metrics import rebalances_of
@@ -27,11 +27,13 @@ from tests.support.group_histories import (
     START_US,
     RecordedGroup,
     activity_of,
+    find_rebalances,
     member,
     random_life,
     read_snapshots,
     recorded,
     snapshot,
+    topics_seen,
     total,
 )
 from tests.support.scale import examples
@@ -650,7 +652,10 @@ def test_a_snapshot_that_cannot_be_measured_is_left_out(
     records = random_life(3, [RangeAssignor]).records
 
     def generations() -> list[int]:
-        return [one.generation for one in rebalances_of(records, SnapshotReader(), GroupFollower())]
+        return [
+            one.generation
+            for one in rebalances_of(records, SnapshotReader(), GroupFollower(topics_seen(None)))
+        ]
 
     def fail_once(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
         if end.generation == bad:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_assignors._groups.prediction import CLIENTS, Client, guess_client, predict
+from kafka_assignors._common.strategies import CLIENTS, Client
+from kafka_assignors._groups.prediction import guess_client, predict
 from kafka_assignors._model.group import Member
 from tests.support.live_groups import record_of
 

@@ -11,7 +11,6 @@ import pytest
 from deltalake import DeltaTable
 
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.history import _metrics
 from kafka_assignors.history._archive import Archive
@@ -20,7 +19,7 @@ from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from tests.support.archives import counted
 from tests.support.delta_tables import files_of, rows_of
-from tests.support.group_histories import activity_of, random_records, read_snapshots
+from tests.support.group_histories import activity_of, find_rebalances, random_records, read_snapshots
 from tests.support.kip848_log import TOPIC_IDS, Log
 from tests.support.local_archives import rows_of as archive_rows
 from tests.support.written_archives import write_archive

@@ -12,7 +12,6 @@ import pytest
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.history_text import metrics_lines, what_if_lines
 from kafka_assignors._common.times import moment
-from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import _decoded, _native, _records
 from kafka_assignors.history._archive import Archive
@@ -22,7 +21,15 @@ from kafka_assignors.history._records import Selection
 from kafka_assignors.history._report.job import report_archive
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._what_if.job import what_if
-from tests.support.group_histories import START_US, member, random_life, read_snapshots, recorded, snapshot
+from tests.support.group_histories import (
+    START_US,
+    find_rebalances,
+    member,
+    random_life,
+    read_snapshots,
+    recorded,
+    snapshot,
+)
 from tests.support.local_archives import kip848, rows_of
 from tests.support.written_archives import write_archive
 
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 
 DAY = 86_400

@@ -10,13 +10,12 @@ from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.history_watch import now_lines, show_rebalances, watched_lines
 from kafka_assignors._cluster.groups import Extent
 from kafka_assignors._groups.explanation import explain
-from kafka_assignors._groups.lag import find_lag
-from kafka_assignors._groups.rebalances import find_rebalances
+from kafka_assignors._groups.lag import find_lag, lag_owners
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.groups._status import GroupStatus
 from kafka_assignors.history._watch import belongs_to, watch_records
-from tests.support.group_histories import RecordedGroup, member, read_snapshots, snapshot
+from tests.support.group_histories import RecordedGroup, find_rebalances, member, read_snapshots, snapshot
 from tests.support.kip848_log import TOPIC_IDS, Log
 
 if TYPE_CHECKING:
@@ -198,12 +197,10 @@ def test_how_far_members_are_behind_and_what_nobody_has_is_said() -> None:
     group.run_until_stable()
     topics = {"orders": (0, 1, 2)}
     account = explain("billing", group.group.record(), topics).account
-    owned = {member.member_id: member.assignment for member in account.members}
+    committed = {("orders", 0): 3}
     lag = find_lag(
-        owned,
-        {"orders"},
-        topics,
-        {("orders", 0): 3},
+        lag_owners(account.owned, {"orders"}, topics, committed),
+        committed,
         {("orders", 0): Extent(0, 10), ("orders", 1): Extent(0, 5), ("orders", 2): Extent(0, 0)},
     )
     summary = GroupStatus(

@@ -18,7 +18,7 @@ from kafka_assignors import (
 from kafka_assignors._cli.history_text import what_if_lines
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.classic import classic_snapshot
-from kafka_assignors._groups.rebalances import SpanFinder, find_rebalances
+from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
@@ -28,7 +28,13 @@ from kafka_assignors.history._what_if.course import CountedRebalance, Course, Co
 from kafka_assignors.history._what_if.job import replay_all
 from kafka_assignors.history._what_if.replay import Player, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
-from tests.support.group_histories import random_life, random_records, read_snapshots
+from tests.support.group_histories import (
+    find_rebalances,
+    random_life,
+    random_records,
+    read_snapshots,
+    topics_seen,
+)
 from tests.support.history_reports import what_if
 from tests.support.scale import examples
 
@@ -85,7 +91,7 @@ def snapshot(
 
 
 def course_of(history: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None) -> Course:
-    builder = CourseBuilder("g", TopicsSeen.known(topics))
+    builder = CourseBuilder("g", topics_seen(topics))
     for one in history:
         builder.add(one)
     return builder.build()
