@@ -24,7 +24,7 @@ from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._metrics import SCHEMAS
 from kafka_assignors.history._schemas import ARCHIVED, TABLES
 from kafka_assignors.history._store.location import Location, locate
-from kafka_assignors.history._store.reading import read_parts, whole
+from kafka_assignors.history._store.reading import Part, read_parts
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from tests.support.archives import batch_of, random_records as random_pairs, row as row_of
 from tests.support.delta_tables import rows_of
@@ -165,7 +165,7 @@ def run(driver: Driver, *verbs: Sequence[str]) -> list[Any]:
 def records_of(archive: Archive) -> Rows:
     """All rows of an archive."""
     records, _ = archive.logs
-    files = [whole(file) for file in archive.files()]
+    files = map(Part, archive.files())
     return [row for batch in read_parts(records.where, files, ARCHIVED) for row in batch.to_pylist()]
 
 

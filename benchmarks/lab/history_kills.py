@@ -40,7 +40,7 @@ from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._counts import is_kept
 from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._schemas import ARCHIVE
-from kafka_assignors.history._store.reading import read_parts, whole
+from kafka_assignors.history._store.reading import Part, read_parts
 from kafka_assignors.testing import kafka_cluster
 from tests.support.object_store import running_object_store
 
@@ -74,7 +74,7 @@ def check(archive: Archive, starts: Mapping[int, int]) -> int:
     log, _ = archive.logs
     counted: Counter[int] = Counter()
     places: Counter[tuple[int, int]] = Counter()
-    for batch in read_parts(log.where, [whole(file) for file in archive.files()], ARCHIVE):
+    for batch in read_parts(log.where, map(Part, archive.files()), ARCHIVE):
         for partition, count in zip(batch["partition"].to_pylist(), batch["count"].to_pylist(), strict=True):
             counted[partition] += count
         kept = batch.filter(is_kept(batch))

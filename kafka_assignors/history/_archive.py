@@ -40,12 +40,12 @@ from kafka_assignors.history._archive_format import (
     log_of,
 )
 from kafka_assignors.history._arrow import as_numpy, rows_of
-from kafka_assignors.history._counts import Counts, counts_of, is_kept, tally
+from kafka_assignors.history._counts import Counts, is_kept, tally
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
-from kafka_assignors.history._store.reading import read_parts, source_of_files, through, whole
+from kafka_assignors.history._store.reading import Part, read_parts, source_of_files, through
 from kafka_assignors.history._store.writing import TaskFiles, units
 
 if TYPE_CHECKING:
@@ -220,10 +220,6 @@ class Archive:
                 found[number].append(offsets[partitions == number])
         return {number: np.concatenate(some) for number, some in found.items()}
 
-    def may_have(self, kind: int) -> bool:
-        """Whether there may be records of a type: no file says that there are none."""
-        return any(file.may_have("type", kind) for file in self._records.files())
-
     def frontier(self) -> dict[int, int]:
         """By partition, the offset up to which the topic was read."""
         logs = range(self.description.partitions or 0)
@@ -236,7 +232,7 @@ class Archive:
 
     def topics(self) -> list[SeenTopic]:
         """The cluster's topics, in the order in which they were seen; see `SeenTopic`."""
-        files = map(whole, self._topics.files())
+        files = map(Part, self._topics.files())
         batches = read_parts(self._topics.where, files, TOPICS, skip_bad=self.skip_bad)
         rows = chain.from_iterable(map(rows_of, batches))
         return sorted((SeenTopic(**row) for row in rows), key=lambda topic: (topic.seen, topic.topic))
@@ -246,24 +242,19 @@ class Archive:
     def append(self, run: Run, source: str, transactions: Mapping[str, int]) -> Counts:
         """Add a batch, as one commit; what is in it.
 
-        `run` calls a task with rows in schema ARCHIVE (`Engine.run`); for transactions see `read_to` and
-        `imported`. If somebody else has added one since this version, that is a ConflictError, and nothing of
-        this is there.
+        `run` calls a task with rows in schema ARCHIVE (`Engine.run`). Transactions say how far the topic was
+        read (`read_to`), or name a dump. If somebody else has added a batch since this version, that is a
+        ConflictError, and nothing of this is there.
         """
         number = (self._records.transaction(_APPENDS) or 0) + 1
-        added, tallies = write_batch(self._records, run, source)
+        added, counts = write_batch(self._records, run, source)
         self._records.commit(add=added, transactions={**transactions, _APPENDS: number})
-        return counts_of(tallies)
+        return counts
 
     @staticmethod
     def read_to(ends: Mapping[int, int]) -> dict[str, int]:
         """What `append` says of a batch of the topic: by partition, the offset before which it ends."""
         return {log_of(number): end for number, end in ends.items()}
-
-    @staticmethod
-    def imported(dump: str) -> dict[str, int]:
-        """What `append` says of a dump."""
-        return {dump: 1}
 
     def add_topics(self, topics: Iterable[LogTopic]) -> int:
         """Note all of the cluster's topics as they are now; how many are new, changed or gone."""
@@ -312,8 +303,8 @@ def _may_have(file: DataFile, since: datetime | None, until: datetime | None) ->
 
 def write_batch(
     log: Log, run: Run, source: str | None = None, name: str = ""
-) -> tuple[list[DataFile], list[Any]]:
-    """Have tasks write files that are to be committed; what is in them, for `counts_of`.
+) -> tuple[list[DataFile], Counts]:
+    """Have tasks write files that are to be committed; how many records are in them.
 
     By their names, batches come one after another as they were added.
     """
@@ -329,26 +320,21 @@ def write_batch(
             " of a killed command. Nothing was committed: run this again, and give history maintain a"
             " --retention that is longer than this takes"
         )
-    return added, done.rows
+    return added, sum(done.rows, Counts())
 
 
-def write_days(batches: Iterator[Any], files: TaskFiles | None, *, source: str | None = None) -> list[Any]:
-    """Write each day's rows to a file of its own; a task's work. What they are, for `counts_of`.
+def write_days(
+    batches: Iterator[Any], files: TaskFiles | None, *, source: str | None = None
+) -> Iterator[Counts]:
+    """Write each day's rows to a file of its own; a task's work. How many records they are.
 
     Rows are in schema ARCHIVE, or ARCHIVED if there is no `source`.
     """
     assert files is not None  # noqa: S101 - they are given
-    found: list[Any] = []
-
-    def tallied() -> Iterator[Any]:
-        for batch in batches:
-            found.extend(tally(batch))
-            yield batch
-
-    for unit in units(tallied(), limits.ROW_GROUP):
+    for unit in units(batches, limits.ROW_GROUP):
+        yield tally(unit)
         days = pc.cast(unit["timestamp"], pa.date32())
         sources = pa.repeat(source, unit.num_rows) if source is not None else unit["source"]
         for name, day in sorted({*zip(sources.to_pylist(), days.to_pylist(), strict=True)}):
             here = pc.and_(pc.equal(days, pa.scalar(day)), pc.equal(sources, name))
             files.write_group(f"source={name}/day={day}", unit.select(ARCHIVE.names).filter(here))
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +12,6 @@ import pyarrow.compute as pc
 
 from kafka_assignors._wire.offsets_topic.record import RECORD_TYPES
 from kafka_assignors.history._arrow import as_numpy, number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 NO_TYPE: Final = -1
 """The type of records whose key does not begin with one."""
@@ -56,20 +53,14 @@ def is_kept(batch: Any) -> Any:
     return pc.or_(pc.is_valid(batch["key"]), pc.equal(batch["type"], _NO_TYPE))
 
 
-def tally(batch: Any) -> list[dict[str, Any]]:
-    """Rows with the types of a batch's rows, whether kept, and how many records they stand for."""
+def tally(batch: Any) -> Counts:
+    """How many records a batch's rows stand for."""
     # In numpy, as Arrow's own grouping imports pandas.
     codes = 2 * as_numpy(batch["type"]).astype(np.int64) + as_numpy(is_kept(batch))
     found, places = np.unique(codes, return_inverse=True)
     sums = np.zeros(len(found), dtype=np.int64)
     np.add.at(sums, places, as_numpy(batch["count"]))
-    told = zip(found.tolist(), sums.tolist(), strict=True)
-    return [{"type": code // 2, "kept": bool(code % 2), "count": count} for code, count in told]
-
-
-def counts_of(tallies: Iterable[Mapping[str, Any]]) -> Counts:
-    """Several tallies as one."""
     counts = Counts()
-    for one in tallies:
-        (counts.kept if one["kept"] else counts.counted)[name_of_type(one["type"])] += one["count"]
+    for code, count in zip(found.tolist(), sums.tolist(), strict=True):
+        (counts.kept if code % 2 else counts.counted)[name_of_type(code // 2)] += count
     return counts

@@ -95,7 +95,7 @@ def import_dump(path: Path | str, archive: Archive) -> Imported:
             deque(reading.batches(), maxlen=0)
             break
         with suppress(ConflictError):
-            counts = archive.append(partial(run_task, reading.batches()), source, archive.imported(source))
+            counts = archive.append(partial(run_task, reading.batches()), source, {source: 1})
             break
         archive.refresh()  # a capture has added some of these, perhaps
     known = len(reading.seen) - counts.kept.total()

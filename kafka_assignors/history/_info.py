@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._common.times import moment
 from kafka_assignors.history._arrow import as_numpy
-from kafka_assignors.history._counts import counts_of, tally
+from kafka_assignors.history._counts import Counts, tally
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._counts import Counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +78,14 @@ def info(
     engine = engine or Engine.fitting(doing="counting")
     columns = ("source", "type", "count", "key", "timestamp")
     rows = engine.map_rows(archive, columns, count).rows
-    of_sources = [row for row in rows if row.get("source") is not None]
-    of_groups = [row for row in rows if row.get("source") is None]
+    sources: defaultdict[str, Counts] = defaultdict(Counts)
     records: Counter[str] = Counter()
-    for row in of_groups:
+    of_groups = []
+    for row in rows:
+        if "source" in row:
+            sources[row["source"]] += row["counts"]
+            continue
+        of_groups.append(row)
         if row["group"] is not None:
             records[row["group"]] += row["count"]
     files, known = archive.files(), archive.description
@@ -95,10 +98,7 @@ def info(
         topic=known.topic,
         partitions=known.partitions,
         topics=len({topic.topic for topic in archive.topics()}),
-        sources={
-            name: counts_of(row for row in of_sources if row["source"] == name)
-            for name in sorted({row["source"] for row in of_sources})
-        },
+        sources=dict(sorted(sources.items())),
         since=min((row["first"] for row in of_groups), default=None),
         until=max((row["last"] for row in of_groups), default=None),
         groups=dict(sorted(records.items(), key=lambda one: (-one[1], one[0]))),
@@ -106,16 +106,14 @@ def info(
 
 
 def _count(batches: Iterator[Any], _: object, *, selection: Selection) -> Iterator[dict[str, Any]]:
-    """Rows of each source and type, and without a source, of each group; both have how many records."""
-    sources: Counter[tuple[Any, ...]] = Counter()
+    """Rows of each source, and of each group: how many records it has."""
+    sources: defaultdict[str, Counts] = defaultdict(Counts)
     groups: dict[str | None, tuple[int, int, int]] = {}  # how many records, the first time and the last
 
     def tallied() -> Iterator[Any]:
         for batch in batches:
             if batch.num_rows:
-                source = batch["source"][0].as_py()
-                for one in tally(batch):
-                    sources[source, one["type"], one["kept"]] += one["count"]
+                sources[batch["source"][0].as_py()] += tally(batch)
             yield batch
 
     for rows in selection.of(tallied()):
@@ -123,7 +121,7 @@ def _count(batches: Iterator[Any], _: object, *, selection: Selection) -> Iterat
         for group, time_us in zip(rows["group"].to_pylist(), times, strict=True):
             count, first, last = groups.get(group, (0, time_us, time_us))
             groups[group] = count + 1, min(first, time_us), max(last, time_us)
-    for (source, kind, kept), count in sources.items():
-        yield {"source": source, "type": kind, "kept": kept, "count": count}
+    for source, counts in sources.items():
+        yield {"source": source, "counts": counts}
     for group, (count, first, last) in groups.items():
         yield {"group": group, "count": count, "first": moment(first), "last": moment(last)}

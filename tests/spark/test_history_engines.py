@@ -19,7 +19,7 @@ from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.reading import read_parts, whole
+from kafka_assignors.history._store.reading import Part, read_parts
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._tables.replaced import read_versions
 from tests.support.archives import counted, group, member, row
@@ -93,7 +93,7 @@ def rows_of(where: str, name: str, options: dict[str, str]) -> list[dict[str, An
     else:
         versions = read_versions(locate(f"{where}/metrics", options), MANIFEST)
         log = Log(locate(f"{where}/metrics/{table}", options), versions[table])
-        batches = read_parts(log.where, map(whole, log.files()), SCHEMAS[table])
+        batches = read_parts(log.where, map(Part, log.files()), SCHEMAS[table])
     return [row for batch in batches for row in batch.to_pylist()]
 
 

@@ -19,7 +19,7 @@ from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import ARCHIVED
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.reading import CleanedUpError, read_parts, whole
+from kafka_assignors.history._store.reading import CleanedUpError, Part, read_parts
 from kafka_assignors.history._store.writing import TaskFiles
 from kafka_assignors.history._tables.job import make_tables, read_table
 from tests.support.archives import batch_of
@@ -80,7 +80,7 @@ def test_a_file_that_is_deleted_amid_its_rows_is_read_whole_or_told_as_cleaned_u
             files.write_group(day, batch_of(rows))
     (long,) = files.written.values()
     log.commit(add=[long])
-    batches = read_parts(log.where, [whole(long)], ARCHIVED)
+    batches = read_parts(log.where, [Part(long)], ARCHIVED)
     assert next(batches)["offset"].to_pylist() == [*range(64)]
     log.commit(remove=[long])
     assert log.vacuum(0, dry_run=False) == [long.path]

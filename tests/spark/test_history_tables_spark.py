@@ -19,7 +19,7 @@ from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
 from kafka_assignors.history._spark import frame as spark_frame, in_schema
-from kafka_assignors.history._tables import one_by_one
+from kafka_assignors.history._tables import job, one_by_one
 from kafka_assignors.history._tables.job import (
     MANIFEST,
     TableCounts,
@@ -172,9 +172,10 @@ class TestSplits:
         pytest.param([None, None, 1, 2], [(1, 1), (2, 1)], id="gone at first"),
     ],
 )
-def test_each_generation_has_one_row(
-    tmp_path: Path, told: list[int | None], expected: list[tuple[int, int]]
+def test_each_generation_has_one_row_wherever_its_records_are_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: list[int | None], expected: list[tuple[int, int]]
 ) -> None:
+    monkeypatch.setattr(job, "_UNIT", 300)  # a record or two
     rows: Rows = []
     for number, generation in enumerate(told):
         value = None if generation is None else group(generation, member("a"))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from random import Random
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 Pairs = list[tuple[bytes | None, bytes | None]]
 """Keys and values."""
@@ -44,6 +45,17 @@ def row(key: bytes | None, value: bytes | None, *, partition: int = 0, offset: i
         "timestamp": time_of(offset),
         "leader_epoch": 3,
     }
+
+
+def key_of(group: str, kind: int = 2, member: str = "") -> bytes:
+    """The key of a record of a group, or of one of its members."""
+    names = [name.encode() for name in ([group, member] if member else [group])]
+    return kind.to_bytes(2) + b"".join(len(name).to_bytes(2) + name for name in names)
+
+
+def hourly(offset: int, key: bytes | None, **more: Any) -> dict[str, Any]:
+    """A row whose value is v, written so many hours after `NOON`."""
+    return row(key, b"v", offset=offset) | {"timestamp": NOON + timedelta(hours=offset)} | more
 
 
 def counted(kind: int, count: int) -> dict[str, Any]:

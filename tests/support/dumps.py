@@ -5,6 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 
 def printed_bytes(data: bytes | None) -> bytes:
@@ -21,6 +27,22 @@ def printed_record(
     """A record's line."""
     where = f"CreateTime:{time_ms}\tPartition:{partition}\tOffset:{offset}\t"
     return where.encode() + printed_bytes(key) + b"\t" + printed_bytes(value) + b"\n"
+
+
+def write_dump(path: Path, records: Iterable[ArchivedRecord], *, later_us: int = 0) -> Path:
+    """A dump of some records, each so much later."""
+    printed = (
+        printed_record(
+            one.key,
+            one.value,
+            partition=one.partition,
+            offset=one.offset,
+            time_ms=(one.time_us + later_us) // 1000,
+        )
+        for one in records
+    )
+    path.write_bytes(b"".join(printed))
+    return path
 
 
 def dump_command() -> list[str]:

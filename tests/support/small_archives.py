@@ -17,7 +17,7 @@ from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
 from kafka_assignors.history._spark import frame as spark_frame, reason, run_frame, spark_schema
 from kafka_assignors.history._store.reading import source_of_files
 from tests.support.archives import group, member, row
-from tests.support.dumps import printed_record
+from tests.support.dumps import write_dump
 from tests.support.kip848_log import Log as GroupLog, two_come
 
 if TYPE_CHECKING:
@@ -116,9 +116,4 @@ def kip848_dump(path: Path) -> Path:
     log.has("a", 2, "t0 t1")
     log.at(14)
     log.has("b", 2, "t2 t3")
-    printed = (
-        printed_record(one.key, one.value, partition=7, offset=one.offset, time_ms=one.time_us // 1000)
-        for one in log.records
-    )
-    path.write_bytes(b"".join(printed))
-    return path
+    return write_dump(path, [one._replace(partition=7) for one in log.records])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ def write_batch(archive: Archive, *units: Any) -> list[DataFile]:
     """Write the files of a batch, and commit nothing; see `add_batch`."""
     records, _ = archive.logs
     with TaskFiles(records.where, f"{records.version + 1:08d}-part") as files:
-        write_days(iter(units), files, source=TOPIC_SOURCE)
+        deque(write_days(iter(units), files, source=TOPIC_SOURCE), maxlen=0)
     return [*files.written.values()]
 
 
@@ -44,7 +45,7 @@ def append(archive: Archive, rows: Sequence[Mapping[str, Any]], source: str = TO
     ends: dict[int, int] = {}
     for row in rows:
         ends[row["partition"]] = max(row["offset"] + 1, ends.get(row["partition"], 0))
-    noted = archive.read_to(ends) if source == TOPIC_SOURCE else archive.imported(source)
+    noted = archive.read_to(ends) if source == TOPIC_SOURCE else {source: 1}
     return archive.append(partial(run_task, iter([batch_of(rows)])), source, noted)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,23 +28,6 @@ if TYPE_CHECKING:
     from kafka_assignors.history._report.drawing import Drawing, ReportedGroup
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownGroup:
-    """A group in the overview, and its own part as HTML; that is empty if it has none."""
-
-    rank: int
-    summary: GroupSummary
-    reason: str
-    advice: str
-    part: str = ""
-    strip: Markup | None = None
-
-    @property
-    def key(self) -> str:
-        """What the ids of its elements begin with."""
-        return f"g{self.rank}"
-
-
 def render(
     groups: Sequence[ReportedGroup], *, source: str, made: datetime, asked: datetime | None = None
 ) -> str:
@@ -59,7 +41,7 @@ def render(
     axis = since, until, asked
     rows = [_shown(one, rank, *axis) for rank, one in enumerate(ranked[: limits.GROUPS_LISTED], 1)]
     hidden = summaries[limits.GROUPS_LISTED :]
-    parts = [one for one in rows if one.part]
+    parts = [one["part"] for one in rows if one["part"]]
     return (
         _environment()
         .get_template("page.html")
@@ -74,7 +56,7 @@ def render(
             rows=rows,
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
-            sections=[one.part for one in parts],
+            sections=parts,
             without=len(ranked) - len(parts),
             step=words.duration(bar_step(since, until).total_seconds()),
             colours=range(COLOURS),
@@ -84,27 +66,26 @@ def render(
 
 def _shown(
     one: ReportedGroup, rank: int, since: datetime, until: datetime, asked: datetime | None
-) -> ShownGroup:
-    """A group, with a part of its own if it is drawn."""
+) -> dict[str, Any]:
+    """What the overview shows of a group, and its own part as HTML; that is empty if it is not drawn."""
     summary, saving = one.summary, best_saving(one.what_if)
-    found = ShownGroup(rank=rank, summary=summary, reason=_reason(summary), advice=_advice(summary, saving))
+    found = {
+        "rank": rank,
+        "key": f"g{rank}",  # what the ids of its elements begin with
+        "summary": summary,
+        "reason": _reason(summary),
+        "advice": _advice(summary, saving),
+    }
     drawing = one.drawing if rank <= limits.GROUPS_DRAWN else None
     if drawing is None:
-        return found
+        return {**found, "part": "", "strip": ""}
     strip_of = strip(drawing.ended, since, until)
-    shown = _of_drawing(drawing, one, saving, key=found.key, until=until)
+    shown = _of_drawing(drawing, one, saving, key=f"g{rank}", until=until)
     said = sentences.group_sentences(summary, drawing, saving, asked)
     template = _environment().get_template("group.html")
-    part = template.render(
-        group=found,
-        since=since,
-        until=until,
-        brief=words.is_brief(since, until),
-        strip=strip_of,
-        sentences=said,
-        **shown,
-    )
-    return replace(found, part=part, strip=strip_of)
+    shown["brief"] = words.is_brief(since, until)
+    part = template.render(group=found, since=since, until=until, strip=strip_of, sentences=said, **shown)
+    return {**found, "part": part, "strip": strip_of}
 
 
 def _of_drawing(

@@ -66,17 +66,11 @@ def through(split: Split, change: Callable[[Iterator[Any]], Iterator[Any]]) -> S
 
 
 class Part(NamedTuple):
-    """A share of a file's row groups, and the values of the columns that are not in the file."""
+    """A share of a file's row groups; all of them by default."""
 
-    path: str
-    values: Mapping[str, str] = {}
+    file: DataFile
     share: int = 0
     shares: int = 1
-
-
-def whole(file: DataFile) -> Part:
-    """All of a file."""
-    return Part(file.path, file.values)
 
 
 def source_of_files(
@@ -109,7 +103,7 @@ def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
             if taken + cost > largest:
                 parts.append([])
                 taken = 0
-            parts[-1].append(Part(file.path, file.values, number, shares))
+            parts[-1].append(Part(file, number, shares))
             taken += cost
     return parts
 
@@ -135,16 +129,17 @@ def find_damaged(where: Location, files: Iterable[DataFile], schema: pa.Schema) 
     damaged = []
     for file in files:
         try:
-            deque(_read_part(where, whole(file), schema), maxlen=0)
+            deque(_read_part(where, Part(file), schema), maxlen=0)
         except DamagedFileError:
             damaged.append(file)
     return damaged
 
 
 def _read_part(where: Location, part: Part, schema: pa.Schema) -> Iterator[Any]:
-    inside = [name for name in schema.names if name not in part.values]
+    path, values = part.file.path, part.file.values
+    inside = [name for name in schema.names if name not in values]
     try:
-        opened = where.files().open_input_file(part.path)
+        opened = where.files().open_input_file(path)
         with pq.ParquetFile(opened, coerce_int96_timestamp_unit="us") as file:
             there = [name for name in inside if name in file.schema_arrow.names]
             if lacks := [name for name in inside if name not in there and not schema.field(name).nullable]:
@@ -157,9 +152,9 @@ def _read_part(where: Location, part: Part, schema: pa.Schema) -> Iterator[Any]:
                 limits.ROWS_AT_ONCE, row_groups=groups, columns=there, use_threads=False
             )
             for batch in batches:
-                yield _completed(batch, part.values, schema)
+                yield _completed(batch, values, schema)
     except (OSError, pa.ArrowException) as error:
-        raise _wrong(where, part.path, error) from error
+        raise _wrong(where, path, error) from error
 
 
 def _completed(batch: Any, values: Mapping[str, str], schema: pa.Schema) -> Any:

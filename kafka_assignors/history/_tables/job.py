@@ -33,7 +33,7 @@ from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
 from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
-from kafka_assignors.history._store.reading import read_parts, whole
+from kafka_assignors.history._store.reading import Part, read_parts
 from kafka_assignors.history._store.writing import TaskFiles, units
 from kafka_assignors.history._tables import fast
 from kafka_assignors.history._tables.replaced import read_versions, replacing
@@ -137,7 +137,7 @@ def read_table(
         raise ValueError(f"there is no table {name!r}, only {', '.join(TABLES)}")
     where = locate(out, options)
     log = Log(where / name, read_versions(where, MANIFEST)[name])
-    batches = read_parts(log.where, [whole(file) for file in log.files()], TABLES[name])
+    batches = read_parts(log.where, map(Part, log.files()), TABLES[name])
     return pa.RecordBatchReader.from_batches(TABLES[name], batches)
 
 
@@ -227,13 +227,13 @@ def _spans(records: Iterable[ArchivedRecord], reader: SnapshotReader) -> Iterato
 def _topic_names(archive: Archive, engine: Engine) -> dict[str, str]:
     """The names of an archive's topics by id, as Java prints it."""
     names: dict[str, str] = {}
-    if archive.may_have(_PARTITION_METADATA):
-        rows = engine.map_rows(archive, ("type", "key", "value"), _named).rows
-        names |= {row["topic_id"]: row["topic"] for row in rows}
+    if any(file.may_have("type", _PARTITION_METADATA) for file in archive.files()):
+        for found in engine.map_rows(archive, ("type", "key", "value"), _named).rows:
+            names |= found
     return names | {topic.topic_id: topic.topic for topic in archive.topics()}
 
 
-def _named(batches: Iterator[Any], _: object) -> Iterator[Any]:
+def _named(batches: Iterator[Any], _: object) -> Iterator[dict[str, str]]:
     names: dict[str, str] = {}
     for batch in batches:
         naming = batch.filter(pc.equal(batch["type"], _PARTITION_METADATA))
@@ -244,4 +244,4 @@ def _named(batches: Iterator[Any], _: object) -> Iterator[Any]:
                 continue
             if isinstance(record, ConsumerGroupPartitionMetadata) and record.value is not None:
                 names |= {uuid_text(topic.topic_id): topic.topic_name for topic in record.value.topics}
-    yield from ({"topic_id": one, "topic": name} for one, name in names.items())
+    yield names

@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
-from kafka_assignors._common.times import micros, moment
+from kafka_assignors._common.times import moment
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import _engine, _spark
 from kafka_assignors.history._archive import Archive
@@ -16,19 +15,16 @@ from kafka_assignors.history._engine import Engine, TooLargeError
 from kafka_assignors.history._info import info
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import Selection
-from kafka_assignors.history._schemas import GENERATIONS
 from kafka_assignors.history._store.reading import CleanedUpError
-from kafka_assignors.history._tables import job
 from tests.support.archives import batch_of, row
 from tests.support.group_histories import START_US
 from tests.support.local_archives import DAY, story
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors.history._records import Order
     from kafka_assignors.history._store.reading import Split
     from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
@@ -72,34 +68,12 @@ def test_what_kip848_groups_begin_with_counts_for_what_is_small(
     assert wanted == ["measuring", "measuring"]
 
 
-def told(_: str, records: Iterator[ArchivedRecord], __: object) -> Iterator[dict[str, Any]]:
-    for one in records:
-        yield {"key": one.key.hex(), "there": one.value is not None, "time_us": one.time_us}
-
-
-def test_a_kip848_group_begins_with_its_newest_records_told_at_since(tmp_path: Path) -> None:
-    since = moment(START_US + 20_000_000)  # the member c is gone by then
-    selection = Selection(since=since, groups=["g"])
-    found = Engine.local().map_groups(story(tmp_path), selection, told).rows
-    begun = [one for one in found if one["time_us"] == micros(since)]
-    assert len(begun) > 0
-    assert found[: len(begun)] == begun
-    assert len({one["key"] for one in begun}) == len(begun)
-    assert all(one["there"] for one in begun)
-    assert all(one["time_us"] > micros(since) for one in found[len(begun) :])
-
-
 @pytest.mark.parametrize("name", ["[ab]*?", "[", "a*"])
 def test_a_group_whose_name_is_a_pattern_is_chosen_by_its_name(name: str) -> None:
     keys = [group_metadata_key(one) for one in (name, "other")]
     rows = batch_of([row(key, b"", offset=number) for number, key in enumerate(keys)])
     (found,) = Selection(groups=[name]).of([rows])
     assert found["group"].to_pylist() == [name]
-
-
-def test_a_group_without_records_since_is_left_out(tmp_path: Path) -> None:
-    since = moment(START_US + 3 * DAY * 1_000_000)
-    assert Engine.local().map_groups(story(tmp_path), Selection(since=since), told).rows == []
 
 
 def test_records_that_take_too_much_room_are_not_held(
@@ -109,29 +83,3 @@ def test_records_that_take_too_much_room_are_not_held(
     monkeypatch.setattr(_engine, "_ROOM", 1_000)
     with pytest.raises(TooLargeError, match="take more than 1,000 bytes"):
         metrics(archive, engine=Engine.local())
-
-
-def test_a_generation_has_one_row_wherever_its_records_are_cut() -> None:
-    """Records come group by group, not sorted by name, and of two decoders in one unit of them."""
-
-    def rows(*named: tuple[str, int, int]) -> Any:
-        listed = [
-            {"group": group, "generation": generation, "partition": 0, "offset": offset, "records": 1}
-            | {"first_time": moment(offset), "time": moment(offset)}
-            | {"protocol_type": "", "size": 0, "version": 3}
-            for group, generation, offset in named
-        ]
-        return pa.RecordBatch.from_pylist(listed, schema=GENERATIONS)
-
-    generations = job._Generations()
-    found = [
-        generations.add([rows(("z", 7, 1))], "z"),
-        generations.add([rows(("z", 7, 2)), rows(("b", 5, 3))], "b"),
-        generations.add([rows(("b", 5, 4))], "b"),
-        generations.end(),
-    ]
-    columns = ("group", "generation", "offset", "records", "first_time")
-    assert [tuple(row[name] for name in columns) for one in found for row in one.to_pylist()] == [
-        ("z", 7, 2, 2, moment(1)),
-        ("b", 5, 4, 2, moment(3)),
-    ]

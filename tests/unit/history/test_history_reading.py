@@ -54,7 +54,7 @@ def test_files_come_in_the_order_of_the_batches_numbers(tmp_path: Path) -> None:
 
 def test_a_large_file_is_shared_out_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path, "a.parquet", range(100), row_group=30)
-    assert parts_of([file], 1000) == [[Part("a.parquet", VALUES)]]
+    assert parts_of([file], 1000) == [[Part(file)]]
     monkeypatch.setattr(_limits, "SMALLEST_SHARE", -(-file.size // 2))
     found = parts_of([file], 1000)
     assert [offsets_in(tmp_path, some) for some in found] == [[*range(60)], [*range(60, 100)]]
@@ -69,7 +69,7 @@ def test_batches_have_the_columns_that_are_asked_for_and_those_of_the_partition(
     batch = batch_of([row(KEY, group(1), offset=5)])
     wider = pa.Table.from_batches([batch]).drop_columns(["leader_epoch"]).append_column("more", pa.array([1]))
     pq.write_table(wider, tmp_path / "a.parquet")
-    (read,) = read_parts(locate(tmp_path), [Part("a.parquet", VALUES)], ARCHIVED)
+    (read,) = read_parts(locate(tmp_path), [Part(DataFile("a.parquet", 9, 1, VALUES))], ARCHIVED)
     assert read.schema.equals(ARCHIVED)
     assert (
         read.select(ARCHIVE.names).drop_columns(["leader_epoch"]).equals(batch.drop_columns(["leader_epoch"]))
