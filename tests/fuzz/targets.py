@@ -50,7 +50,15 @@ from tests.support.decoded_tables import decoded_fast
 from tests.support.group_histories import read_snapshots
 from tests.support.networks import WIDE, check_network
 from tests.support.offsets_topic import WRITTEN
-from tests.support.wire import NULL, partition_list, subscription
+from tests.support.wire import (
+    NULL,
+    Subscription,
+    partition_list,
+    read_assignments,
+    read_lists,
+    read_subscriptions,
+    subscription,
+)
 
 _T = TypeVar("_T")
 
@@ -82,33 +90,6 @@ def _both_ways(read: Callable[[], _T]) -> _T:
 # What is read, put so that it can be compared.
 
 
-def _lists(blobs: list[bytes]) -> list[Any]:
-    read = codec.read_partition_lists(blobs)
-    return [
-        *([*claim.items()] for claim in read.table.claims()),
-        read.lengths.tolist(),
-        read.tails.tolist(),
-    ]
-
-
-def _subscriptions(blobs: list[bytes]) -> list[Any]:
-    read = codec.read_subscriptions(blobs)
-    return [
-        *(read.topics[number] for number in read.topics_of.tolist()),
-        *([*claim.items()] for claim in read.owned.claims()),
-        [bytes(data) for data in read.user_data],
-        read.generations.tolist(),
-        list(read.racks),
-        list(read.unreadable),
-        list(read.strange),
-    ]
-
-
-def _assignments(blobs: list[bytes]) -> list[Any]:
-    given, unreadable = codec.read_assignments(blobs)
-    return [*([*claim.items()] for claim in given.claims()), unreadable]
-
-
 def _user_data(blobs: list[bytes]) -> list[Any]:
     read = decode_all(blobs)
     return [
@@ -125,29 +106,29 @@ def _user_data(blobs: list[bytes]) -> list[Any]:
 def check_partition_lists(data: bytes) -> None:
     """Both ways read the same; each list as if it were alone."""
     blobs = data.split(SEPARATOR)
-    *claims, lengths, tails = _both_ways(lambda: _lists(blobs))
-    for number, blob in enumerate(blobs):
-        assert _lists([blob]) == [claims[number], [lengths[number]], [tails[number]]]
+    lists = _both_ways(lambda: read_lists(blobs))
+    assert lists == [one for blob in blobs for one in read_lists([blob])]
 
 
 def check_subscriptions(data: bytes) -> None:
     """Both ways read the same, each as if it were alone; what is left after repairs kafka-python decodes, and
     it says the same."""
     blobs = data.split(SEPARATOR)
-    read = _both_ways(lambda: _subscriptions(blobs))
-    for number, blob in enumerate(blobs):
-        *alone, _, _ = _subscriptions([blob])
-        assert alone == [read[number], read[len(blobs) + number], *([of[number]] for of in read[-5:-2])]
+    read = _both_ways(lambda: read_subscriptions(blobs))
+    assert read == [one for blob in blobs for one in read_subscriptions([blob])]
+    _both_ways(lambda: [*codec.read_subscriptions(blobs).strange])
     left = [*blobs]
     for number, repair in repairs(blobs).items():
         left[number] = repair.subscription
     for raw in left:
         for topic in ConsumerProtocolSubscription.decode(raw).topics:
             ensure_valid_topic_name(topic)
-    again = _subscriptions(left)
-    assert again[len(blobs) : -2] == read[len(blobs) : -2]
-    assert again[-2:] == [[], []]
-    assert all(new <= old for new, old in zip(again[: len(blobs)], read[: len(blobs)], strict=True))
+    for before, after in zip(read, read_subscriptions(left), strict=True):
+        assert after is not None
+        said = before or Subscription(frozenset())
+        assert after.topics <= said.topics
+        assert after[1:] == said[1:]
+    assert not codec.read_subscriptions(left).strange
 
 
 def check_user_data(data: bytes) -> None:
@@ -185,14 +166,14 @@ def check_user_data(data: bytes) -> None:
 def check_read_assignments(data: bytes) -> None:
     """Both ways read the same; all at once as one by one."""
     blobs = data.split(SEPARATOR)
-    *claims, unreadable = _both_ways(lambda: _assignments(blobs))
-    for number, (blob, claim) in enumerate(zip(blobs, claims, strict=True)):
+    read = _both_ways(lambda: read_assignments(blobs))
+    for blob, given in zip(blobs, read, strict=True):
         alone = None
         with suppress(RecordError):
             alone = decode_assignment(blob)
-        assert (number in unreadable) == (alone is None and blob != b"")
-        given = {} if alone is None else alone.assigned_partitions
-        assert {topic: tuple(ids) for topic, ids in claim} == given
+        assert (given is None) == (alone is None and blob != b"")
+        known = {} if alone is None else alone.assigned_partitions
+        assert {topic: tuple(ids) for topic, ids in given or ()} == known
 
 
 def check_assignments(data: bytes) -> None:

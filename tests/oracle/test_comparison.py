@@ -9,30 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pytest
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
-from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
 from kafka_assignors._assignors._messages import make_subscription
+from kafka_assignors._common.strategies import STRATEGIES, load
 from kafka_assignors._wire.user_data import encode_sticky
 from tests.support.by_hand import cluster_of, joined, names, partitions_in
 from tests.support.java.oracle import JavaOracle
 
-OURS = {
-    "range": RangeAssignor,
-    "roundrobin": RoundRobinAssignor,
-    "sticky": StickyAssignor,
-    "cooperative-sticky": CooperativeStickyAssignor,
-}
-STOCK = {
-    "range": RangePartitionAssignor,
-    "roundrobin": RoundRobinPartitionAssignor,
-    "sticky": StockSticky,
-    "cooperative-sticky": StockCooperativeSticky,
-}
 Result = dict[str, str] | str
 """Partitions by member, or the name of the exception."""
 
@@ -213,7 +198,9 @@ COMPARED = {
 @pytest.mark.parametrize("name", COMPARED)
 def test_each_makes_of_a_scenario_what_the_page_says(name: str, java: JavaOracle) -> None:
     scenario, ours, stock, by_java, for_stock = COMPARED[name]
-    strategy = scenario.strategy
-    assert scenario.by_kafka_python(OURS[strategy]()) == ours
-    assert (for_stock or scenario).by_kafka_python(STOCK[strategy]()) == stock
+    strategy = STRATEGIES[scenario.strategy]
+    assert strategy.assignor is not None
+    assert strategy.stock is not None
+    assert scenario.by_kafka_python(load(strategy.assignor)()) == ours
+    assert (for_stock or scenario).by_kafka_python(load(strategy.stock)()) == stock
     assert scenario.by_java(java) == (by_java or ours)

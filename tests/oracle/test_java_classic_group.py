@@ -95,7 +95,9 @@ class Life:
             "group.initial.rebalance.delay.ms": str(settings.initial_rebalance_delay_ms),
             "group.max.size": str(settings.max_size),
         }
-        self.kafkas: dict[str, Any] | None = self.ask("begin", begun)["group"]
+        self.kafkas: dict[str, Any] | None = self.ask("classic", begun, {"topics": {}, "topic_ids": {}})[
+            "group"
+        ]
 
     def live(self) -> None:
         acts: list[Callable[[], None]] = (
@@ -112,8 +114,8 @@ class Life:
 
     # What is done to both
 
-    def ask(self, what: str, argument: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = self.java.ask("classic_group", [what, argument])
+    def ask(self, what: str, *arguments: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self.java.ask("host", [what, *arguments])
         return answer
 
     def do(self, what: str, argument: Any, ours: Callable[[], str | None]) -> dict[str, Any]:
@@ -376,14 +378,14 @@ class Life:
     # What is left of it
 
     def check_what_was_written(self) -> None:
-        records = [decode_group_metadata(bytes.fromhex(data)) for data in self.ask("written", None)["answer"]]
+        records = [decode_group_metadata(bytes.fromhex(data)) for data in self.ask("written")["answer"]]
         # The first is of a group that is made, and has nobody.
         kafkas = [with_our_host(record) for record in records[1:]]
         assert self.written == kafkas, f"seed {self.seed}"
 
     def described(self) -> ClassicGroup:
         """Kafka's group by its own description."""
-        said = self.ask("describe", None)["answer"]
+        said = self.ask("describe")["answer"]
         members = tuple(
             MemberMetadata(
                 member_id=one["member_id"],

@@ -25,6 +25,7 @@ from kafka_assignors.planners._kip54 import plan_kip54
 from kafka_assignors.planners._range import plan_range
 from kafka_assignors.planners._round_robin import plan_round_robin
 from tests.support.by_hand import partitions_in
+from tests.support.random_groups import ALPHABET
 from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
@@ -37,9 +38,6 @@ Assignments = Mapping[str, dict[str, list[int]]]
 Racks = dict[str, list[list[str]]]
 
 CASES = scaled(3000)
-
-# Java orders strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF.
-ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
 
 
 @dataclass(frozen=True)

@@ -191,9 +191,10 @@ class Client:
 
 
 class Life:
-    """A group as time goes by, ours; and what Kafka's has to be told to live the same."""
+    """A group as time goes by, ours and Kafka's."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, java: JavaOracle, seed: int) -> None:
+        self.java = java
         self.seed = seed
         self.rng = rng = Random(seed)
         self.names = NAMES if seed % 4 else (*(f"t{number}" for number in range(30)), *NAMES)
@@ -207,14 +208,16 @@ class Life:
         self.clock = Clock()
         self.clock.run(1_000_000)
         self.group = HostedConsumerGroup(self.clock, self.topics, self.settings)
-        self.begun = as_java_has(self.topics)
+        settings = {
+            "group.consumer.assignment.interval.ms": str(self.settings.assignment_interval_ms),
+            "group.consumer.max.size": str(self.settings.max_size),
+        }
+        java.ask("host", ["consumer", settings, as_java_has(self.topics)])
         self.assignors = rng.choice([(None,), (None,), ("range",), (None, "uniform", "range")])
         self.equal = rng.random() < 0.6
         self.clients: list[Client] = []
         self.away: list[str] = []
-        self.steps: list[tuple[str, Any]] = []
-        self.passed: list[dict[str, Any]] = []
-        self.errors: Counter[str] = Counter()
+        self.seen: Counter[str] = Counter()
         self.known: set[str] = set()
 
     def live(self) -> None:
@@ -238,6 +241,11 @@ class Life:
             else:
                 act()
 
+    @property
+    def came_up(self) -> Counter[str]:
+        """What came up how often."""
+        return self.seen + Counter(cause.trigger for cause in self.group.causes)
+
     # What may happen
 
     def new_id(self) -> str:
@@ -256,7 +264,7 @@ class Life:
     def send(self, client: Client, **said: Any) -> ConsumerHeartbeatAnswer:
         request = ConsumerHeartbeat(member_id=client.member_id, instance_id=client.instance_id, **said)
         answer = self.group.heartbeat(request)
-        self.errors[answer.error] += 1
+        self.seen[f"answer {answer.error}"] += 1
         shown: dict[str, Any] = {"error": answer.error}
         if not answer.error:
             assignment = answer.assignment
@@ -274,8 +282,16 @@ class Life:
         return answer
 
     def step(self, what: str, argument: Any, answer: dict[str, Any] | None = None) -> None:
-        self.steps.append((what, argument))
-        self.passed.append({"answer": answer, "group": self.shown()})
+        """Let the same happen to Kafka's group, and compare all that is kept."""
+        self.seen["steps"] += 1
+        said = self.java.ask("host", [what, argument])
+        where = f"seed {self.seed}, step {self.seen['steps']}: {what} {argument}"
+        assert answer == said["answer"], where
+        ours, kafkas = self.shown(), said["group"]
+        assert (ours is None) == (kafkas is None), where
+        for part in ours or ():
+            assert ours[part] == kafkas[part], where
+        self.seen.update(member.state for member in self.group.members.values())
 
     def shown(self) -> dict[str, Any] | None:
         group = self.group
@@ -393,7 +409,7 @@ class Life:
         else:
             self.topics[name] = old._replace(partitions=old.partitions + self.rng.randint(1, 9))
         self.group.change_topics(self.topics)
-        self.step("topics", as_java_has(self.topics))
+        self.step("change_topics", as_java_has(self.topics))
 
     def misbehave(self) -> None:
         """What no good client does."""
@@ -416,50 +432,12 @@ class Life:
         self.send(client, **said)
 
 
-def check_lives(java: JavaOracle, seeds: range) -> Counter[str]:
-    """Let groups live, ours and Kafka's, and compare every answer and all that is kept after each step."""
-    seen: Counter[str] = Counter()
-    for start in range(seeds.start, seeds.stop, 50):
-        lives = [Life(seed) for seed in range(start, min(start + 50, seeds.stop))]
-        for life in lives:
-            life.live()
-        seen += compare(java, lives)
-    return seen
-
-
-def compare(java: JavaOracle, lives: list[Life]) -> Counter[str]:
-    """Let Kafka's groups live as ours did; what came up how often."""
-    seen: Counter[str] = Counter()
-    asked = [
-        {
-            **life.begun,
-            "settings": {
-                "group.consumer.assignment.interval.ms": str(life.settings.assignment_interval_ms),
-                "group.consumer.max.size": str(life.settings.max_size),
-            },
-            "steps": life.steps,
-        }
-        for life in lives
-    ]
-    for life, answers in zip(lives, java.ask("live_in_coordinator", asked), strict=True):
-        group: dict[str, Any] | None = None
-        for place, (step, ours, answer) in enumerate(zip(life.steps, life.passed, answers, strict=True)):
-            where = f"seed {life.seed}, step {place}: {step}"
-            assert ours["answer"] == answer["answer"], where
-            group = group if answer["group"] == "the same" else answer["group"]
-            assert (ours["group"] is None) == (group is None), where
-            if group is not None:
-                for part in ours["group"]:
-                    assert ours["group"][part] == group[part], where
-                seen.update(member["state"] for member in group["members"].values())
-            seen["steps"] += 1
-        seen.update(f"answer {error}" for error in life.errors.elements())
-        seen.update(cause.trigger for cause in life.group.causes)
-    return seen
-
-
 def test_every_answer_and_all_that_is_kept_is_that_of_kafkas_coordinator(java: JavaOracle) -> None:
-    seen = check_lives(java, range(LIVES))
+    seen: Counter[str] = Counter()
+    for seed in range(LIVES):
+        life = Life(java, seed)
+        life.live()
+        seen += life.came_up
     rare = {kind: seen[kind] for kind in KINDS if seen[kind] < LIVES // 50}
     assert few() or not rare, seen
     assert few() or seen["steps"] > LIVES * STEPS / 2
@@ -469,8 +447,12 @@ def test_a_static_member_that_comes_back_otherwise_may_make_the_table_of_members
     java: JavaOracle,
 ) -> None:
     """A table of 16 bins is full with 12 members; for an instant the coordinator has one more."""
-    lives = [life for life in map(Life, range(60)) if life.settings.max_size > 12]
-    for life in lives:
+    lives = 0
+    seen: Counter[str] = Counter()
+    for seed in range(60):
+        life = Life(java, seed)
+        if life.settings.max_size <= 12:
+            continue
         life.equal = False
         while len(life.clients) < 12:
             life.join()
@@ -480,4 +462,6 @@ def test_a_static_member_that_comes_back_otherwise_may_make_the_table_of_members
             life.step("wait", 1000)
             life.send(client, epoch=-2)
             life.enter(Client(life.new_id(), client.instance_id))
-    assert compare(java, lives)["member changed its subscription"] > len(lives)
+        lives += 1
+        seen += life.came_up
+    assert seen["member changed its subscription"] > lives

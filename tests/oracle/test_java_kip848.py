@@ -20,7 +20,7 @@ from kafka_assignors._model.plan import check
 from kafka_assignors._wire.java.orders import spread_hash, string_hash, string_order
 from kafka_assignors.planners._kip848_range import plan_kip848_range
 from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform, slot_hash
-from tests.support.random_groups import random_case
+from tests.support.random_groups import ALPHABET, random_case
 from tests.support.scale import examples, few, scaled
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ Assignments = dict[str, dict[str, list[int]]]
 
 HISTORIES = scaled(800)
 REBALANCES = 6
-
-# Java orders and hashes strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF.
-ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
 
 EVENTS = ("leave", "return", "grow", "new topic", "lost topic", "subscribe", "join")
 

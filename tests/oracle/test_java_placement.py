@@ -20,6 +20,7 @@ from kafka_assignors.placement._explicit import parse_explicit
 from kafka_assignors.placement._generators import place_rack_aware
 from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._striped import place_striped
+from tests.support.random_groups import ALPHABET
 from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from tests.support.java.oracle import JavaOracle
 
 CASES = scaled(4000)
-
-# Java orders and hashes strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF.
-ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
 
 # The last divides 2**31 + 1: it tells whether Java draws again from the right number on.
 BOUNDS = (1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1, 715827883)

@@ -11,6 +11,8 @@ Racks = Mapping[tuple[str, int], frozenset[str]]
 
 SIZES = [0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 9]
 RACKS = ["r1", "r2", "r3"]
+ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
+"""Java orders and hashes strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
-"""Subscriptions written by hand, so that they can also be wrong; and any number of them, for hypothesis."""
+"""Subscriptions by hand, which may be wrong, and what is read in them; any number of them, for hypothesis."""
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from kafka_assignors._wire import codec
+from kafka_assignors._wire.codec import NOT_STATED
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 
 Entries = list[tuple[str, list[int]]]
@@ -42,6 +44,61 @@ def subscription(
     raw += owned if version >= 1 else b""
     raw += struct.pack(">i", generation) if version >= 2 else b""
     return raw + (string(rack) if version >= 3 else b"")
+
+
+class Subscription(NamedTuple):
+    """What one subscription says; generation None if nothing."""
+
+    topics: frozenset[str]
+    user_data: bytes = b""
+    owned: tuple[tuple[str, list[int]], ...] = ()
+    generation: int | None = None
+    rack: str | None = None
+
+
+def read_lists(blobs: list[bytes]) -> list[tuple[Entries, int, list[int]]]:
+    """For each list what stands in it, its length, and the two integers behind it."""
+    lists = codec.read_partition_lists(blobs)
+    assert lists.table.claimants == len(blobs)
+    assert lists.tails.shape == (len(blobs), 2)
+    claims = [list(claims.items()) for claims in lists.table.claims()]
+    return list(zip(claims, lists.lengths.tolist(), lists.tails.tolist(), strict=True))
+
+
+def read_subscriptions(blobs: list[bytes]) -> list[Subscription | None]:
+    """Each subscription, None for one that cannot be read."""
+    read = codec.read_subscriptions(blobs)
+    assert read.owned.claimants == len(blobs)
+    found: list[Subscription | None] = [
+        Subscription(
+            topics=read.topics[place],
+            user_data=bytes(user_data),
+            owned=tuple(owned.items()),
+            generation=None if generation == NOT_STATED else generation,
+            rack=rack,
+        )
+        for place, user_data, owned, generation, rack in zip(
+            read.topics_of.tolist(),
+            read.user_data,
+            read.owned.claims(),
+            read.generations.tolist(),
+            read.racks,
+            strict=True,
+        )
+    ]
+    for number in read.unreadable:
+        assert found[number] == Subscription(frozenset())
+        found[number] = None
+    return found
+
+
+def read_assignments(blobs: list[bytes]) -> list[Entries | None]:
+    """What each assignment gives, None for one that cannot be read."""
+    given, unreadable = codec.read_assignments(blobs)
+    assert given.claimants == len(blobs)
+    claims = [list(claim.items()) for claim in given.claims()]
+    assert not any(claims[number] for number in unreadable)
+    return [None if number in unreadable else claim for number, claim in enumerate(claims)]
 
 
 ODD: Mapping[str, tuple[bytes, dict[str, Any]]] = {

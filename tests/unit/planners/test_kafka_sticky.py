@@ -2,7 +2,8 @@
 
     testAllConsumersHaveOwnedPartitionInvalidated
     WhenClaimedByMultipleConsumersInSameGeneration
-    With(Equal|Unequal)PartitionsPerConsumer        the class of that name; planned, and over the wire
+    With(Equal|Unequal)PartitionsPerConsumer        the class of that name, over the wire and planned; Equal
+                                                    planned as PartitionsTransferringOwnershipInclude...
     testAssignmentWithMultipleGenerations1, ...2    test_assignment_with_multiple_generations1, ...2
     testAssignmentWithConflictingPreviousGenerations
                                                     test_assignment_with_conflicting_previous_generations
@@ -58,14 +59,6 @@ def test_member_data(version: int) -> None:
 
 
 class TestAllConsumersHaveOwnedPartitionInvalidatedWhenClaimedByMultipleConsumersInSameGeneration:
-    @eagerly
-    def test_with_equal_partitions_per_consumer(self, begin: Begin) -> None:
-        story = begin({"t": 3})
-        story.claim("c1", ["t"], "t-0 t-1", 1)
-        story.claim("c2", ["t"], "t-0 t-2", 1)
-        story.claim("c3", ["t"], {}, 1)
-        assert story.rebalance() == {"c1": {("t", 1)}, "c2": {("t", 2)}, "c3": {("t", 0)}}
-
     @eagerly
     def test_with_unequal_partitions_per_consumer(self, begin: Begin) -> None:
         story = begin({"t": 4})

@@ -79,18 +79,6 @@ class TestTimeLimit:
         assert plan.assignments() == quick
         assert [record.getMessage() for record in caplog.records] == [WARNING.format("1e-09")]
 
-    def test_the_quick_plan_goes_out(self, assignor: Any, caplog: pytest.LogCaptureFixture) -> None:
-        group = HandGroup({"t": range(8), "u": range(4)})
-        group.join("a", assignor(time_limit=1e-9), ["t"])
-        group.join("b", assignor(time_limit=1e-9))
-        group.join("c", assignor(time_limit=1e-9), ["u"])
-        assert names(group.rebalance()) == {
-            "a": "tp0 tp1 tp2 tp3",
-            "b": "tp4 tp5 tp6 tp7",
-            "c": "up0 up1 up2 up3",
-        }
-        assert WARNING.format("1e-09") in caplog.text
-
     @pytest.mark.parametrize("limit", [None, 60, 0.5])
     def test_within_the_limit_the_plan_is_exact_and_nothing_is_said(
         self, assignor: Any, limit: float | None, caplog: pytest.LogCaptureFixture

@@ -6,7 +6,7 @@ That both ways read the same of any bytes is in tests/unit/test_fuzz.py.
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._wire import codec
-from kafka_assignors._wire.codec import NOT_STATED, UNREADABLE
+from kafka_assignors._wire.codec import UNREADABLE
 from kafka_assignors._wire.reader import Reader
 from tests.support.effort import assert_takes, with_memory
 from tests.support.wire import (
@@ -25,7 +25,11 @@ from tests.support.wire import (
     SUBSCRIPTIONS,
     TOPICS,
     Entries,
+    Subscription,
     partition_list,
+    read_assignments,
+    read_lists,
+    read_subscriptions,
     subscription,
 )
 
@@ -55,53 +59,7 @@ def way(request: pytest.FixtureRequest) -> Iterator[None]:
 each_way = pytest.mark.usefixtures("way")
 
 
-class Subscription(NamedTuple):
-    """What one subscription says; generation None if nothing."""
-
-    topics: frozenset[str]
-    user_data: bytes = b""
-    owned: tuple[tuple[str, list[int]], ...] = ()
-    generation: int | None = None
-    rack: str | None = None
-
-
 NO_TOPICS = Subscription(frozenset())
-
-
-def read_lists(blobs: list[bytes]) -> list[tuple[Entries, int, list[int]]]:
-    """For each list what stands in it, its length, and the two integers behind it."""
-    lists = codec.read_partition_lists(blobs)
-    assert lists.table.claimants == len(blobs)
-    assert lists.tails.shape == (len(blobs), 2)
-    claims = [list(claims.items()) for claims in lists.table.claims()]
-    return list(zip(claims, lists.lengths.tolist(), lists.tails.tolist(), strict=True))
-
-
-def read_subscriptions(blobs: list[bytes]) -> list[Subscription | None]:
-    """Each subscription, None for one that cannot be read."""
-    read = codec.read_subscriptions(blobs)
-    assert read.owned.claimants == len(blobs)
-    found: list[Subscription | None] = [
-        Subscription(
-            topics=read.topics[place],
-            user_data=user_data,
-            owned=tuple(owned.items()),
-            generation=None if generation == NOT_STATED else generation,
-            rack=rack,
-        )
-        for place, user_data, owned, generation, rack in zip(
-            read.topics_of.tolist(),
-            read.user_data,
-            read.owned.claims(),
-            read.generations.tolist(),
-            read.racks,
-            strict=True,
-        )
-    ]
-    for number in read.unreadable:
-        assert found[number] == Subscription(frozenset())
-        found[number] = None
-    return found
 
 
 def write_lists(lists: list[Entries], *, head: bytes = b"", tail: bytes = b"") -> list[bytes]:
@@ -298,15 +256,6 @@ def test_compiled_what_is_no_bytes_or_no_array_is_an_error() -> None:
             read((b"",))
         with pytest.raises(TypeError):
             read([b"\0\0\0\0", "text"])
-
-
-def read_assignments(blobs: list[bytes]) -> list[Entries | None]:
-    """What each assignment gives, None for one that cannot be read."""
-    given, unreadable = codec.read_assignments(blobs)
-    assert given.claimants == len(blobs)
-    return [
-        None if number in unreadable else list(claim.items()) for number, claim in enumerate(given.claims())
-    ]
 
 
 @each_way
