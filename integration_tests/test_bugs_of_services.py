@@ -473,16 +473,3 @@ def test_a_leave_keeps_the_groups_time_and_says_how_a_function_leaves(
         "timed out after 1 s waiting for m1 to leave (it sees seat.leaving, or gets SIGTERM in a process)"
         in str(caught.value)
     )
-
-
-def test_a_consumer_that_is_not_observed_is_named_with_what_to_call(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, client=services.is_not_observed)
-    group.join("m1")
-    group.wait_for(lambda: group.describe().state == "Stable", what="the coordinator to have it")
-    with pytest.raises(GroupNotStableError) as caught:
-        group.wait_stable(timeout=0.1)
-    assert "- m1 has no observed consumer: its function calls seat.observe(consumer) first" in str(
-        caught.value
-    )
