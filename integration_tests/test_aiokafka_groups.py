@@ -187,15 +187,6 @@ async def test_members_get_what_has_a_replica_in_their_rack(
 # Falling out; test_cooperative_aiokafka has more ways
 
 
-async def told_once(member: Member, lost: frozenset[int]) -> None:
-    """It lost these partitions, once, and reads again."""
-    assert member.kinds("lost") == [lost]
-    count = member.count
-    await until(lambda: member.count > count, "records again")
-    assert member.error is None
-    assert member.kinds("lost") == [lost]
-
-
 async def test_who_falls_out_amid_a_join_loses_all_once_and_comes_back(proxied_broker: Cluster) -> None:
     topic = create_topic(proxied_broker, 6)
 
@@ -213,7 +204,9 @@ async def test_who_falls_out_amid_a_join_loses_all_once_and_comes_back(proxied_b
                 cut.heal()
                 await joined
                 await members.settled({"a": 2, "slow": 2, "late": 2})
-                await told_once(a, had)
+                count = a.count
+                await until(lambda: a.count > count, "records again")
+                assert (a.kinds("lost"), a.error) == ([had], None)
             assert slow.kinds("lost") == []
 
 

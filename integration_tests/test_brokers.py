@@ -32,7 +32,6 @@ from kafka_assignors.testing._brokers.cluster import How, choose_way
 from kafka_assignors.testing._brokers.errors import (
     BrokerDiedError,
     ClusterUnavailableError,
-    UnknownSettingError,
 )
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
 from kafka_assignors.testing._brokers.kept import kept_cluster
@@ -209,14 +208,6 @@ def test_a_setting_that_kafka_refuses_is_told_with_the_end_of_the_log(how: How) 
     with (
         pytest.raises(BrokerDiedError, match=r"(?s)Kafka node 1 .*The end of its log:.*num\.io\.threads"),
         kafka_cluster(how=how, settings={"num.io.threads": "many"}),
-    ):
-        pass
-
-
-def test_a_setting_that_kafka_does_not_know_is_refused_with_the_nearest(how: How) -> None:
-    with (
-        pytest.raises(UnknownSettingError, match=r"'num\.io\.treads': did you mean num\.io\.threads"),
-        kafka_cluster(how=how, settings={"num.io.treads": 3}),
     ):
         pass
 

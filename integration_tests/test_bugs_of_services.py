@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from integration_tests.support.scene import Scene
     from kafka_assignors.testing import ConsumerGroup, Load, Seat, Timeline
 
-    MakeGroup = Callable[..., ConsumerGroup]
     Service = Callable[[Seat], Any]
 
 QUICK = {"session_timeout_ms": 3000}
@@ -448,9 +447,9 @@ def committed_of(group: ConsumerGroup) -> dict[TopicPartition, int]:
     ],
 )
 def test_a_loop_that_never_looks_whether_it_is_to_leave_leaves_by_sigterm(
-    service: Service, topic: str, consumer_group: MakeGroup
+    service: Service, scene: Scene
 ) -> None:
-    group = consumer_group(topic, client=service, members=2)
+    group = scene.group(client=service, members=2)
     group.members["m1"].leave()
     group.wait_stable(expect={"m2": 6})
     assert [one.reason for one in group.timeline.of(Closed, member="m1")] == ["left"]
@@ -459,10 +458,8 @@ def test_a_loop_that_never_looks_whether_it_is_to_leave_leaves_by_sigterm(
     assert [one.value for one in group.timeline.of(Noted)] == ["by its own handler"] * handled
 
 
-def test_a_leave_keeps_the_groups_time_and_says_how_a_function_leaves(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, client=services.polls_until_it_is_over, members=1, place="thread")
+def test_a_leave_keeps_the_groups_time_and_says_how_a_function_leaves(scene: Scene) -> None:
+    group = scene.group(client=services.polls_until_it_is_over, members=1, place="thread")
     group.timeout = 1.0
     try:
         with pytest.raises(GroupNotStableError) as caught:
@@ -472,17 +469,4 @@ def test_a_leave_keeps_the_groups_time_and_says_how_a_function_leaves(
     assert (
         "timed out after 1 s waiting for m1 to leave (it sees seat.leaving, or gets SIGTERM in a process)"
         in str(caught.value)
-    )
-
-
-def test_a_consumer_that_is_not_observed_is_named_with_what_to_call(
-    topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, client=services.is_not_observed)
-    group.join("m1")
-    group.wait_for(lambda: group.describe().state == "Stable", what="the coordinator to have it")
-    with pytest.raises(GroupNotStableError) as caught:
-        group.wait_stable(timeout=0.1)
-    assert "- m1 has no observed consumer: its function calls seat.observe(consumer) first" in str(
-        caught.value
     )

@@ -16,7 +16,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from integration_tests.support.patience import QUICK, QUICK_POLLS
 from integration_tests.support.scene import Scene, live_through, sizes
 from integration_tests.support.services import commits_by_itself, iterates_with_aiokafka
-from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
+from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Closed, CommitFailed, Consumed, Lost
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, Seat, grow_topic
 from kafka_assignors.testing._groups.runners import NotInAThreadError
@@ -106,17 +106,6 @@ def test_a_slow_member_of_each_client_gets_its_share_and_works_between_polls(
     times = [event.time for event in group.timeline.of(Consumed, member=slow.name)]
     assert sum(later - earlier >= 0.7 for earlier, later in itertools.pairwise(times)) >= 2
     assert group.timeline.overlaps("callback") == ()
-
-
-def test_a_strategy_that_a_client_does_not_have_is_refused_with_those_it_has(
-    consumer_group: MakeGroup,
-) -> None:
-    group = consumer_group("orders", [StickyAssignor])
-    with pytest.raises(
-        ValueError,
-        match="confluent-kafka has no assignor 'sticky': it has cooperative-sticky, range, roundrobin",
-    ):
-        group.join(client="confluent-kafka")
 
 
 @pytest.mark.parametrize("client", CLIENTS)

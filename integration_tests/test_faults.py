@@ -121,6 +121,13 @@ def test_a_frozen_broker_is_replaced_and_taken_back(
     assert end_offsets(kafka_cluster, acknowledged) == acknowledged
 
 
+def test_a_fault_of_the_network_that_was_left_is_named_and_healed(kafka_cluster: Cluster) -> None:
+    kafka_cluster.network.drop(broker=3)
+    (wrong,) = kafka_cluster.mend()
+    assert wrong.startswith("its network has a fault: ")
+    assert kafka_cluster.mend() == []
+
+
 def test_a_topic_that_cannot_be_made_names_the_brokers_that_are_down(kafka_cluster: Cluster) -> None:
     with (
         kafka_cluster.broker(2).kill(),

@@ -234,8 +234,7 @@ def expel_member(consumer: DrivenConsumer) -> None:
 
 
 def test_a_member_that_is_expelled_while_it_joins_loses_all_with_its_next_poll(drive: Drive) -> None:
-    first, second, third = two_and_a_third(drive)
-    del third
+    first, second, _ = two_and_a_third(drive)
     held, mark = second.held, len(second.events)
     second.begin_join()
     expel_member(second)

@@ -104,7 +104,6 @@ def test_of_a_stuck_group_it_is_said_who_joined_and_until_when_it_waits(
         passed = explained(kafka_cluster, group_id, "--observe", "60")
         thaw.join()
         group.wait_stable()
-        settled = run_command(kafka_cluster, "group", "explain", group_id)
     joining = found["joining"]
     assert (joining["state"], joining["joined"]) == ("PreparingRebalance", ["b"])
     assert (joining["unsure"], joining["missing"], joining["gone"]) == (["a"], "a", [])
@@ -120,8 +119,6 @@ def test_of_a_stuck_group_it_is_said_who_joined_and_until_when_it_waits(
     # A rebalance that passes while it is looked at is no problem.
     assert (passed["state"], passed["joining"], passed["generation"]) == ("Stable", None, 2)
     assert "rebalancing" not in [problem["kind"] for problem in passed["problems"]]
-    assert settled.stdout.startswith(f"{group_id}: Stable, generation 2\n")
-    assert "a rebalance is on" not in settled.stdout
 
 
 def test_of_a_group_whose_leader_hangs_the_leader_is_named(

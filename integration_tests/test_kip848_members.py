@@ -79,19 +79,6 @@ def test_an_application_s_own_consumer_is_followed_by_epochs(scene: Scene) -> No
     assert sizes(group) == {"m1": 3, "b": 3}
 
 
-def test_clients_that_know_only_the_classic_protocol_are_refused(scene: Scene) -> None:
-    group = scene.group(settings=BY_EPOCHS)
-    with pytest.raises(
-        ValueError,
-        match=r"group_protocol=consumer: kafka-python knows only the classic group protocol; the clients"
-        r" that know KIP-848 are confluent-kafka and java",
-    ):
-        group.join()
-    with pytest.raises(ValueError, match=r"has no assignor 'cooperative-sticky'; it has uniform and range"):
-        group.join(client="java", assignors=["cooperative-sticky"])
-    assert group.members == {}
-
-
 def takes_shares(seat: Seat) -> None:
     """A service on Java's share consumer (KIP-932), which the kit does not follow."""
     java.start_java()

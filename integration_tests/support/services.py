@@ -683,10 +683,3 @@ def polls_until_it_is_over(seat: Seat) -> None:
     while not OVER.is_set():
         consumer.poll(timeout_ms=_POLL_MS)
     consumer.close()
-
-
-def is_not_observed(seat: Seat) -> None:
-    """Forgets `seat.observe`."""
-    with contextlib.closing(KafkaConsumer(*seat.topics, **seat.kafka_python())) as consumer:
-        while not seat.leaving:
-            consumer.poll(timeout_ms=_POLL_MS)

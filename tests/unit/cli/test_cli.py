@@ -201,6 +201,7 @@ WRONG: dict[str, dict[str, str]] = {
     "placement reassign": {
         "--placements f --throttle 1 --no-throttle": "one of them",
         "--placements f --throttle fast": "'fast' is no number of bytes",
+        "--placements f --throttle 2G": "'2G' is no number of bytes, as in 10485760 or 10MiB",
         "--placements f --throttle 0": "'0' is no number of bytes",
         "t --placements f --file g": "leave out topics",
         f"--placements f --to-brokers {'9' * 5000}": "Exceeds the limit",

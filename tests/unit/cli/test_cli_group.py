@@ -160,17 +160,6 @@ def test_of_a_rebalance_only_what_is_known_is_said_of_who_has_joined(
     ]
 
 
-def test_strategies_are_elected_with_votes(cli: Cli) -> None:
-    assert cli.json("elect", "a=range,sticky", "b=sticky") == {
-        "strategy": "sticky",
-        "votes": {"sticky": 2},
-        "ballots": {"a": "sticky", "b": "sticky"},
-        "preferences": {"a": ["range", "sticky"], "b": ["sticky"]},
-        "tied": [],
-        "leader": "a",
-    }
-
-
 def test_the_partition_of_a_group_is_found_without_a_cluster(cli: Cli) -> None:
     assert cli.json("find", "gg", "--partitions", "7") == {"partition": 6, "partitions": 7}
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 import pytest
 
 from kafka_assignors._cli.errors import ended
-from kafka_assignors._cli.group_parts import fitted
-from kafka_assignors._cli.history_text import metrics_lines
-from kafka_assignors._cli.output import coloured, filled, joined, screen_width, show_result, table
+from kafka_assignors._cli.output import coloured, filled, joined, screen_width, show_result
 from kafka_assignors._cli.placement_text import health_lines
 from kafka_assignors._common.escaping import escaped
 from kafka_assignors.placement._cluster.health import Health
-from tests.support.history_reports import summary
 
 
 @pytest.mark.parametrize(
@@ -35,14 +31,6 @@ from tests.support.history_reports import summary
 def test_characters_that_a_terminal_obeys_are_escaped_once(text: str, shown: str) -> None:
     assert escaped(text) == shown
     assert escaped(shown) == shown
-
-
-def test_columns_have_the_width_of_what_is_shown() -> None:
-    assert list(table([["member", "has"], ["\x1b[2Jx", "1"], ["a", "10"]])) == [
-        "member    has",
-        r"\x1b[2Jx    1",
-        "a          10",
-    ]
 
 
 def test_json_is_left_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,28 +120,6 @@ def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
     assert capsys.readouterr().err == f"{whole} {'b' * 40}\n{whole}\n  {'b' * 40}\n"
 
 
-def test_metrics_fit_80_columns_and_a_long_group_shares_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "80")
-    row = summary(
-        "a-group-with-a-name-of-40-letters-or-so-",
-        rebalances=5,
-        per_day=428.6,
-        moved=1900,
-        needless=1885,
-        longest_seconds=0.1,
-        reasons={"subscription changed": 5},
-    )
-    short = replace(row, group="orders-range", reasons={"member joined": 5})
-    long_one, short_one = [*metrics_lines([row])], [*metrics_lines([short])]
-    assert long_one[1] == "a-group-with-a...           5  428.6  1,900     1,885    0.1 s  subscription ..."
-    assert short_one == [
-        "group         rebalances  a day  moved  needless  longest  mostly",
-        "orders-range           5  428.6  1,900     1,885    0.1 s  member joined",
-    ]
-    assert max(map(len, long_one)) == 80
-
-
 def test_prose_is_wrapped_on_a_terminal_and_rows_and_pipes_are_left_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -165,25 +131,6 @@ def test_prose_is_wrapped_on_a_terminal_and_rows_and_pipes_are_left_whole(
         "    " + "word " * 5 + "end",
         row,
     ]
-
-
-def test_a_long_name_takes_no_more_room_than_what_is_wrong_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "80")
-    cells = {"group": ["g" * 60, "billing"], "lag": ["1", "22"], "problem": ["p" * 100, ""]}
-
-    def widths(group: str, problem: str) -> tuple[int, int]:
-        rows = fitted(
-            {**cells, "group": [group, "b"], "problem": [problem, ""]},
-            left={"group", "problem"},
-            cut=("problem", "group"),
-        )
-        first = list(rows)[1].split()
-        return len(first[0]), len(first[2])
-
-    assert widths("g" * 60, "p" * 100) == (37, 36)
-    assert widths("g" * 20, "p" * 100) == (20, 53)
-    assert widths("g" * 60, "p" * 20) == (53, 20)
 
 
 def test_what_the_library_warns_of_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,23 +57,8 @@ def test_a_picture_is_drawn(placements: str, tmp_path: Path, cli: Cli) -> None:
     assert "topic-test2, uneven" in (tmp_path / "p.svg").read_text()
 
 
-def test_start_and_shift_are_inferred(placements: str, cli: Cli) -> None:
-    (fit,) = cli.json("infer", "topic-test2", "--placements", placements)["topic-test2"]["fits"]
-    assert (fit["generator"], fit["steps"][0]["start_index"], fit["steps"][0]["shifts"]) == (
-        "rack-unaware",
-        2,
-        [0],
-    )
-
-
 def test_that_none_fits_is_a_status(placements: str, cli: Cli) -> None:
     assert cli.shown("infer", "uneven", "--placements", placements, status=1).endswith("uneven: none fits\n")
-
-
-def test_an_expansion_is_planned_only(placements: str, cli: Cli) -> None:
-    document = cli.json("expand", "topic-test2", "--partitions", "8", "--placements", placements)
-    assert document["added"] == {"6": [2, 0, 1], "7": [0, 1, 2]}
-    assert document["executed"] is False
 
 
 def test_a_plan_moves_as_few_replicas_as_possible(placements: str, tmp_path: Path, cli: Cli) -> None:
@@ -89,12 +74,6 @@ def test_a_plan_moves_as_few_replicas_as_possible(placements: str, tmp_path: Pat
         topic: {int(partition): replicas for partition, replicas in placement.items()}
         for topic, placement in document["after"].items()
     }
-
-
-def test_brokers_are_left_and_replication_is_changed(placements: str, cli: Cli) -> None:
-    arguments = ("reassign", "uneven", "--placements", placements, "--brokers", "1,2,3,4")
-    document = cli.json(*arguments, "--to-brokers", "2,3,4", "--replication-factor", "3")
-    assert {tuple(sorted(replicas)) for replicas in document["after"]["uneven"].values()} == {(2, 3, 4)}
 
 
 def test_a_file_says_where_to_go(placements: str, tmp_path: Path, cli: Cli) -> None:
@@ -200,21 +179,10 @@ def test_files_that_cannot_be_read_are_named(
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [
-        ("1", 1),
-        ("10485760", 10_485_760),
-        ("10MiB", 10_485_760),
-        ("1.5 kb", 1500),
-        ("2G", None),
-        ("2GB", 2 * 10**9),
-    ],
+    [("1", 1), ("10485760", 10_485_760), ("10MiB", 10_485_760), ("1.5 kb", 1500), ("2GB", 2 * 10**9)],
 )
-def test_sizes_have_the_units_that_people_write(text: str, size: int | None) -> None:
-    if size is None:
-        with pytest.raises(ValueError, match="is no number of bytes, as in 10485760 or 10MiB"):
-            data_size(text)
-    else:
-        assert data_size(text) == size
+def test_sizes_have_the_units_that_people_write(text: str, size: int) -> None:
+    assert data_size(text) == size
 
 
 def test_the_examples_of_the_page_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from kafka.protocol.metadata import MetadataRequest
 import kafka_assignors
 from kafka_assignors._cluster import requests
 from kafka_assignors._cluster.requests import find_coordinators, known_brokers, leave_out, send
+from tests.support.sources import private_names
 from tests.support.unconnected import Unconnected
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ RELIED_ON = {"_backoff", "_find_coordinator_ids", "_manager", "_net"}
 
 CONSUMERS = {"aio", "_assignors", "testing"}
 """Rooms whose private names of client libraries are those of consumers."""
-
-NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
-"""Public names, in spite of their form."""
 
 
 @pytest.fixture
@@ -64,15 +62,11 @@ def test_coordinators_and_brokers_that_a_client_has_heard_of_are_found_without_a
     assert find_coordinators(client, ["g"]) == {"g": 3}
 
 
-def private_names(path: Path, *, foreign: bool) -> set[str]:
-    """The private names in a module; if `foreign`, those of other objects than its own classes' only."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Attribute) and not (foreign and ast.unparse(node.value) in {"self", "cls"}):
-            found.add(node.attr)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not foreign:
-            found.add(node.name)
-    return {name for name in found - NAMED_TUPLES if name.startswith("_") and not name.startswith("__")}
+def names_of_others(path: Path) -> set[str]:
+    """The attributes that a module reads of other objects than its own classes'."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    attributes = (node for node in nodes if isinstance(node, ast.Attribute))
+    return {node.attr for node in attributes if ast.unparse(node.value) not in {"self", "cls"}}
 
 
 @pytest.mark.parametrize("kind", [KafkaAdminClient, KafkaConsumer])
@@ -90,16 +84,11 @@ def test_a_client_does_not_ask_brokers_that_are_left_out(kind: Any) -> None:
 
 def test_private_names_of_kafka_pythons_admin_client_are_used_in_one_file_only() -> None:
     home = Path(kafka.__file__).parent
-    theirs = {
-        name
-        for path in (*home.glob("admin/*.py"), home / "net" / "manager.py")
-        for name in private_names(path, foreign=False)
-    }
+    theirs = (private_names(home / "admin") | private_names(home / "net")) - {"_replace"}  # of named tuples
     root = Path(kafka_assignors.__file__).parent
     used = {
         path: names
         for path in root.rglob("*.py")
-        if path.relative_to(root).parts[0] not in CONSUMERS
-        and (names := private_names(path, foreign=True) & theirs)
+        if path.relative_to(root).parts[0] not in CONSUMERS and (names := names_of_others(path) & theirs)
     }
     assert used == {Path(requests.__file__): RELIED_ON}

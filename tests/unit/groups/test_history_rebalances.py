@@ -335,22 +335,6 @@ def test_what_else_may_have_changed_is_told_apart() -> None:
     assert reasons(members=(member("a", "t0", topics="tu"),), leader_epoch=2) == ["topics changed"]
 
 
-def test_workers_of_kafka_connect_rebalance_without_partitions() -> None:
-    found = only(
-        snapshot(1, 0, member("w1", topics=""), protocol_type="connect", strategy="sessioned"),
-        snapshot(
-            2,
-            9,
-            member("w1", topics=""),
-            member("w2", topics=""),
-            protocol_type="connect",
-            strategy="sessioned",
-        ),
-    )
-    assert (found.members, found.joined, found.partitions, found.moved) == (2, 1, 0, 0)
-    assert (found.least_moved, found.best_imbalance) == (None, None)
-
-
 def test_who_comes_to_a_broadcast_or_goes_moves_nothing() -> None:
     def all_have(generation: int, *names: str) -> Snapshot:
         members = [member(name, "t0 t1 t2 t3") for name in names]
@@ -371,24 +355,24 @@ def test_who_comes_to_a_broadcast_or_goes_moves_nothing() -> None:
     assert (to_one.moves, to_one.least_moved, to_one.best_imbalance) == ((), None, None)
 
 
-def test_the_best_is_not_told_of_kafka_streams() -> None:
-    found = only(
-        snapshot(1, 0, member("a", "t0 t1"), strategy="stream"),
-        snapshot(2, 9, member("a", "t0"), member("b", "t1"), strategy="stream"),
-    )
-    assert (found.moved, found.least_moved, found.best_imbalance) == (1, None, None)
+CONNECT = {"protocol_type": "connect", "strategy": "sessioned"}
 
 
 @pytest.mark.parametrize(
-    "members",
+    ("before", "after", "fields", "partitions"),
     [
-        [member("a", "t0"), member("b", "t0")],
-        [member("a", "t0", topics=""), member("b", "t1")],
+        ([member("w1", topics="")], [member("w1", topics=""), member("w2", topics="")], CONNECT, 0),
+        ([member("a", "t0 t1")], [member("a", "t0"), member("b", "t1")], {"strategy": "stream"}, 2),
+        ([member("a", "t0")], [member("a", "t0"), member("b", "t0")], {}, 1),
+        ([member("a", "t0")], [member("a", "t0", topics=""), member("b", "t1")], {}, 2),
     ],
-    ids=["two owners", "unreadable"],
+    ids=["Kafka Connect", "Kafka Streams", "two owners", "unreadable"],
 )
-def test_the_best_is_not_told_where_it_cannot_be(members: list[object]) -> None:
-    found = only(snapshot(1, 0, member("a", "t0")), snapshot(2, 9, *members))  # type: ignore[arg-type]
+def test_the_best_is_not_told_where_it_cannot_be(
+    before: list[Any], after: list[Any], fields: dict[str, Any], partitions: int
+) -> None:
+    found = only(snapshot(1, 0, *before, **fields), snapshot(2, 9, *after, **fields))
+    assert (found.members, found.joined, found.partitions) == (2, 1, partitions)
     assert (found.least_moved, found.best_imbalance) == (None, None)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import trustme
 
+from kafka_assignors import StickyAssignor
 from kafka_assignors.testing._brokers.access import Access, Security
 from kafka_assignors.testing._groups.clients import MODULES, ClientName, load
 from kafka_assignors.testing._groups.config import WorkerConfig
@@ -122,6 +123,12 @@ def test_a_group_of_another_protocol_is_refused_before_a_member_joins(chosen: st
         ConsumerGroup(["localhost:9092"], "orders", settings={"group_protocol": chosen})
     with ConsumerGroup(["localhost:9092"], "orders") as group, pytest.raises(ValueError, match=said):
         group.join(client="confluent-kafka", settings={"group.protocol": chosen})
+
+
+def test_a_strategy_that_a_client_does_not_have_is_refused_with_those_it_has() -> None:
+    known = "confluent-kafka has no assignor 'sticky': it has cooperative-sticky, range, roundrobin"
+    with pytest.raises(ValueError, match=known):
+        config(spec(client="confluent-kafka", assignors=[StickyAssignor]))
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
