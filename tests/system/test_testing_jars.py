@@ -6,7 +6,6 @@ import functools
 import hashlib
 import http.server
 import io
-import re
 import sys
 import threading
 import zipfile
@@ -154,14 +153,6 @@ def test_jars_that_are_not_as_published_are_refused(
         " (KAFKA_BOOTSTRAP)."
     )
     assert entries(cache) == []
-
-
-def test_the_hash_of_each_jar_is_in_the_package() -> None:
-    text = Path(jars.__file__).with_name(f"kafka-{jars.KAFKA_VERSION}.sha256").read_text(encoding="utf-8")
-    known = dict(line.split("  ")[::-1] for line in text.splitlines())
-    named = [coordinate.split(":") for coordinate in jars.COORDINATES]
-    assert {f"{artifact}-{version}.jar" for _, artifact, version in named} < known.keys()
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in known.values())
 
 
 def test_of_many_at_once_one_fetches_and_all_use_it(fetches: Fetches) -> None:

@@ -10,7 +10,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from benchmarks import structures, wire
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
-from benchmarks.lab import schedules, worst_structures
+from benchmarks.lab import worst_structures
 from benchmarks.measure import Measurement, Times
 from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
 from kafka_assignors._wire.user_data import decode_sticky
@@ -199,13 +199,3 @@ def test_a_structure_is_a_group_that_can_be_planned_and_the_same_every_time(shap
     assert len(made.members) == 20 - (event == "leave")
     measured = worst_structures.measure(structure)
     assert measured.pairs == made.pairs > 0
-
-
-def test_a_stored_search_runs_the_schedules_that_it_names() -> None:
-    assert len([*schedules.Search(depth=2).schedules()]) == 242
-    drawn = [*schedules.Search(count=3, strategy="range").schedules()]
-    assert [(one.seed, one.strategy) for one in drawn] == [(1_000_000 + n, "range") for n in range(3)]
-    cooperative = [
-        one for one in schedules.searches(1.0) if one.strategy == "cooperative-sticky" and not one.rare
-    ]
-    assert sum(one.count for one in cooperative if not {"aio", "aiokafka"} & {*one.clients}) == 10**6
