@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from kafka_assignors._wire.java.random import JavaRandom
 from kafka_assignors.placement._generators import (
     place_rack_aware,
+    shift_at,
 )
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._striped import place_striped
@@ -36,7 +37,8 @@ def test_start_index_and_shift_are_drawn_in_this_order() -> None:
     brokers = range(9)
     drawn = place_rack_aware(20, 3, dict.fromkeys(brokers), seed=7)
     assert drawn == place_rack_aware(20, 3, dict.fromkeys(brokers), start_index=start, shift=shift)
-    assert place_rack_aware(20, 3, dict.fromkeys(brokers), shift=shift, seed=7) == drawn
+    other = place_rack_aware(20, 3, dict.fromkeys(brokers), shift=shift + 1, seed=7)
+    assert other == place_rack_aware(20, 3, dict.fromkeys(brokers), start_index=start, shift=shift + 1)
     assert place_rack_aware(20, 3, NINE, shift=shift, seed=7) == place_rack_aware(20, 3, NINE, seed=7)
 
 
@@ -74,6 +76,16 @@ def test_on_equal_racks_partitions_are_on_as_many_racks_as_possible_and_brokers_
         for replicas in place_rack_aware(partitions, replication_factor, racks, seed=seed).values()
     )
     assert leaders == dict.fromkeys(racks, 4)
+
+
+@given(st.integers(1, 12), st.integers(0, 30), st.integers(0, 30))
+def test_the_shift_grows_with_each_round_from_the_first_partition_on(
+    brokers: int, first: int, shift: int
+) -> None:
+    grown = shift
+    for partition in range(first, first + 40):
+        grown += partition > 0 and partition % brokers == 0
+        assert shift_at(partition, first, shift, brokers) == grown
 
 
 # Errors ---------------------------------------------------------------------------------------------------
