@@ -339,9 +339,14 @@ def steps(result: pytest.RunResult) -> list[str]:
 
 def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytest.Pytester) -> None:
     test = """
+        import pytest
         from kafka_assignors.testing import topic_factory_factory
 
-        wide_topic = topic_factory_factory(partitions=100, replication=3)
+        @pytest.fixture(scope="session")
+        def mine():
+            return "my cluster"
+
+        wide_topic = topic_factory_factory(partitions=100, replication=3, cluster="mine")
 
         def test(topic_factory, wide_topic):
             assert topic_factory() == "new"
@@ -353,8 +358,8 @@ def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytes
     assert steps(result) == [
         "create new of 6 on fake {'timeout': 9.0}",
         "create orders of 2 on fake {'timeout': 3}",
-        "create new of 100 on fake {'timeout': 9.0, 'replication': 1}",
-        "create new of 5 on fake {'timeout': 9.0, 'replication': 3}",
+        "create new of 100 on my cluster {'timeout': 9.0, 'replication': 1}",
+        "create new of 5 on my cluster {'timeout': 9.0, 'replication': 3}",
         *("delete new", "delete new", "delete new", "delete orders"),
     ]
 
@@ -383,15 +388,19 @@ def test_a_group_on_given_topics_makes_none_and_has_an_id_that_names_its_test(
         import pytest
         from kafka_assignors.testing import consumer_group_factory
 
-        ranged = consumer_group_factory(assignors=["range"], partitions=9)
+        @pytest.fixture(scope="session")
+        def mine():
+            return "my cluster"
+
+        ranged = consumer_group_factory(assignors=["range"], partitions=9, cluster="mine")
 
         @pytest.mark.parametrize("what", ["a b"])
         def test_ids(what, consumer_group, ranged, kafka_cluster):
             groups = [consumer_group("orders", ["sticky"]), ranged(["a", "b"]), ranged("a", ["sticky"])]
             assert [group.what for group in groups] == [
                 (kafka_cluster, "orders", ["sticky"]),
-                (kafka_cluster, ["a", "b"], ["range"]),
-                (kafka_cluster, "a", ["sticky"]),
+                ("my cluster", ["a", "b"], ["range"]),
+                ("my cluster", "a", ["sticky"]),
             ]
             assert all(re.fullmatch("test-ids-a-b-[0-9a-f]{8}", group.group_id) for group in groups)
             assert len({group.group_id for group in groups}) == 3
@@ -399,30 +408,6 @@ def test_a_group_on_given_topics_makes_none_and_has_an_id_that_names_its_test(
         """
     result = run(pytester, test, passed=1)
     assert steps(result) == ["members end"] * 4
-
-
-def test_topics_and_groups_can_be_on_another_cluster(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-        import pytest
-        from kafka_assignors.testing import consumer_group_factory, topic_factory_factory
-
-        @pytest.fixture(scope="session")
-        def mine():
-            return "my cluster"
-
-        my_topic = topic_factory_factory(cluster="mine")
-        my_group = consumer_group_factory(cluster="mine", scope="module")
-
-        def test(my_topic, my_group):
-            my_topic(1)
-            assert my_group().what[0] == "my cluster"
-        """,
-        passed=1,
-    )
-    assert "[start" not in result.stdout.str()
-    assert steps(result)[0] == "create new of 1 on my cluster {'timeout': 30.0}"
 
 
 def test_a_failed_test_reports_a_broker_that_has_died(pytester: pytest.Pytester) -> None:

@@ -520,14 +520,11 @@ def test_who_had_not_committed_what_another_consumed_again_is_named() -> None:
         committed(4, "b", p0=41),
     )
     said = message(timeline.assert_no_duplicates)
-    assert said.splitlines()[:2] == [
-        "26 records were consumed more than once (what counts is what polls returned):",
-        (
-            "  t-0: 26: a had consumed offsets 10..35 and had not committed them (the last commit was 10,"
-            " by a at 1.500 s) when b got them at 3.000 s; its commit at 2.500 s failed: CommitFailedError:"
-            " not a member"
-        ),
-    ]
+    assert said.splitlines()[1] == (
+        "  t-0: 26: a had consumed offsets 10..35 and had not committed them (the last commit was 10,"
+        " by a at 1.500 s) when b got them at 3.000 s; its commit at 2.500 s failed: CommitFailedError:"
+        " not a member"
+    )
     assert "   2.500 a          commit_failed t-0: 36 CommitFailedError: not a member" in said
 
 
