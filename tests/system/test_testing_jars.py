@@ -72,17 +72,6 @@ def entries(cache: Path) -> list[str]:
     return sorted(path.name for path in (cache / "jars").iterdir() if path.suffix != ".lock")
 
 
-def test_other_coordinates_stand_alone_in_an_entry_of_their_own(
-    fetches: Fetches, cache: Path, hashes: Path
-) -> None:
-    old = fetch_jars(["org.example:y:1", "org.example:x:1"], hashes)
-    assert fetch_jars(["org.example:x:1", "org.example:y:1"], hashes) == old
-    assert kafka_jars()[0].parent != old[0].parent
-    assert fetches.coordinates[0] == ["org.example:x:1", "org.example:y:1"]
-    assert len(fetches.coordinates) == 2
-    assert [name.rsplit("-", 1)[0] for name in entries(cache)] == ["jars", "kafka-4.3.1"]
-
-
 @pytest.mark.parametrize("error", [JarsUnavailableError("no network"), KeyboardInterrupt()])
 def test_a_fetch_that_breaks_off_leaves_nothing(
     error: BaseException, cache: Path, monkeypatch: pytest.MonkeyPatch
