@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import ConsumerGroupSimulation, Simulation
+from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._assignors import Assignor
     from kafka_assignors.coordinator._simulator import target_assignment
+    from kafka_assignors.coordinator._simulator.what_if import Cost
 
 QUICK: Final = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000)
 QUICK_BROKER: Final = BrokerSettings(session_timeout_ms=6000, heartbeat_interval_ms=300)
@@ -47,6 +49,11 @@ def at_rest(group: Group, names: str, *, static: bool = False) -> Group:
 
 def loads(assignments: Mapping[str, frozenset[Any]]) -> dict[str, int]:
     return {member: len(partitions) for member, partitions in assignments.items()}
+
+
+def restarted(group: Simulation | ConsumerGroupSimulation, members: int = 4, **how: Any) -> Cost:
+    """What it costs to restart members one by one, each two seconds away."""
+    return rolling_restart(group, [{"orders"}] * members, **{"down_seconds": 2, **how})
 
 
 def triggers(simulation: Simulation | ConsumerGroupSimulation) -> list[str]:

@@ -66,11 +66,3 @@ def test_a_peer_that_fails_gets_no_times(tmp_path: Path, program: str, limits: E
     result = measured(StubPeer(program), tmp_path, limits)
     assert result.failure == failure
     assert result.best is None
-
-
-def test_a_peer_is_spared_cases_as_large_as_the_one_that_it_was_stopped_in(tmp_path: Path) -> None:
-    ladder = [Case(label=f"T{size}", topics=size, partitions=4, members=4) for size in (2, 3, 1)]
-    peer = StubPeer("import time; time.sleep(60)")
-    report = run(ladder, [peer], replace(QUICK, cap=0.3, set_up=0.0), tmp_path, Console(quiet=True))
-    failures = [measurement.failure for measurement in report.measurements]
-    assert failures == ["> 0 s", "not tried: T2-fresh took too long", "> 0 s"]

@@ -76,16 +76,6 @@ def test_numpy_starts_no_threads_for_a_command() -> None:
     assert done.stdout.splitlines()[-1] == "1"
 
 
-def test_without_click_it_says_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['click'] = None\n"
-        "from kafka_assignors._cli.main import main; sys.exit(main(['plan', '-']))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "kafka-assignors needs click: pip install 'kafka-assignors[cli]'\n"
-
-
 PAGE = "docs/how-to/complete-commands.md"
 SHELLS = {
     "bash": (

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import http.server
 import io
-import re
 import sys
 import threading
 import zipfile
@@ -71,17 +70,6 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> Fetches:
 
 def entries(cache: Path) -> list[str]:
     return sorted(path.name for path in (cache / "jars").iterdir() if path.suffix != ".lock")
-
-
-def test_other_coordinates_stand_alone_in_an_entry_of_their_own(
-    fetches: Fetches, cache: Path, hashes: Path
-) -> None:
-    old = fetch_jars(["org.example:y:1", "org.example:x:1"], hashes)
-    assert fetch_jars(["org.example:x:1", "org.example:y:1"], hashes) == old
-    assert kafka_jars()[0].parent != old[0].parent
-    assert fetches.coordinates[0] == ["org.example:x:1", "org.example:y:1"]
-    assert len(fetches.coordinates) == 2
-    assert [name.rsplit("-", 1)[0] for name in entries(cache)] == ["jars", "kafka-4.3.1"]
 
 
 @pytest.mark.parametrize("error", [JarsUnavailableError("no network"), KeyboardInterrupt()])
@@ -154,14 +142,6 @@ def test_jars_that_are_not_as_published_are_refused(
         " (KAFKA_BOOTSTRAP)."
     )
     assert entries(cache) == []
-
-
-def test_the_hash_of_each_jar_is_in_the_package() -> None:
-    text = Path(jars.__file__).with_name(f"kafka-{jars.KAFKA_VERSION}.sha256").read_text(encoding="utf-8")
-    known = dict(line.split("  ")[::-1] for line in text.splitlines())
-    named = [coordinate.split(":") for coordinate in jars.COORDINATES]
-    assert {f"{artifact}-{version}.jar" for _, artifact, version in named} < known.keys()
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in known.values())
 
 
 def test_of_many_at_once_one_fetches_and_all_use_it(fetches: Fetches) -> None:

@@ -237,7 +237,9 @@ def test_an_image_is_started_in_containers_and_not_left_in_the_environment(pytes
 def test_broker_settings_come_from_ini_options_and_factory_and_the_last_wins(
     pytester: pytest.Pytester,
 ) -> None:
-    pytester.makeini("[pytest]\nkafka_broker_settings =\n    a=ini\n    b=ini\n    c=x=y, z\n")
+    pytester.makeini(
+        "[pytest]\nkafka_security = tls\nkafka_broker_settings =\n    a=ini\n    b=ini\n    c=x=y, z\n"
+    )
     test = """
         from kafka_assignors.testing import kafka_cluster_factory
 
@@ -249,23 +251,23 @@ def test_broker_settings_come_from_ini_options_and_factory_and_the_last_wins(
             settings = {"a": "option", "b": "factory", "c": "x=y, z", "d": 4}
             assert kafka.asked == (3, "embedded", None, settings)
             assert (contained.image, contained.asked[1]) == ("mine", "docker")
-            assert contained.more == {"proxied": True, "security": "plaintext"}
+            assert contained.more == {"proxied": True, "security": "sasl"}
         """
-    run(pytester, test, "--kafka-broker-settings=a=option", passed=1)
+    run(pytester, test, "--kafka-broker-settings=a=option", "--kafka-security=sasl", passed=1)
 
 
-def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
+def test_consumer_settings_timeout_client_and_place_reach_all_groups_and_closer_ones_win(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makeini(
         "[pytest]\nkafka_consumer_settings =\n    a=1\n    b=true\n    c=text\n    session_timeout_ms=3000\n"
-        "kafka_timeout = 7\n"
+        "kafka_timeout = 7\nkafka_client = confluent-kafka\nkafka_place = process\n"
     )
     test = """
         from kafka_assignors.testing import consumer_group_factory
 
         other = consumer_group_factory(settings={"b": "factory", "c": "factory"}, timeout=5, commit="never")
-        base = {"client": "kafka-python", "place": "process"}
+        base = {"client": "confluent-kafka", "place": "thread"}
 
         def test(consumer_group, other):
             group = consumer_group("orders")
@@ -280,7 +282,8 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
             group = other("orders", timeout=3, commit="auto", client="java")
             assert (group.timeout, group.more) == (3, {**base, "commit": "auto", "client": "java"})
         """
-    run(pytester, test, "--kafka-consumer-settings=c=[2]", "--kafka-timeout=7.5", passed=1)
+    options = ("--kafka-consumer-settings=c=[2]", "--kafka-timeout=7.5", "--kafka-place=thread")
+    run(pytester, test, *options, passed=1)
 
 
 # Fixtures ---------------------------------------------------------------------------------------------
@@ -336,9 +339,14 @@ def steps(result: pytest.RunResult) -> list[str]:
 
 def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytest.Pytester) -> None:
     test = """
+        import pytest
         from kafka_assignors.testing import topic_factory_factory
 
-        wide_topic = topic_factory_factory(partitions=100, replication=3)
+        @pytest.fixture(scope="session")
+        def mine():
+            return "my cluster"
+
+        wide_topic = topic_factory_factory(partitions=100, replication=3, cluster="mine")
 
         def test(topic_factory, wide_topic):
             assert topic_factory() == "new"
@@ -350,8 +358,8 @@ def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytes
     assert steps(result) == [
         "create new of 6 on fake {'timeout': 9.0}",
         "create orders of 2 on fake {'timeout': 3}",
-        "create new of 100 on fake {'timeout': 9.0, 'replication': 1}",
-        "create new of 5 on fake {'timeout': 9.0, 'replication': 3}",
+        "create new of 100 on my cluster {'timeout': 9.0, 'replication': 1}",
+        "create new of 5 on my cluster {'timeout': 9.0, 'replication': 3}",
         *("delete new", "delete new", "delete new", "delete orders"),
     ]
 
@@ -380,15 +388,19 @@ def test_a_group_on_given_topics_makes_none_and_has_an_id_that_names_its_test(
         import pytest
         from kafka_assignors.testing import consumer_group_factory
 
-        ranged = consumer_group_factory(assignors=["range"], partitions=9)
+        @pytest.fixture(scope="session")
+        def mine():
+            return "my cluster"
+
+        ranged = consumer_group_factory(assignors=["range"], partitions=9, cluster="mine")
 
         @pytest.mark.parametrize("what", ["a b"])
         def test_ids(what, consumer_group, ranged, kafka_cluster):
             groups = [consumer_group("orders", ["sticky"]), ranged(["a", "b"]), ranged("a", ["sticky"])]
             assert [group.what for group in groups] == [
                 (kafka_cluster, "orders", ["sticky"]),
-                (kafka_cluster, ["a", "b"], ["range"]),
-                (kafka_cluster, "a", ["sticky"]),
+                ("my cluster", ["a", "b"], ["range"]),
+                ("my cluster", "a", ["sticky"]),
             ]
             assert all(re.fullmatch("test-ids-a-b-[0-9a-f]{8}", group.group_id) for group in groups)
             assert len({group.group_id for group in groups}) == 3
@@ -396,30 +408,6 @@ def test_a_group_on_given_topics_makes_none_and_has_an_id_that_names_its_test(
         """
     result = run(pytester, test, passed=1)
     assert steps(result) == ["members end"] * 4
-
-
-def test_topics_and_groups_can_be_on_another_cluster(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-        import pytest
-        from kafka_assignors.testing import consumer_group_factory, topic_factory_factory
-
-        @pytest.fixture(scope="session")
-        def mine():
-            return "my cluster"
-
-        my_topic = topic_factory_factory(cluster="mine")
-        my_group = consumer_group_factory(cluster="mine", scope="module")
-
-        def test(my_topic, my_group):
-            my_topic(1)
-            assert my_group().what[0] == "my cluster"
-        """,
-        passed=1,
-    )
-    assert "[start" not in result.stdout.str()
-    assert steps(result)[0] == "create new of 1 on my cluster {'timeout': 30.0}"
 
 
 def test_a_failed_test_reports_a_broker_that_has_died(pytester: pytest.Pytester) -> None:
@@ -672,16 +660,6 @@ def test_a_group_is_reported_wherever_it_was_made_and_once(pytester: pytest.Pyte
     assert output.count(" timeline of shared ") == 2
 
 
-def test_a_report_of_pytest_html_in_several_files_has_the_picture_among_them(
-    pytester: pytest.Pytester,
-) -> None:
-    run(pytester, FAILS, "--html=report.html").assert_outcomes(failed=1)
-    (picture,) = pytester.path.rglob("*.png")
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    page = html.unescape((pytester.path / "report.html").read_text(encoding="utf-8"))
-    assert picture.relative_to(pytester.path).as_posix() in page
-
-
 # Beside other plug-ins --------------------------------------------------------------------------------
 
 
@@ -806,26 +784,6 @@ def test_the_plug_in_imports_nothing_that_only_a_cluster_needs() -> None:
     code = f"import sys, kafka_assignors.testing._plugin; print(sorted({heavy!r} & sys.modules.keys()))"
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert output == "[]\n"
-
-
-def test_clients_places_and_security_are_settings(pytester: pytest.Pytester) -> None:
-    pytester.makeini(
-        "[pytest]\nkafka_client = confluent-kafka\nkafka_place = process\nkafka_security = tls\n"
-    )
-    test = """
-def test(kafka_cluster, consumer_group):
-    print("security", kafka_cluster.more["security"])
-    print("group", sorted(consumer_group().more.items()))
-    print("other", consumer_group(client="java").more["client"])
-"""
-    result = run(pytester, test, "--kafka-place=thread", "--kafka-security=sasl", passed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "*security sasl",
-            "*group [[]('client', 'confluent-kafka'), ('place', 'thread')]",
-            "*other java",
-        ]
-    )
 
 
 def test_a_client_may_be_the_path_of_a_function(pytester: pytest.Pytester) -> None:

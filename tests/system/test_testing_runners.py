@@ -16,7 +16,6 @@ from typing import Any, cast
 import pytest
 
 from kafka_assignors._common.waiting import wait_until
-from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups import processes, runners
 from kafka_assignors.testing._groups.clients import CommitError
 from kafka_assignors.testing._groups.config import WorkerConfig
@@ -24,6 +23,7 @@ from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.runners import ProcessRunner, ThreadRunner
 from kafka_assignors.testing._groups.seat import Seat
 from kafka_assignors.testing._groups.worker import Worker
+from tests.support import members
 
 INTERRUPTED = """
 import os, signal
@@ -53,17 +53,7 @@ print(made[0].wait())
 
 def config(client: str, **pace: Any) -> WorkerConfig:
     """That of a member that waits."""
-    return WorkerConfig(
-        access=Access(("127.0.0.1:1",)),
-        group_id="g",
-        name="m",
-        topics=("t",),
-        pattern=None,
-        client=client,
-        assignors=None,
-        held=True,
-        **pace,
-    )
+    return members.config(client=client, held=True, **pace)
 
 
 def member(told: list[Mapping[str, Any]]) -> ProcessRunner:
@@ -87,7 +77,7 @@ def test_a_process_that_cannot_start_is_an_error_that_names_the_member(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.executable", "/nowhere/python")
-    with pytest.raises(RuntimeError, match="m has no process") as caught:
+    with pytest.raises(RuntimeError, match="m1 has no process") as caught:
         member([]).start()
     assert isinstance(caught.value.__cause__, FileNotFoundError)
 
@@ -462,7 +452,7 @@ def test_a_member_whose_consumer_took_long_to_make_does_as_it_was_told_meanwhile
 
 @pytest.mark.parametrize("pace", [{"poll_ms": 0}, {"work_ms": -1}])
 def test_a_member_whose_polls_or_work_make_no_sense_is_refused(pace: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"m: poll_ms=.* a poll takes 1 ms at least, work 0 ms"):
+    with pytest.raises(ValueError, match=r"m1: poll_ms=.* a poll takes 1 ms at least, work 0 ms"):
         config("kafka-python", **pace)
 
 

@@ -53,30 +53,15 @@ no_kafka = kit.kafka_cluster_factory(2)
 def test_cluster(): kit.kafka_cluster(2).__enter__()
 def test_cluster_fixture(no_kafka): ...
 def test_broker(no_cluster): no_cluster.broker(1)
-def test_network(no_cluster): no_cluster.network
-def test_complete(no_cluster): no_cluster.wait_complete()
-def test_coordinator(no_cluster): no_cluster.coordinator_of("g", timeout=0.1)
 def test_fault(network): network.delay(-1)
-def test_drop(network): network.drop(broker=2)
 def test_create(): kit.create_topic(NOBODY, 1, timeout=0.1)
-def test_grow(): kit.grow_topic(NOBODY, "t", 1, timeout=0.1)
-def test_delete(): kit.delete_topic(NOBODY, "t", timeout=0.1)
 def test_topic_factory(lone_topic): lone_topic(timeout=0.1)
 def test_group_factory(lone_group): lone_group("orders", poll_ms=0).join()
-def test_load():
-    with kit.Load(NOBODY, "t"): ...
-def test_join(group): group.join(poll_ms=0)
 def test_join_twice(group, member): group.join("m1")
-def test_assignor(group): group.join(assignors=["nonsense"])
 def test_wait_for(group): group.wait_for(lambda: False)
 def test_crash(member): member.crash()
-def test_freeze(member): member.freeze()
-def test_thaw(member): member.thaw()
-def test_restart(member): member.restart(crash=True)
 def test_balanced(): kit.Timeline(()).assert_balanced()
-def test_released(): kit.Timeline(()).assert_released_on_revoke()
 def test_that(): kit.Timeline(()).assert_that(lambda _: ["wrong"], "a rule")
-def test_consumed(): kit.Timeline(()).assert_all_consumed({TopicPartition("t", 0): 1})
 def test_draw(): kit.Timeline(()).draw("timeline.txt")
 """
 

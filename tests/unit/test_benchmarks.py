@@ -1,16 +1,14 @@
 import struct
 from dataclasses import replace
-from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from benchmarks import structures, wire
+from benchmarks import wire
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
-from benchmarks.lab import schedules, worst_structures
 from benchmarks.measure import Measurement, Times
 from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
 from kafka_assignors._wire.user_data import decode_sticky
@@ -183,29 +181,3 @@ def test_the_ratio_is_to_the_fastest_of_the_others_that_have_a_result() -> None:
     assert ratio(alone, "library", lambda times: times.wall) is None
     page = markdown(Report(machine={"CPU": "a fast one"}, skipped={}, measurements=measurements))
     assert "| a case | sticky | 150 | 5 | 200 | 100 | > 130 s | 1.50 | 4.00 | 0.05 | 0.50 |" in page
-
-
-@pytest.mark.parametrize(
-    ("shape", "event"), [*zip(structures.SHAPES, cycle(structures.EVENTS), strict=False)]
-)
-def test_a_structure_is_a_group_that_can_be_planned_and_the_same_every_time(shape: str, event: str) -> None:
-    structure = structures.Structure(
-        shape=shape, topics=50, members=20, racks=3, weights=3, event=event, max_skew=1, seed=4
-    )
-    made = structures.make(structure)
-    again = structures.make(structure)
-    assert (made.topics, made.members, made.racks) == (again.topics, again.members, again.racks)
-    assert sum(map(len, made.topics.values())) == structures.PARTITIONS
-    assert len(made.members) == 20 - (event == "leave")
-    measured = worst_structures.measure(structure)
-    assert measured.pairs == made.pairs > 0
-
-
-def test_a_stored_search_runs_the_schedules_that_it_names() -> None:
-    assert len([*schedules.Search(depth=2).schedules()]) == 242
-    drawn = [*schedules.Search(count=3, strategy="range").schedules()]
-    assert [(one.seed, one.strategy) for one in drawn] == [(1_000_000 + n, "range") for n in range(3)]
-    cooperative = [
-        one for one in schedules.searches(1.0) if one.strategy == "cooperative-sticky" and not one.rare
-    ]
-    assert sum(one.count for one in cooperative if not {"aio", "aiokafka"} & {*one.clients}) == 10**6

@@ -1,6 +1,5 @@
 """The documentation's site: what is made of the code, and where its links lead."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -99,12 +98,6 @@ def test_every_answer_in_json_has_its_shape_on_the_page() -> None:
     assert with_json <= headings
 
 
-def test_an_answer_that_was_made_up_has_the_keys_of_its_result(made: dict[str, str]) -> None:
-    section = made["reference/json.md"].split("## history import\n")[1].split("\n## ")[0]
-    (listing,) = re.findall(r"^```json\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-    assert [*json.loads(listing)] == ["source", "known", "rejected", "read", "kept", "counted"]
-
-
 def test_every_setting_and_fixture_of_the_plug_in_is_in_the_reference(made: dict[str, str]) -> None:
     page = made["reference/pytest.md"]
     assert re.findall(r"^\| `--([\w-]+)=", page, re.MULTILINE) == [
@@ -125,12 +118,6 @@ def test_every_public_name_has_one_entry(made: dict[str, str]) -> None:
     assert {*linked} <= {*entries}
     assert [entry for entry in {*entries} - {*linked} if "._" not in entry] == []
     assert {f"reference/{module}.md" for module in public_modules()} <= made.keys()
-
-
-def test_a_result_has_an_entry_on_the_page_of_what_returns_it(made: dict[str, str]) -> None:
-    results = made["reference/kafka_assignors.testing.md"].split("## Results")[1]
-    assert "::: kafka_assignors._timelines.ownership.Overlap\n" in results
-    assert "::: kafka_assignors.groups._status.GroupStatus\n" in made["reference/kafka_assignors.groups.md"]
 
 
 def test_every_generated_page_has_a_place_in_the_navigation(made: dict[str, str]) -> None:

@@ -42,13 +42,9 @@ within one among its subscribers; or anyhow.
 class Promise:
     """What holds of a group with this assignor.
 
-    Attributes:
-        sharing: Whether a partition has one owner, or all subscribers as owners.
-        balance: How even loads are once the group has settled.
-        sticky: Whether no more moves than the best balance wants.
-        keeps_silent: Whether nobody else gets what a static member has that does not join again, unless it
-            claimed nothing when it joined: another leader takes it for new. The coordinator keeps a silent
-            member until its session ends, and a leader of an eager strategy gives its partitions away.
+    If it keeps silent ones, nobody else gets what a static member has that does not join again, unless it
+    claimed nothing when it joined: another leader takes it for new. The coordinator keeps a silent member
+    until its session ends, and a leader of an eager strategy gives its partitions away.
     """
 
     sharing: Sharing = "exclusive"

@@ -77,19 +77,9 @@ class ChaosError(KafkaAssignorsError, AssertionError):
 class Outcome:
     """What a script did to a group.
 
-    Attributes:
-        seed: The script's.
-        assignor: The name of the group's strategy.
-        events: How often each kind of step was done.
-        stable: Seconds from the last step until the group was stable, by that step's kind if it came alone,
-            else under "burst".
-        rebalances: How many generations there were.
-        produced: Records that the brokers acknowledged.
-        consumed: Those of them that members reported.
-        duplicates: Records that were reported again.
-        overlaps: How often two applications had a partition at once, by why one of them was out of the group.
-        seconds: How long it took.
-        failure: What went wrong; empty if nothing did.
+    `stable` has the seconds from the last step until the group was stable, by that step's kind if it came
+    alone, else under "burst". `overlaps` has how often two applications had a partition at once, by why one
+    of them was out of the group. `failure` is empty if nothing went wrong.
     """
 
     seed: int

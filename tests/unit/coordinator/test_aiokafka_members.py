@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._timelines.events import Failed, Lost, Revoked
-from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
-from tests.lab.clients.aiokafka_client import SimulatedClient
 from tests.lab.clients.aiokafka_members import AiokafkaMember, CooperativeAioMember
-from tests.lab.clients.event_loop import VirtualLoop
 from tests.lab.clients.real_member import close
 
 QUICK = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=500, max_poll_interval_ms=10_000)
@@ -81,27 +76,3 @@ def test_a_frozen_member_does_what_was_due_when_it_is_thawed() -> None:
     assert loads(group) == {"a": 3, "b": 3}
     assert [event.member for event in group.timeline.of(Lost)] == ["b"]
     close(group)
-
-
-def test_a_broker_answers_each_connection_in_order() -> None:
-    clock = Clock()
-    group = HostedClassicGroup(clock, lambda: "id", BrokerSettings(initial_rebalance_delay_ms=3000))
-    loop: VirtualLoop = VirtualLoop(clock, lambda: None)  # type: ignore[abstract]
-    client = SimulatedClient("c", group, clock, loop, partitions=dict, latency_ms=1)
-    answered: list[tuple[str, int, int]] = []
-
-    async def ask(what: str, request: Any, connection: int) -> None:
-        answer = await client.send(0, request, group=connection)
-        answered.append((what, clock.now, answer.error_code))
-
-    def join() -> Any:
-        return JoinGroupRequest("g", 10_000, 10_000, "", "instance", "consumer", [("range", b"")])
-
-    def begin() -> None:
-        loop.create_task(ask("join", join(), 1))
-        loop.create_task(ask("behind it", HeartbeatRequest("g", 1, "x"), 1))
-        loop.create_task(ask("beside it", HeartbeatRequest("g", 1, "x"), 2))
-
-    loop.do(begin)
-    clock.run(10_000)
-    assert answered == [("beside it", 2, 25), ("join", 3002, 0), ("behind it", 3002, 25)]

@@ -11,7 +11,6 @@ from uuid import UUID
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Assigned, Failed, Lost, Revoked
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
@@ -22,16 +21,22 @@ from kafka_assignors.coordinator._simulator.settings import (
 from kafka_assignors.coordinator._simulator.simulation import (
     ConsumerGroupSimulation,
     NotStableError,
-    Simulation,
 )
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic
-from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples
-from tests.support.simulations import QUICK_BROKER, at_rest, by_epochs, gathered, loads, triggers
+from tests.support.simulations import (
+    QUICK_BROKER,
+    at_rest,
+    by_epochs,
+    classic,
+    gathered,
+    loads,
+    restarted,
+    triggers,
+)
 
 if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor
-    from kafka_assignors.coordinator._simulator.what_if import Cost
 
 
 # The coordinator --------------------------------------------------------------------------------------------
@@ -148,42 +153,27 @@ def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is
 # What if ----------------------------------------------------------------------------------------------------
 
 
-def restarted(
-    assignor: Assignor, members: int = 4, broker: BrokerSettings = QUICK_BROKER, **how: Any
-) -> Cost:
-    """What it costs to restart members one by one, each two seconds away."""
-    group = ConsumerGroupSimulation({"orders": 12}, assignor, broker=broker)
-    return rolling_restart(group, [{"orders"}] * members, down_seconds=2, **how)
-
-
 def test_static_members_are_restarted_without_an_epoch() -> None:
     for assignor in ASSIGNORS:
-        cost = restarted(assignor, static=True)
+        cost = restarted(by_epochs(assignor), static=True)
         assert (cost.generations, cost.moved) == (0, 0)
         assert 12 * 2 <= cost.unowned < 12 * 2.3
 
 
 def test_a_restart_of_dynamic_members_makes_two_epochs_each_and_range_moves_more_than_uniform() -> None:
-    uniform, by_range = map(restarted, ASSIGNORS)
+    uniform, by_range = (restarted(by_epochs(assignor)) for assignor in ASSIGNORS)
     assert uniform.generations == by_range.generations == 4 * 2
     assert uniform.moved == 2 * 12
     assert by_range.moved > uniform.moved
 
 
 def test_static_members_that_are_killed_cost_a_session_that_the_classic_protocol_does_not_ask_for() -> None:
-    killed = restarted("uniform", static=True, crash=True)
-    classic = rolling_restart(
-        Simulation({"orders": 12}, [CooperativeStickyAssignor]),
-        [{"orders"}] * 4,
-        static=True,
-        crash=True,
-        down_seconds=2,
-    )
-    assert (classic.generations, killed.generations) == (0, 4 * 2)
-    assert classic.longest < 2.2
+    kept, killed = (restarted(group, static=True, crash=True) for group in (classic(), by_epochs()))
+    assert (kept.generations, killed.generations) == (0, 4 * 2)
+    assert kept.longest < 2.2
     assert killed.longest > 6 - 0.3
 
 
 def test_a_group_that_does_not_let_all_members_in_is_said() -> None:
     with pytest.raises(NotStableError, match=r"does not let \['m00001'\] in"):
-        restarted("uniform", 2, BrokerSettings(max_size=1))
+        restarted(by_epochs(broker=BrokerSettings(max_size=1)), 2)

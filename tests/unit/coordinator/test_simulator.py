@@ -24,9 +24,8 @@ from kafka_assignors._timelines.events import Failed, Led, Lost
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
-from kafka_assignors.coordinator._simulator.simulation import NotStableError, Simulation
+from kafka_assignors.coordinator._simulator.simulation import NotStableError
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, partitions_of
-from kafka_assignors.coordinator._simulator.what_if import Cost, rolling_restart
 from tests.support.scale import examples
 from tests.support.simulations import (
     QUICK,
@@ -36,6 +35,7 @@ from tests.support.simulations import (
     gathered,
     loads,
     random_life,
+    restarted,
     triggers,
 )
 
@@ -319,22 +319,9 @@ def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
         assert member.assigned.keys() == partitions_of(group.group.targets[member_id])
 
 
-def restarted(
-    assignor: type[Assignor],
-    members: int = 4,
-    *,
-    member: MemberSettings = QUICK,
-    broker: BrokerSettings | None = None,
-    **how: Any,
-) -> Cost:
-    """What it costs to restart members one by one, each two seconds away."""
-    group = Simulation({"orders": 12}, [assignor], member=member, broker=broker)
-    return rolling_restart(group, [{"orders"}] * members, **{"down_seconds": 2, **how})
-
-
 def test_static_members_are_restarted_without_a_rebalance() -> None:
-    dynamic = restarted(CooperativeStickyAssignor)
-    static = restarted(CooperativeStickyAssignor, static=True)
+    dynamic = restarted(classic(CooperativeStickyAssignor))
+    static = restarted(classic(CooperativeStickyAssignor), static=True)
     assert (static.generations, static.moved) == (0, 0)
     # Each of the 12 partitions waits for its owner.
     assert 12 * 2 <= static.unowned < 12 * 2.2
@@ -346,13 +333,13 @@ def test_static_members_are_restarted_without_a_rebalance() -> None:
 
 
 def test_an_eager_restart_takes_everything_from_everyone() -> None:
-    eager = restarted(StickyAssignor)
+    eager = restarted(classic(StickyAssignor))
     assert eager.generations == 4 * 2
     assert eager.moved == 2 * 12
 
 
 def test_a_killed_member_of_a_full_group_is_started_again_until_its_old_session_is_over() -> None:
-    killed = restarted(RangeAssignor, 3, crash=True, broker=BrokerSettings(max_size=3))
+    killed = restarted(classic(RangeAssignor, broker=BrokerSettings(max_size=3)), 3, crash=True)
     # One generation for each that is lost, and one for each that comes back: in the end all three are in.
     assert killed.generations == 3 * 2
     # At 2 and 4 s each is refused.
@@ -363,7 +350,7 @@ def test_a_killed_member_that_a_full_group_never_lets_in_again_is_said() -> None
     member = replace(QUICK, session_timeout_ms=10_000_000)
     broker = BrokerSettings(max_size=3, max_session_timeout_ms=10_000_000)
     with pytest.raises(NotStableError) as raised:
-        restarted(RangeAssignor, 3, crash=True, down_seconds=60, member=member, broker=broker)
+        restarted(classic(RangeAssignor, member=member, broker=broker), 3, crash=True, down_seconds=60)
     assert str(raised.value) == (
         "the group does not let m00000 in again within 3600 s: look at the session timeout and the broker's"
         " settings"
@@ -371,6 +358,6 @@ def test_a_killed_member_that_a_full_group_never_lets_in_again_is_said() -> None
 
 
 def test_members_that_are_killed_keep_their_partitions_for_a_session() -> None:
-    killed = restarted(StickyAssignor, crash=True)
+    killed = restarted(classic(StickyAssignor), crash=True)
     # A session ends so long after the last heartbeat.
     assert 6 - 0.3 <= killed.longest < 7

@@ -29,11 +29,8 @@ NOT_AN_ID = (
     ("text", "message"),
     [
         ("0:1,1:x", f"partition 1: '1:x' has 'x' {NOT_AN_ID}"),
-        ("", f"partition 0: '' has '' {NOT_AN_ID}"),
         ("0:1,,1:0", f"partition 1: '' has '' {NOT_AN_ID}"),
-        ("0::1", f"partition 0: '0::1' has '' {NOT_AN_ID}"),
         ("1_0", f"partition 0: '1_0' has '1_0' {NOT_AN_ID}"),
-        ("\u0661", f"partition 0: '\u0661' has '\u0661' {NOT_AN_ID}"),
         ("2147483648", f"partition 0: '2147483648' has '2147483648' {NOT_AN_ID}"),
         ("0:1,0:-1", "partition 1: '0:-1' has broker -1: ids are 0 or more"),
         ("0:1,2:0:2", "partition 1: '2:0:2' has broker 2 twice: name each broker of a partition once"),

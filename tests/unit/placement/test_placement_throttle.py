@@ -9,12 +9,9 @@ from kafka import TopicPartition
 from kafka_assignors._cli.placement_text import plan_lines
 from kafka_assignors.placement import Placements, plan_reassignment
 from kafka_assignors.placement._cluster.throttle import (
-    FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
-    LEADER_RATE,
     LEADER_REPLICAS,
     entries_of,
-    taken_over,
 )
 from kafka_assignors.placement._cluster.topics import Reassignment
 from kafka_assignors.placement._planning.moves import ReplicaMove
@@ -32,15 +29,6 @@ def test_those_that_have_a_replica_send_and_those_that_lack_it_get() -> None:
     listed = {(LEADER_REPLICAS, 0, 1), (LEADER_REPLICAS, 0, 2), (LEADER_REPLICAS, 1, 1)}
     listed |= {(FOLLOWER_REPLICAS, 0, 3), (FOLLOWER_REPLICAS, 1, 2), (FOLLOWER_REPLICAS, 1, 4)}
     assert entries == {("orders", *one) for one in listed}
-
-
-def test_rates_that_an_earlier_run_left_are_said_with_the_one_that_replaces_them() -> None:
-    ours = {LEADER_RATE: 1024, FOLLOWER_RATE: 1024}
-    assert taken_over({3: ours, 1: {LEADER_RATE: 1024}, 2: {}}, 10 << 20) == (
-        "replaces the throttle that an earlier run left on brokers 1, 3:"
-        " it was 1.0 KiB/s and is now 10.0 MiB/s"
-    )
-    assert taken_over({1: {}}, 10 << 20) == ""
 
 
 def test_the_broker_with_the_most_to_do_takes_the_longest() -> None:

@@ -30,10 +30,6 @@ def test_of_a_log_without_exceptions_the_last_15_lines_are_shown() -> None:
     assert summary(lines(40)) == "\n".join(lines(40).splitlines()[25:])
 
 
-def test_nothing_is_shown_of_an_empty_log() -> None:
-    assert summary("") == ""
-
-
 def test_the_applications_first_exception_stands_before_the_last_lines() -> None:
     log = (
         lines(20)

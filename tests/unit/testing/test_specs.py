@@ -17,6 +17,7 @@ from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.imports import imported, path_of
 from kafka_assignors.testing._groups.specs import SETTINGS, MemberSpec, on_top
+from tests.support import members
 
 BY_EPOCHS = {"group_protocol": "consumer"}
 
@@ -157,12 +158,8 @@ def made_by_the_kit(client: ClientName, protocol: str, ca_file: Path) -> set[str
     """What a consumer is called with, if nobody sets anything."""
     trustme.CA().cert_pem.write_to_path(ca_file)
     security = Security(protocol="SASL_SSL", ca_file=str(ca_file), username="u", password="p")  # noqa: S106
-    member = WorkerConfig(
+    member = members.config(
         access=Access(("h:1",), security),
-        group_id="g",
-        name="m1",
-        topics=[],
-        pattern=None,
         client=client,
         assignors=["range"],
         instance_id="i",

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors.testing._brokers.access import Access
-from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import path_of
-from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._groups.stability import BrokersView, against_topics, among_members
+from tests.support import members
 
 if TYPE_CHECKING:
+    from kafka_assignors.testing._groups.member import Member
     from kafka_assignors.testing._groups.specs import Topics
 
 S0, T0 = TopicPartition("s", 0), TopicPartition("t", 0)
@@ -26,17 +25,7 @@ def member(
     topics: Topics, assignment: frozenset[TopicPartition] = frozenset(), generation: int = 1
 ) -> Member:
     """A member m1 that has not started, as if it had this assignment."""
-    config = WorkerConfig(
-        access=Access(("127.0.0.1:1",)),
-        group_id="g",
-        name="m1",
-        topics=(),
-        pattern=None,
-        client="kafka-python",
-        assignors=None,
-    )
-    never: Any = None
-    made = Member(config, topics, "thread", network=None, record=never, wait_for=never, rejoin=never)
+    made = members.member(topics)
     made.member_id, made.assignment, made.generation = "m1-id", assignment, generation
     return made
 

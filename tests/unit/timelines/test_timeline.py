@@ -89,16 +89,6 @@ def test_a_restarted_static_member_is_the_same_owner_whoever_chose_its_instance_
     assert [(one.generation, one.start, one.end) for one in timeline.rebalances] == [(1, 0.5, 1)]
 
 
-def test_two_members_of_different_instances_are_two_owners() -> None:
-    timeline = lived(
-        event(0, "a", "started", instance_id="one"),
-        event(0, "b", "started", instance_id="two"),
-        *joined(1, "a", 1, P0),
-        *joined(1, "b", 1, P0),
-    )
-    assert timeline.double_assigned() == {1: {P0}}
-
-
 # Consumption
 
 

@@ -237,6 +237,11 @@ NOT_STICKY = {
             instance_id="one",
         ),
     ),
+    # Nothing moved in the end, but twice on the way.
+    "there and back again": (
+        "generation 3: moved 2, least possible 0",
+        history({"a": "01", "b": "23"}, {"a": "03", "b": "21"}, {"a": "01", "b": "23"}),
+    ),
     # Without c they were held back on their way, and went astray.
     "a plan without the member that dies": (
         "generations 2, 3: moved 2, least possible 0: t-1 a → b, t-3 b → a",
@@ -277,14 +282,6 @@ def test_more_moves_than_needed_are_told_with_what_was_possible() -> None:
     assert f"t-1        {6 * '.'}{67 * 'A'}{8 * '.'}{8 * 'B'}" in said
     assert "t-2  " not in said  # it stayed
     assert "   2.000 a          assignment generation 2 t:0,4" in said
-
-
-def test_two_rebalances_in_a_row_are_judged_one_by_one() -> None:
-    # There and back again: nothing moved in the end, but twice on the way.
-    timeline = history({"a": "01", "b": "23"}, {"a": "03", "b": "21"}, {"a": "01", "b": "23"})
-    said = message(timeline.assert_sticky)
-    assert "generation 2: moved 2, least possible 0" in said
-    assert "generation 3: moved 2, least possible 0" in said
 
 
 # Two owners -------------------------------------------------------------------------------------------
@@ -406,17 +403,6 @@ def test_all_that_was_produced_is_consumed_or_counted() -> None:
     assert "t-2        ..." in said
 
 
-def test_where_a_member_began_without_a_commit_its_setting_is_named() -> None:
-    configured = event(0, "a", "configured", auto_offset_reset="latest")
-    # Clients commit their position where they began, with those of partitions that had records first.
-    of_itself = event(0.5, "a", "committed", positions=[["t", 0, 5]])
-    timeline = Timeline([configured, *told(0, 1, {"a": "0"}), of_itself, records(1, "a", (P0, 5, 9))])
-    assert (
-        "  t-0: 5 of 10, offsets 0..4: no member polled offsets 0..4; a went on at 5; nothing of it was"
-        " committed, and auto_offset_reset=latest"
-    ) in message(lambda: timeline.assert_all_consumed({P0: 10}))
-
-
 def test_records_that_come_twice_are_counted() -> None:
     Timeline([records(1, "a", (P0, 0, 9))]).assert_no_duplicates()
     timeline = Timeline([records(1, "a", (P0, 0, 9)), records(2, "b", (P0, 8, 12))])
@@ -534,14 +520,11 @@ def test_who_had_not_committed_what_another_consumed_again_is_named() -> None:
         committed(4, "b", p0=41),
     )
     said = message(timeline.assert_no_duplicates)
-    assert said.splitlines()[:2] == [
-        "26 records were consumed more than once (what counts is what polls returned):",
-        (
-            "  t-0: 26: a had consumed offsets 10..35 and had not committed them (the last commit was 10,"
-            " by a at 1.500 s) when b got them at 3.000 s; its commit at 2.500 s failed: CommitFailedError:"
-            " not a member"
-        ),
-    ]
+    assert said.splitlines()[1] == (
+        "  t-0: 26: a had consumed offsets 10..35 and had not committed them (the last commit was 10,"
+        " by a at 1.500 s) when b got them at 3.000 s; its commit at 2.500 s failed: CommitFailedError:"
+        " not a member"
+    )
     assert "   2.500 a          commit_failed t-0: 36 CommitFailedError: not a member" in said
 
 

@@ -69,14 +69,6 @@ def test_partitions_and_times_can_be_chosen() -> None:
     assert chart.splitlines()[4] == f"t-2        {20 * '.'}"
 
 
-def test_marks_of_different_kinds_in_one_column_are_several() -> None:
-    timeline = Timeline(
-        [*start(0, "a", "t"), *told(1, 1, {"a": "0"}), event(9, "a", "crashed"), *start(9.1, "b", "t")],
-        end=20,
-    )
-    assert timeline.chart(31).splitlines()[2] == "members    +        &"
-
-
 def test_rows_are_in_the_order_of_partitions_and_as_wide_as_asked() -> None:
     owned = [TopicPartition("orders", 10), TopicPartition("orders", 9), TopicPartition("events", 0)]
     timeline = Timeline([event(0, "a", "assigned", *owned)], end=60)

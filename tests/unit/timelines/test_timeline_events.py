@@ -4,8 +4,7 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import Consumed, Event, Joining, StateReported, read_event
-from kafka_assignors._timelines.timeline import Timeline
-from tests.support.timelines import P0, P1, event, history, records
+from tests.support.timelines import P0, P1, event, records
 
 U2 = TopicPartition("u", 2)
 
@@ -55,13 +54,3 @@ LED = {"claims": {"a-1": {"owned": [["t", 0]]}}, "plan": {"a-1": {"partitions": 
 )
 def test_events_as_text(event: Event, text: str) -> None:
     assert str(event) == f"a          {text}"
-
-
-def test_a_record_until_another_end_finds_nothing_out_again() -> None:
-    timeline = history({"a": "01"}, {"a": "0", "b": "1"})
-    rebalances, owned = timeline.rebalances, timeline.ownership()
-    later = timeline.ending(timeline.end + 5)
-    assert isinstance(later, Timeline)
-    assert (later.end, timeline.end) == (8, 3)
-    assert later.rebalances is rebalances
-    assert later.ownership() is owned

@@ -144,10 +144,6 @@ def test_a_legend_without_room_for_all_counts_the_rest(tmp_path: Path) -> None:
     assert 15 < len(shown) < 40
 
 
-def test_more_members_than_styles_can_be_drawn(tmp_path: Path) -> None:
-    assert many(60, 60).draw(tmp_path / "group.svg").exists()
-
-
 @pytest.mark.parametrize("count", [3, 30, 200])
 def test_labels_are_in_nobodys_way(count: int) -> None:
     kinds = ["started", "crashed", "frozen", "thawed"]
