@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tests.lab.schedules import Schedule
-    from tests.lab.schedules._schedule import Kind
 
 RESULT: Final = Path(__file__).parents[1] / "results" / "schedules.md"
 LENGTH: Final = 40
@@ -40,7 +39,7 @@ OTHERS: Final = ("unaided", "kafka-python", "java", "librdkafka")
 MIXED: Final = ("ours", "waits", *OTHERS)
 AIO: Final = ("aio",)
 EVERY_CLIENT: Final = tuple(CLIENTS)
-TAKEN_OVER: Final[tuple[Kind, ...]] = ("take over",)
+TAKEN_OVER: Final = ("take over",)
 FIRST_SEED: Final = 1_000_000
 PART: Final = 25_000
 """Drawn schedules after which what was done is kept."""
@@ -64,7 +63,7 @@ class Search:
     count: int = 0
     depth: int = 0
     first: int = FIRST_SEED
-    rare: tuple[Kind, ...] = ()
+    rare: tuple[str, ...] = ()
 
     def schedules(self) -> Iterator[Schedule]:
         """The schedules."""
