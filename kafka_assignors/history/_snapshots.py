@@ -17,7 +17,6 @@ from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, deco
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from uuid import UUID
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._wire.offsets_topic import Record
@@ -35,7 +34,7 @@ class SnapshotReader:
     records could not be read is in `rejected`.
     """
 
-    def __init__(self, topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None) -> None:
+    def __init__(self, topic_names: Mapping[str, str] | None = None) -> None:
         self.rejected = 0
         self._kip848 = Kip848Group(topic_names or {})
         self._last: ArchivedRecord | None = None
@@ -73,7 +72,7 @@ class SnapshotReader:
         else:
             self._kip848.add(record, decoded)
 
-    def learn(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
+    def learn(self, topic_names: Mapping[str, str]) -> None:
         """Take more names of topics."""
         self._kip848.learn(topic_names)
 
@@ -109,7 +108,7 @@ def follow(
 
 
 def read_snapshots(
-    records: Iterable[ArchivedRecord], topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None
+    records: Iterable[ArchivedRecord], topic_names: Mapping[str, str] | None = None
 ) -> Iterator[Snapshot]:
     """The snapshots of one group.
 
@@ -117,8 +116,8 @@ def read_snapshots(
 
     Args:
         records: Its records by partition and offset.
-        topic_names: The name of each topic by its id, a UUID or Java's text of it. KIP-848's records since
-            4.1 have ids alone; a topic whose name is not known goes by its id.
+        topic_names: The name of each topic by Java's text of its id. KIP-848's records since 4.1 have ids
+            alone; a topic whose name is not known goes by its id.
     """
     reader = SnapshotReader(topic_names)
     for record in records:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.snapshots import Snapshot
 
 DAY = 86_400
-NAMES = {topic_id: topic for topic, topic_id in TOPIC_IDS.items()}
+NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
 
 
 def told(log: Log) -> list[tuple[float, int, bool, dict[str, str]]]:
