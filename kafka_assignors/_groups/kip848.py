@@ -176,9 +176,7 @@ class Kip848Group:
         if not self._changed or self._last is None:
             return None
         self._changed = False
-        for member_id, member in [*self._members.items()]:
-            if member.metadata is None and member.has is None:
-                del self._members[member_id]
+        self._members = {one: known for one, known in self._members.items() if known.metadata or known.has}
         if self._ended is not None:
             made = self._make((), settled=True)
             self._ended = self._given_out = None
