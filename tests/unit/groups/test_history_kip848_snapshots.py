@@ -77,7 +77,7 @@ def test_records_of_one_moment_are_one_snapshot() -> None:
     log = begun()
     assert told(log) == [(0, 1, True, {"a": "t0 t1 t2 t3"})]
     (one,) = read_snapshots(log.records, NAMES)
-    assert (one.protocol_type, one.strategy, one.leader) == ("kip848", "uniform", None)
+    assert (one.protocol_type, one.strategy) == ("kip848", "uniform")
     assert (one.members[0].client_id, one.members[0].host, one.members[0].topics) == (
         "a",
         "/h",
