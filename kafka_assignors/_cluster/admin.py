@@ -112,7 +112,8 @@ class Admin:
 
         Raises ClusterError if no broker answers. The client stays the one that it was.
         """
-        before, self._client = self._client, self._connect(_advertised(self._client))
+        advertised = [_text((one.host, one.port)) for one in known_brokers(self._client)]
+        before, self._client = self._client, self._connect(advertised)
         before.close()
 
     def consumer(self, **settings: Any) -> KafkaConsumer:
@@ -134,11 +135,6 @@ class Admin:
             raise ClusterError(f"no broker answers at {', '.join(reached.servers)}: {error}") from error
         leave_out(client, reached.silent)
         return client
-
-
-def _advertised(client: KafkaAdminClient) -> list[str]:
-    """The addresses that a cluster's brokers advertised when the client asked last."""
-    return [_text((one.host, one.port)) for one in known_brokers(client)]
 
 
 class _Reached(NamedTuple):

@@ -32,7 +32,6 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
         leader_epoch=record.leader_epoch,
         protocol_type=value.protocol_type,
         strategy=value.protocol,
-        leader=value.leader,
         members=tuple(sorted(decode_members(value), key=lambda member: (member.identity, member.member_id))),
     )
 

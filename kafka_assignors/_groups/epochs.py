@@ -6,10 +6,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._groups.account import Behind, Epochs, GroupAccount, MemberAccount
-from kafka_assignors._groups.explanation import Explanation, group_now, member_names
+from kafka_assignors._groups.explanation import Explanation, member_names, plan_now
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.problems import Problem, find_problems, have, in_order
-from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,14 +34,14 @@ def explain_epochs(
     names = member_names(group.members)
     matched = _matched(group.members)
     accounts = [_account(member, names[member.member_id], matched) for member in group.members]
-    planned = group_now(accounts, topics, group.assignment_epoch)
+    best = plan_now(accounts, topics, group.assignment_epoch)
     account = GroupAccount(
         group_id=group.group_id,
         generation=group.assignment_epoch,
         strategy=(group.assignor or None) if group.members else None,
         members=tuple(accounts),
         loads={one.member_id: len(one.assignment) for one in accounts},
-        best_loads=tuple(sorted(int(load) for load in plan_exact(planned).loads)),
+        best_loads=tuple(sorted(int(load) for load in best.loads)),
         would_move=_pending(group.members),
     )
     behind = tuple(_behind(group, names))

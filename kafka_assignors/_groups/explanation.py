@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kafka_assignors._common.strategies import Client
     from kafka_assignors._groups.account import Epochs
     from kafka_assignors._groups.snapshots import SnapshotMember
+    from kafka_assignors._model.plan import Plan
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 CONSUMERS: Final = "consumer"
@@ -70,8 +71,7 @@ def explain(
     """
     listed = read_accounts(value)
     accounts = sorted(listed, key=lambda account: (account.client_id, account.member_id))
-    group = group_now(accounts, topics, value.generation)
-    best = plan_exact(group)
+    best = plan_now(accounts, topics, value.generation)
     consumers = value.protocol_type == CONSUMERS
     client = leader_client or (guess_client(value) if consumers else None)
     before = {one: account.member_id for account in accounts for one in account.assignment}
@@ -159,24 +159,22 @@ def _account(
     )
 
 
-def group_now(
+def plan_now(
     accounts: Sequence[MemberAccount], topics: Mapping[str, Collection[int]], generation: int
-) -> Group:
-    """The group as a leader would see it if all joined again now."""
-    return Group.of(
-        topics,
-        [
-            Member(
-                member_id=account.member_id,
-                instance_id=account.instance_id,
-                topics=frozenset(account.topics),
-                rack=account.rack,
-                claims=by_topic(account.assignment),
-                generation=generation,
-            )
-            for account in accounts
-        ],
-    )
+) -> Plan:
+    """The best that a leader could do if all joined again now."""
+    members = [
+        Member(
+            member_id=account.member_id,
+            instance_id=account.instance_id,
+            topics=frozenset(account.topics),
+            rack=account.rack,
+            claims=by_topic(account.assignment),
+            generation=generation,
+        )
+        for account in accounts
+    ]
+    return plan_exact(Group.of(topics, members))
 
 
 def _predictions(

@@ -41,7 +41,6 @@ from kafka_assignors._wire.offsets_topic import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from uuid import UUID
 
     from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions
     from kafka_assignors._wire.offsets_topic import (
@@ -88,12 +87,11 @@ class Kip848Group:
     """What is known of a group of KIP-848; see the module.
 
     There is no snapshot before both its epoch and its assignment's are known, as where the log begins with
-    what compaction has left. `topic_names` are by id, a UUID or Java's text of it.
+    what compaction has left. `topic_names` are by Java's text of their ids.
     """
 
-    def __init__(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
-        self._names: dict[str, str] = {}
-        self.learn(topic_names)
+    def __init__(self, topic_names: Mapping[str, str]) -> None:
+        self._names = {**topic_names}
         self._matches: dict[str, tuple[str, ...]] = {}
         self._given_out: tuple[object, ...] | None = None
         self._changed = False
@@ -108,9 +106,8 @@ class Kip848Group:
         self._group = ""
         self._ended: int | None = None
 
-    def learn(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
-        for key, name in topic_names.items():
-            self._names[key if isinstance(key, str) else uuid_text(key)] = name
+    def learn(self, topic_names: Mapping[str, str]) -> None:
+        self._names.update(topic_names)
 
     def add(self, record: ArchivedRecord, decoded: Record) -> None:
         match decoded:
@@ -179,9 +176,7 @@ class Kip848Group:
         if not self._changed or self._last is None:
             return None
         self._changed = False
-        for member_id, member in [*self._members.items()]:
-            if member.metadata is None and member.has is None:
-                del self._members[member_id]
+        self._members = {one: known for one, known in self._members.items() if known.metadata or known.has}
         if self._ended is not None:
             made = self._make((), settled=True)
             self._ended = self._given_out = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafka_assignors._groups.snapshots import Partitions
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -53,13 +55,8 @@ def _owners_that_differ(before: Snapshot, after: Snapshot) -> tuple[_Owners, _Ow
     """The owners before and after, at least of all partitions whose owners differ."""
     old, new = before.by_identity, after.by_identity
     if not (before.exclusive and after.exclusive):
-        kept = frozenset[tuple[str, int]]().union(
-            *[
-                member.assignment & new[identity].assignment
-                for identity, member in old.items()
-                if identity in new
-            ]
-        )
+        both = old.keys() & new.keys()
+        kept = Partitions().union(*[old[one].assignment & new[one].assignment for one in both])
         former, latter = (
             {one: owner for one, owner in each.owners.items() if one not in kept} for each in (before, after)
         )
@@ -68,13 +65,10 @@ def _owners_that_differ(before: Snapshot, after: Snapshot) -> tuple[_Owners, _Ow
     # 90 us, 20 members and 200 partitions).
     had: _Owners = {}
     has: _Owners = {}
-    for identity, member in old.items():
-        other = new.get(identity)
-        if other is None:
-            had.update(dict.fromkeys(member.assignment, identity))
-        elif other.assignment is not member.assignment and other.assignment != member.assignment:
-            had.update(dict.fromkeys(member.assignment - other.assignment, identity))
-            has.update(dict.fromkeys(other.assignment - member.assignment, identity))
-    for identity in new.keys() - old.keys():
-        has.update(dict.fromkeys(new[identity].assignment, identity))
+    for identity in old.keys() | new.keys():
+        mine = old[identity].assignment if identity in old else Partitions()
+        its = new[identity].assignment if identity in new else Partitions()
+        if mine is not its and mine != its:
+            had.update(dict.fromkeys(mine - its, identity))
+            has.update(dict.fromkeys(its - mine, identity))
     return had, has

@@ -106,7 +106,6 @@ class Snapshot:
     leader_epoch: int | None = None
     protocol_type: str = "consumer"
     strategy: str | None = None
-    leader: str | None = None
     members: tuple[SnapshotMember, ...] = ()
     settled: bool = True
 

@@ -96,11 +96,10 @@ def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
         _numbers(columns["generation"]),
         strings("group", "groups"),
         strategies,
-        strings("leader", "members"),
         state_times,
         strict=True,
     )
-    for place, (number, generation, group, strategy, leader, state_ms) in enumerate(rows):
+    for place, (number, generation, group, strategy, state_ms) in enumerate(rows):
         partition, offset, time_us, leader_epoch = places[number]
         found[number] = Snapshot(
             group=group,
@@ -112,7 +111,6 @@ def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
             leader_epoch=leader_epoch,
             protocol_type="consumer",
             strategy=strategy,
-            leader=leader,
             members=tuple(sorted(each[bounds[place] : bounds[place + 1]], key=order)),
         )
     return found

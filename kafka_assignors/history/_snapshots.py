@@ -17,7 +17,6 @@ from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, deco
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from uuid import UUID
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._wire.offsets_topic import Record
@@ -35,7 +34,7 @@ class SnapshotReader:
     records could not be read is in `rejected`.
     """
 
-    def __init__(self, topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None) -> None:
+    def __init__(self, topic_names: Mapping[str, str] | None = None) -> None:
         self.rejected = 0
         self._kip848 = Kip848Group(topic_names or {})
         self._last: ArchivedRecord | None = None
@@ -73,7 +72,7 @@ class SnapshotReader:
         else:
             self._kip848.add(record, decoded)
 
-    def learn(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
+    def learn(self, topic_names: Mapping[str, str]) -> None:
         """Take more names of topics."""
         self._kip848.learn(topic_names)
 

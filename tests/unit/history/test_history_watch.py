@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.history_watch import now_lines, show_rebalances, watched_lines
 from kafka_assignors._cluster.groups import Extent
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.lag import find_lag, lag_owners
 from kafka_assignors._wire.offsets_topic import group_metadata_key
@@ -111,12 +112,12 @@ def test_a_kip848_group_is_told_when_nothing_follows_and_by_the_names_of_its_top
     log.has("b", 2, "t0 t1")
     asked = 0
 
-    def names() -> dict[object, str]:
+    def names() -> dict[str, str]:
         nonlocal asked
         asked += 1
-        return {TOPIC_IDS["t"]: "orders"}
+        return {uuid_text(TOPIC_IDS["t"]): "orders"}
 
-    found = watch_records([log.records[len(before) :], []], before=before, names=names, now_us=lambda: 0)  # type: ignore[arg-type]
+    found = watch_records([log.records[len(before) :], []], before=before, names=names, now_us=lambda: 0)
     (one,) = found
     assert {move.topic for move in one.moves} == {"orders"}
     assert asked == 2
