@@ -26,7 +26,6 @@ from kafka_assignors.testing._brokers.metadata import coordinator_by
 from tests.support.pages import listings
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
 
 PAGE = "docs/coordinator.md"
@@ -36,10 +35,6 @@ SETTINGS = {"session_timeout_ms": 9000, "metadata_max_age_ms": 500}
 @pytest.fixture(name="kafka")
 def _kafka(three_brokers: Cluster) -> Cluster:
     return three_brokers
-
-
-def run(cluster: Cluster, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_command(cluster, "group", verb, *arguments)
 
 
 def explained(cluster: Cluster, group_id: str) -> Any:
@@ -141,7 +136,7 @@ def test_the_limit_of_the_record_is_the_topics(kafka: Cluster, group_id: str) ->
         limit(400)
         try:
             found = explained(kafka, group_id)
-            assert run(kafka, "explain", group_id, "--check").returncode == 1
+            assert run_command(kafka, "group", "explain", group_id, "--check").returncode == 1
         finally:
             limit(1_048_588)
     assert found["record_limit"] == 400
@@ -154,7 +149,7 @@ def test_what_a_rolling_restart_of_a_running_group_would_cost_is_said(kafka: Clu
         group.join("a")
         group.join("b")
         group.wait_stable()
-        done = run(kafka, "what-if", group_id, "--assignor", "sticky")
+        done = run_command(kafka, "group", "what-if", group_id, "--assignor", "sticky")
     assert done.stdout.splitlines()[0] == (
         "a rolling restart of 2 members, each closed and 10 s away; 6 partitions; session.timeout.ms 9000"
     )
@@ -170,7 +165,7 @@ def test_a_listing_of_the_page_runs(kafka: Cluster, code: str) -> None:
 
 
 def test_who_does_not_exist_is_refused(kafka: Cluster) -> None:
-    done = run(kafka, "explain", "nobody")
+    done = run_command(kafka, "group", "explain", "nobody")
     assert done.returncode == 2
     assert done.stderr == ("kafka-assignors group explain: the cluster has no group 'nobody'\n")
 
