@@ -320,6 +320,14 @@ def test_what_is_down_is_not_frozen_and_what_runs_neither_started_nor_thawed() -
     assert broker.done == ["launched", "killed"]
 
 
+def test_the_brokers_of_a_given_cluster_are_not_ours_to_kill() -> None:
+    with pytest.raises(
+        ClusterUnavailableError,
+        match=r"the cluster at a:1,b:2 is given: not ours to stop or kill\. .*embedded",
+    ):
+        Cluster(["a:1", "b:2"], 2, "given").broker(1)
+
+
 def test_a_broker_is_had_by_its_id_which_must_exist() -> None:
     brokers = (FakeBroker(1), FakeBroker(2))
     cluster = Cluster([NOBODY], 2, "embedded", brokers)

@@ -383,6 +383,37 @@ def test_a_commit_amid_a_rebalance_is_done_when_polls_have_completed_it_and_fail
     assert (client.left, told[-1:] == ["obeyed"]) == (3 - polls, bool(polls))
 
 
+class Told:
+    """A client that tells what it is asked for, until it is closed."""
+
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
+
+    def poll(self, seconds: float) -> bool:
+        self.told.append(f"poll {seconds:g}")
+        return True
+
+    def commit(self) -> None:
+        self.told.append("commit")
+
+    def close(self) -> None:
+        self.told.append("close")
+
+
+def test_an_application_works_between_its_poll_and_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    worker = Worker(config("kafka-python", poll_ms=50, work_ms=3000), lambda kind, **_: told.append(kind))
+    worker.take({"command": "release"})
+
+    def work(seconds: float) -> None:
+        told.append(f"work {seconds:g}")
+        worker.take({"command": "leave"})  # obeyed when the work is done
+
+    monkeypatch.setattr("kafka_assignors.testing._groups.worker.time.sleep", work)
+    assert worker._loop(cast("Any", Told(told))) == 0
+    assert told == ["poll 0.05", "work 3", "commit", "close", "closed"]
+
+
 class Function:
     """A user's function, its consumer if it returns one, and its worker, which says what happens."""
 
@@ -448,6 +479,11 @@ def test_a_member_whose_consumer_took_long_to_make_does_as_it_was_told_meanwhile
 ) -> None:
     function = Function(own_loop=False, amid=None if early else told)
     assert function.run(*([told] if early else [])) == ["started", *happens, "close", "closed"]
+
+
+def test_what_else_a_member_was_told_while_its_function_was_imported_is_left_to_its_loop() -> None:
+    function = Function(own_loop=False)
+    assert function.run("unknown", "leave") == ["started", "error", "close", "closed"]
 
 
 @pytest.mark.parametrize("pace", [{"poll_ms": 0}, {"work_ms": -1}])

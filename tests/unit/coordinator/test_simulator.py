@@ -140,6 +140,21 @@ def test_a_frozen_member_is_lost_and_comes_back_as_another() -> None:
     assert {overlap.members for overlap in group.timeline.overlaps("callback")} == {("b", "a")}
 
 
+def test_a_commit_renews_a_session_and_without_a_member_is_for_empty_groups() -> None:
+    group = classic()
+    assert group.group.commit("", None, -1) == Error.NONE
+    at_rest(group, "ab")
+    assert group.group.commit("", None, -1) == Error.UNKNOWN_MEMBER_ID
+    frozen = group.members["b"]
+    frozen.freeze()
+    group.run(5)
+    assert group.group.commit(frozen.member_id, None, group.group.generation) == Error.NONE
+    group.run(5)
+    assert triggers(group) == ["member joined"]
+    group.run(2)
+    assert triggers(group) == ["member joined", "member lost"]
+
+
 def test_a_member_that_does_not_poll_leaves_by_itself() -> None:
     group = at_rest(classic(), "ab")
     group.members["b"].pause_polling()
@@ -219,6 +234,21 @@ def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: ty
     assert loads(after) == {"a": 4, "b": 4, "c": 4}
     assert triggers(group)[:4] == ["member joined", "member joined", "member joined", "coordinator moved"]
     group.timeline.assert_never_owned_twice()
+
+
+def test_who_waits_for_an_assignment_hears_that_the_coordinator_moved() -> None:
+    group = at_rest(classic(), "ab")
+    (leader,) = [one for one in group.members.values() if one.member_id == group.group.leader]
+    group.join("c")
+    while group.group.state != State.COMPLETING:
+        group.run(0.001)
+    leader.freeze()
+    group.run(0.1)
+    group.move_coordinator()
+    group.run(2)
+    assert triggers(group)[-1] == "coordinator moved"
+    leader.thaw()
+    assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
 
 
 @pytest.mark.parametrize(("first", "second"), [((1, 0.5), 5), ((5, 0), 1)])
