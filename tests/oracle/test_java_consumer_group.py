@@ -289,8 +289,8 @@ class Life:
         assert answer == said["answer"], where
         ours, kafkas = self.shown(), said["group"]
         assert (ours is None) == (kafkas is None), where
-        for part in ours or ():
-            assert ours[part] == kafkas[part], where
+        for part, mine in (ours or {}).items():
+            assert mine == kafkas[part], where
         self.seen.update(member.state for member in self.group.members.values())
 
     def shown(self) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor, lead
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._assignors import _sent as sent
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
@@ -126,14 +126,6 @@ def test_the_answer_is_the_same_as_of_members_decoded_by_kafka_python(
     assert len(one_by_one.given) == len(said)
     assert answer(leader(kind(rack="a")), kind.name, said) == expected
     assert expected.keys() == said.keys()
-
-
-@pytest.mark.parametrize("kind", STRATEGIES)
-def test_and_the_same_as_of_a_leader_without_a_client(leader: Callable[..., Any], kind: Any) -> None:
-    members = [(name, INSTANCES.get(name), raw) for name, raw in (MEMBERS | HOSTILE).items()]
-    racks = {("t", 0): frozenset("b"), ("t", 1): frozenset("ab")}
-    racks = {(t, p): racks.get((t, p), frozenset("a")) for t, ids in TOPICS.items() for p in ids}
-    assert answer(leader(kind), kind.name, MEMBERS | HOSTILE) == lead(TOPICS, members, kind(), racks)
 
 
 def test_kafka_python_decodes_one_subscription_to_all_topics(
