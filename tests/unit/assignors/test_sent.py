@@ -269,6 +269,15 @@ def test_the_time_from_the_first_byte_is_told_and_nothing_is_kept(
     assert set(vars(coordinator)) == before
 
 
+def test_what_is_logged_says_that_members_were_read_before(
+    leader: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "kafka.coordinator.consumer")
+    answer(leader(StickyAssignor), "sticky")
+    (line,) = [text for text in caplog.messages if text.startswith("Performing assignment")]
+    assert "<4 members, read before; together: ConsumerProtocolSubscription(version=0, topics=['t'," in line
+
+
 def test_partitions_and_racks_come_by_public_methods_where_the_cluster_is_another(
     leader: Callable[..., Any],
 ) -> None:
