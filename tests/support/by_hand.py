@@ -86,9 +86,7 @@ class HandGroup:
     topics: dict[str, Iterable[int]]
     assignors: dict[str, Any] = field(default_factory=dict)
     subscriptions: dict[str, set[str]] = field(default_factory=dict)
-    instances: dict[str, str] = field(default_factory=dict)
     generation: int = 0
-    assigned: Assigned = field(default_factory=dict)
 
     def join(self, member: str, assignor: Any, topics: Iterable[str] | None = None) -> None:
         self.assignors[member] = assignor
@@ -101,7 +99,7 @@ class HandGroup:
         """One round of JoinGroup and SyncGroup."""
         self.generation += 1
         members = [
-            joined(member, assignor.metadata(self.subscriptions[member]), self.instances.get(member))
+            joined(member, assignor.metadata(self.subscriptions[member]))
             for member, assignor in self.assignors.items()
         ]
         leader = next(iter(self.assignors.values()))
@@ -110,8 +108,7 @@ class HandGroup:
         for member, assignor in self.assignors.items():
             decoded = ConsumerProtocolAssignment.decode(assignments[member].encode())
             assignor.on_assignment(decoded, self.generation)
-        self.assigned = {member: partitions_in(assignments[member]) for member in self.assignors}
-        return self.assigned
+        return {member: partitions_in(assignments[member]) for member in self.assignors}
 
 
 def names(assigned: Assigned) -> dict[str, str]:

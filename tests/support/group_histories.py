@@ -25,7 +25,6 @@ from kafka_assignors.history._snapshots import SnapshotReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from uuid import UUID
 
     from kafka_assignors._assignors import Assignor
     from kafka_assignors._groups.activity import Activity
@@ -79,7 +78,7 @@ def snapshot(
 
 
 def read_snapshots(
-    records: Iterable[ArchivedRecord], topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None
+    records: Iterable[ArchivedRecord], topic_names: Mapping[str, str] | None = None
 ) -> Iterator[Snapshot]:
     """The snapshots of one group's records; those that cannot be read are left out."""
     reader = SnapshotReader(topic_names)

@@ -314,14 +314,13 @@ Begin = Callable[..., Story]
 
 
 def stories(
-    planners: Iterable[str] = PLANNERS,
     modes: Sequence[str] = ("eager", "cooperative"),
     racks: Sequence[str] = ("none", "brokers", "members", "both"),
 ) -> pytest.MarkDecorator:
     """A mark that runs a test, whose argument is `begin`, in all of these variants."""
 
     def variants() -> Iterator[Any]:
-        for planner in planners:
+        for planner in PLANNERS:
             for mode in modes:
                 for known in racks:
                     begin = partial(Story, planner=planner, cooperative=mode == "cooperative", racks=known)

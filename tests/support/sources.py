@@ -2,7 +2,8 @@
 
     python -m tests.support.sources aiokafka 0.14 /path/of/site-packages
 
-records those of a release, after somebody has read what has changed.
+records those of a release, after somebody has read what has changed. What is relied on anew is added to the
+oldest release of the record, by hand: a test that fails shows its hash.
 """
 
 from __future__ import annotations

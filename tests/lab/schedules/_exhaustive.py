@@ -32,9 +32,7 @@ _Members = tuple[tuple[str, tuple[str, ...]], ...]
 """What each member is, by its place: "", "frozen", "paused", "cut off" or "gone"; and its topics."""
 
 
-def every(
-    depth: int, *, client: str = "ours", strategy: str = "cooperative-sticky", work_ms: int = WORK_MS
-) -> Iterator[Schedule]:
+def every(depth: int, *, client: str = "ours", strategy: str = "cooperative-sticky") -> Iterator[Schedule]:
     """All schedules of this many steps after the first member's join."""
 
     def join(name: str, after_ms: int) -> Step:
@@ -45,7 +43,7 @@ def every(
             topics=_ALL,
             client=client,
             poll_ms=POLL_MS,
-            work_ms=work_ms,
+            work_ms=WORK_MS,
         )
 
     def go_on(steps: tuple[Step, ...], members: _Members) -> Iterator[tuple[Step, ...]]:

@@ -60,6 +60,8 @@ PACES_MS: Final = ((100, 0), (100, 0), (100, 300), (50, 500), (100, 1000), (100,
 
 LATENCIES_MS: Final = (1, 1, 1, 5, 40)
 
+MOST_MEMBERS: Final = 8
+
 ENDS: Final[Mapping[str, str]] = {"thaw": "frozen", "resume": "paused", "reconnect": "cut off"}
 """What ends a state that a member can be in beside running."""
 
@@ -199,25 +201,21 @@ def draw(
     *,
     strategy: str = "cooperative-sticky",
     clients: Sequence[str] = ("ours",),
-    most_members: int = 8,
     rare: Sequence[str] = (),
 ) -> Schedule:
     """Draw a schedule; the same for the same arguments.
 
     `rare` are kinds of `RARE` that are drawn, too.
     """
-    return _Draw(Random(seed), clients, most_members, rare).schedule(seed, length, strategy)
+    return _Draw(Random(seed), clients, rare).schedule(seed, length, strategy)
 
 
 class _Draw:
     """A schedule that is being drawn, and who is what in it."""
 
-    def __init__(
-        self, random: Random, clients: Sequence[str], most_members: int, rare: Sequence[str]
-    ) -> None:
+    def __init__(self, random: Random, clients: Sequence[str], rare: Sequence[str]) -> None:
         self._random = random
         self._clients = clients
-        self._most_members = most_members
         self._topics = {name: random.randint(1, 4) for name in ("t", "u", "v")[: random.randint(1, 3)]}
         self._started = dict(self._topics)
         self._alive: dict[str, str] = {}  # member -> "" or what it is beside running
@@ -252,7 +250,7 @@ class _Draw:
     def _step(self, kind: str) -> Step | None:
         """A step of a kind, None if none makes sense now."""
         if kind == "join":
-            return self._joins() if len(self._alive) < self._most_members else None
+            return self._joins() if len(self._alive) < MOST_MEMBERS else None
         if kind in {"grow", "delete", "create"}:
             return self._topic_step(kind)
         if kind == "move coordinator":

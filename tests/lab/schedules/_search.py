@@ -135,11 +135,11 @@ def broken(schedule: Schedule) -> str:
     return ""
 
 
-def shorten(schedule: Schedule, breaks: Callable[[Schedule], object] = broken) -> Schedule:
+def shorten(schedule: Schedule) -> Schedule:
     """The shortest schedule that breaks the group, found by leaving out and simplifying what one has."""
     while True:
         for simpler in schedule.shorter():
-            if breaks(simpler):
+            if broken(simpler):
                 schedule = simpler
                 break
         else:

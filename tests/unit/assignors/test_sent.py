@@ -16,7 +16,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor, lead
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._assignors import _sent as sent
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
@@ -126,14 +126,6 @@ def test_the_answer_is_the_same_as_of_members_decoded_by_kafka_python(
     assert len(one_by_one.given) == len(said)
     assert answer(leader(kind(rack="a")), kind.name, said) == expected
     assert expected.keys() == said.keys()
-
-
-@pytest.mark.parametrize("kind", STRATEGIES)
-def test_and_the_same_as_of_a_leader_without_a_client(leader: Callable[..., Any], kind: Any) -> None:
-    members = [(name, INSTANCES.get(name), raw) for name, raw in (MEMBERS | HOSTILE).items()]
-    racks = {("t", 0): frozenset("b"), ("t", 1): frozenset("ab")}
-    racks = {(t, p): racks.get((t, p), frozenset("a")) for t, ids in TOPICS.items() for p in ids}
-    assert answer(leader(kind), kind.name, MEMBERS | HOSTILE) == lead(TOPICS, members, kind(), racks)
 
 
 def test_kafka_python_decodes_one_subscription_to_all_topics(
@@ -275,6 +267,15 @@ def test_the_time_from_the_first_byte_is_told_and_nothing_is_kept(
     answer(coordinator, "sticky")
     assert start <= seen[0] <= time.monotonic()
     assert set(vars(coordinator)) == before
+
+
+def test_what_is_logged_says_that_members_were_read_before(
+    leader: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "kafka.coordinator.consumer")
+    answer(leader(StickyAssignor), "sticky")
+    (line,) = [text for text in caplog.messages if text.startswith("Performing assignment")]
+    assert "<4 members, read before; together: ConsumerProtocolSubscription(version=0, topics=['t'," in line
 
 
 def test_partitions_and_racks_come_by_public_methods_where_the_cluster_is_another(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors._model.arrays import sums
-from kafka_assignors._model.group import Group, Member, racks_matter
+from kafka_assignors._model.group import Group, Member
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.random_groups import random_case
@@ -101,26 +101,6 @@ def test_replica_racks_are_kept_if_a_member_has_a_rack() -> None:
 def test_replica_racks_are_left_out_if_no_member_has_a_rack(rack: str | None) -> None:
     racks = {("a", 0): frozenset({"r1"})}
     assert Group.of({"a": [0]}, [member("k", "a", rack=rack)], racks).replica_racks is None
-
-
-@pytest.mark.parametrize(
-    ("member_racks", "partition_racks", "matter"),
-    [
-        (set(), [{"r1"}, {"r2"}], False),
-        ({"r1"}, [], False),
-        ({"r1"}, [set(), set()], False),
-        ({"r3"}, [{"r1"}, {"r2"}], False),
-        ({"r1"}, [{"r1"}, {"r1"}], False),
-        ({"r1"}, [{"r1", "r2"}, {"r1", "r2"}], False),
-        ({"r1"}, [{"r1"}, {"r2"}], True),
-        ({"r1", "r3"}, [{"r1", "r2"}, {"r1"}], True),
-        ({"r1"}, [{"r1"}, set()], True),
-    ],
-)
-def test_racks_matter_if_members_share_some_and_partitions_differ(
-    member_racks: set[str], partition_racks: list[set[str]], *, matter: bool
-) -> None:
-    assert racks_matter(member_racks, [frozenset(racks) for racks in partition_racks]) is matter
 
 
 class EnoughError(Exception):
