@@ -172,7 +172,7 @@ def test_classic_groups_in_every_version(classes: dict[str, Any], decode: Any) -
 
 
 def milliseconds(time: datetime | None) -> int | None:
-    return time and int(time.timestamp() * 1000)
+    return None if time is None else int(time.timestamp() * 1000)
 
 
 def test_records_of_kip_848(classes: dict[str, Any], decode: Any) -> None:
