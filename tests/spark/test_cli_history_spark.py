@@ -14,61 +14,44 @@ from deltalake import DeltaTable
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.main import main
 from kafka_assignors._groups.saving import WhatIf, best_saving
-from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_metadata_key
-from kafka_assignors.coordinator import MemberSettings, Simulation
+from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._report.sentences import change, saved
 from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
 from tests.support.archives import group as group_value, row
 from tests.support.delta_tables import files_of, rows_of
-from tests.support.dumps import printed_record
-from tests.support.group_histories import START_US
+from tests.support.dumps import write_dump
+from tests.support.group_histories import START_US, RecordedGroup
 from tests.support.kip848_log import Log
 from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from kafka_assignors._assignors import Assignor
 
-BEGAN_MS = 1_767_268_800_000  # 2026-01-01 12:00 UTC
+BEGAN_US = 1_767_268_800_000_000  # 2026-01-01 12:00 UTC
 TOPICS = {"orders": 8, "payments": 4}
 DAY = 86_400
 
 
-def life(group_id: str, assignor: type[Assignor]) -> Iterator[tuple[bytes, bytes, int]]:
+def life(group_id: str, assignor: type[Assignor]) -> list[ArchivedRecord]:
     """Three join, one is killed and is started again, one leaves: the records of each generation."""
-    group = Simulation(TOPICS, [assignor], member=MemberSettings(session_timeout_ms=6000))
-    written: list[int] = []
-
-    def go_on() -> Iterator[tuple[bytes, bytes, int]]:
-        while True:
-            stable = group.group.state == "Stable"
-            if stable and group.group.generation not in written:
-                written.append(group.group.generation)
-                value = group.group.record()
-                time_ms = BEGAN_MS + round(group.now * 1000)
-                yield group_metadata_key(group_id), encode_group_metadata(value), time_ms
-            if stable and all(member.stable for member in group.members.values() if member.running):
-                return
-            group.run(0.05)
-
+    group = RecordedGroup(TOPICS, assignor)
     for name in "abc":
-        group.join(name)
-    yield from go_on()
-    group.members["b"].crash()
+        group.simulation.join(name)
+    group.settle()
+    group.simulation.members["b"].crash()
     group.run(20)
-    yield from go_on()
-    group.join("b again")
-    group.run(4)
-    yield from go_on()
-    group.members["c"].leave()
-    group.run(4)
-    yield from go_on()
+    group.simulation.join("b again")
+    group.settle()
+    group.simulation.members["c"].leave()
+    group.settle()
+    return [one._replace(key=group_metadata_key(group_id)) for one in group.records]
 
 
 # The commands take over the session that is there.
@@ -79,13 +62,9 @@ pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.slow]
 def archive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:  # noqa: ARG001 - see above
     folder = tmp_path_factory.mktemp("history")
     records = [*life("range-group", RangeAssignor), *life("coop-group", CooperativeStickyAssignor)]
-    records.append((b"\0\2\0\1g", b"\0\0", BEGAN_MS))  # which nobody can decode
-    (folder / "dump").write_bytes(
-        b"".join(
-            printed_record(key, value, offset=offset, time_ms=time_ms)
-            for offset, (key, value, time_ms) in enumerate(records)
-        )
-    )
+    records.append(ArchivedRecord(b"\0\2\0\1g", b"\0\0", 0, 0, 0, None))  # which nobody can decode
+    numbered = [one._replace(offset=offset) for offset, one in enumerate(records)]
+    write_dump(folder / "dump", numbered, later_us=BEGAN_US)
     assert main(["history", "import", str(folder / "archive"), str(folder / "dump")]) == 0
     # The topics as a capture sees them now: one of them grew after all that is in the archive.
     now = {**TOPICS, "orders": 80}
@@ -154,13 +133,7 @@ def modern(tmp_path_factory: pytest.TempPathFactory) -> str:
     log.at(8 * DAY + 4)
     log.has("c", 2, "t1")
     folder = tmp_path_factory.mktemp("modern")
-    printed = (
-        printed_record(
-            one.key, one.value, partition=one.partition, offset=one.offset, time_ms=one.time_us // 1000
-        )
-        for one in log.records
-    )
-    (folder / "dump").write_bytes(b"".join(printed))
+    write_dump(folder / "dump", log.records)
     assert main(["history", "import", str(folder / "archive"), str(folder / "dump")]) == 0
     return str(folder / "archive")
 

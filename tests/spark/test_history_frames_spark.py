@@ -13,25 +13,13 @@ import pytest
 
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import info
-from tests.support.archives import counted, row
+from tests.support.archives import NOON, counted, hourly, key_of
 from tests.support.small_archives import add, frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.slow
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-def key_of(group: str, kind: int = 2) -> bytes:
-    name = group.encode()
-    return kind.to_bytes(2, "big") + len(name).to_bytes(2, "big") + name
-
-
-def record(offset: int, key: bytes | None) -> dict[str, Any]:
-    """A row of ARCHIVE; an hour later for each offset."""
-    return row(key, b"v", offset=offset) | {"timestamp": NOON + timedelta(hours=offset)}
 
 
 def offsets(rows: DataFrame) -> list[int]:
@@ -42,13 +30,13 @@ def offsets(rows: DataFrame) -> list[int]:
 def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path / "with a space")
     groups = ["orders-eu", "orders-us", "Orders-eu", "events[1]", "ünïcode", "", "a.b", "axb"]
-    rows = [record(number, key_of(group)) for number, group in enumerate(groups)]
+    rows = [hourly(number, key_of(group)) for number, group in enumerate(groups)]
     rows += [
-        record(8, key_of("orders\n")),
-        record(20, None),
-        record(21, b"\2"),
+        hourly(8, key_of("orders\n")),
+        hourly(20, None),
+        hourly(21, b"\2"),
         counted(1, 500),
-        record(30, key_of("orders-eu", 8)),
+        hourly(30, key_of("orders-eu", 8)),
     ]
     add(spark, archive, rows)
 
@@ -75,7 +63,7 @@ def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_p
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
-        add(spark, archive, [record(0, key_of("g")), record(12, key_of("g"))])
+        add(spark, archive, [hourly(0, key_of("g")), hourly(12, key_of("g"))])
         assert {file.values["day"] for file in archive.files()} == {"2026-03-01", "2026-03-02"}
         midnight = datetime(2026, 3, 2, tzinfo=UTC)
         assert offsets(archive.read(spark, since=midnight)) == [12]

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 from confluent_kafka import Message
 from rich.console import Console
@@ -25,12 +24,12 @@ from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import FORMAT, WrongArchiveError
 from kafka_assignors.history._capture import Captured, _Job, show_capture
-from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
+from kafka_assignors.history._counts import Counts, name_of_type
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic, read_bounds, read_topic_id
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import group_of
-from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
+from kafka_assignors.history._schemas import KEPT_TYPES
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 from kafka_assignors.history._spark import reason
 from kafka_assignors.history._store.location import WrongPlaceError
@@ -291,45 +290,6 @@ def test_counts_add_up() -> None:
         "  GroupMetadata      4  kept",
         "  OffsetCommit   2,000  counted only",
     ]
-
-
-def message(offset: int, key: bytes | None, value: bytes | None = b"v", epoch: int = 7) -> Message:
-    return Message(offset=offset, key=key, value=value, timestamp=(1, 1000 + offset), leader_epoch=epoch)
-
-
-def test_rows_are_records_that_are_kept_and_counts_of_others() -> None:
-    commit = b"\0\1\0\1g\0\1t\0\0\0\0"
-    rows = to_rows(
-        [
-            message(10, commit),
-            message(11, b"\0\2\0\1g"),
-            message(12, None),
-            message(14, commit),
-            message(15, b"\0\3\0\1g", None, epoch=-1),
-            message(16, b"\xff\xfe"),
-            message(17, b"\2"),
-            message(18, b"\0\x63"),
-        ],
-        partition=4,
-    )
-    assert rows.schema.equals(ARCHIVE)
-    time = datetime(1970, 1, 1, tzinfo=UTC)
-
-    def row(kind: int, count: int, key: bytes | None, value: bytes | None, *place: Any) -> Any:
-        offset, epoch = place
-        when = time + timedelta(milliseconds=1000 + offset)
-        return dict(zip(ARCHIVE.names, (kind, count, key, value, 4, offset, when, epoch), strict=True))
-
-    assert rows.to_pylist() == [
-        row(2, 1, b"\0\2\0\1g", b"v", 11, 7),
-        row(NO_TYPE, 1, None, b"v", 12, 7),
-        row(3, 1, b"\0\3\0\1g", None, 15, None),
-        row(NO_TYPE, 1, b"\xff\xfe", b"v", 16, 7),
-        row(NO_TYPE, 1, b"\2", b"v", 17, 7),
-        row(1, 2, None, None, 14, 7),
-        row(0x63, 1, None, None, 18, 7),
-    ]
-    assert isinstance(rows, pa.RecordBatch)
 
 
 @pytest.mark.parametrize(

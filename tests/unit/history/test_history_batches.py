@@ -26,7 +26,7 @@ from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._store.location import StoreError
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.writing import run_task
-from tests.support.archives import batch_of, row
+from tests.support.archives import NOON, batch_of, hourly, key_of
 from tests.support.written_archives import append, offsets_in
 
 if TYPE_CHECKING:
@@ -36,23 +36,11 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 THIRD_DAY = datetime(2026, 3, 3, tzinfo=UTC)
 
 
-def key_of(group: str, kind: int = 2, member: str = "") -> bytes:
-    name = group.encode()
-    of_member = len(member).to_bytes(2) + member.encode() if member else b""
-    return kind.to_bytes(2) + len(name).to_bytes(2) + name + of_member
-
-
-def record(offset: int, key: bytes | None, **more: Any) -> dict[str, Any]:
-    """A row of ARCHIVE; an hour later for each offset."""
-    return row(key, b"v", offset=offset) | {"timestamp": NOON + timedelta(hours=offset)} | more
-
-
 def counted(offset: int, kind: int, count: int) -> dict[str, Any]:
-    return record(offset, None, type=kind, count=count, value=None)
+    return hourly(offset, None, type=kind, count=count, value=None)
 
 
 @pytest.fixture
@@ -97,15 +85,15 @@ def selected(archive: Archive, **what: Any) -> list[tuple[str, int, str, float]]
 
 @pytest.mark.core
 def test_a_batch_is_what_its_counts_say_and_how_far_it_was_read(archive: Archive) -> None:
-    rows = [record(0, key_of("g")), record(1, key_of("g", 3)), record(2, None), counted(9, 1, 40)]
+    rows = [hourly(0, key_of("g")), hourly(1, key_of("g", 3)), hourly(2, None), counted(9, 1, 40)]
     first = append(archive, rows)
     assert first == Counts(
         kept=Counter({"GroupMetadata": 1, "ConsumerGroupMetadata": 1, "no type": 1}),
         counted=Counter({"OffsetCommit": 40}),
     )
     assert counts_of(archive) == {TOPIC_SOURCE: first}
-    append(archive, [record(7, key_of("g"), partition=2)])
-    append(archive, [record(99, key_of("g"))], "dump-1")
+    append(archive, [hourly(7, key_of("g"), partition=2)])
+    append(archive, [hourly(99, key_of("g"))], "dump-1")
     assert archive.frontier() == {0: 10, 2: 8}
     assert (archive.has("dump-1"), archive.has("dump-2")) == (True, False)
 
@@ -121,13 +109,13 @@ def test_of_two_batches_at_once_one_is_there_and_nothing_of_the_other(
     archive: Archive, tmp_path: Path
 ) -> None:
     other = Archive(tmp_path)
-    append(archive, [record(0, key_of("g"))])
+    append(archive, [hourly(0, key_of("g"))])
     with pytest.raises(ConflictError, match="somebody else has committed"):
-        append(other, [record(0, key_of("g")), record(1, key_of("g"))])
+        append(other, [hourly(0, key_of("g")), hourly(1, key_of("g"))])
     assert [*tmp_path.glob("records/source=*/*/*.parquet")] == files_of(archive)
     other.refresh()
     assert other.frontier() == {0: 1}
-    append(other, [record(1, key_of("g"))])
+    append(other, [hourly(1, key_of("g"))])
     assert offsets_in(archive) == [(0, 0), (0, 1)]
 
 
@@ -142,7 +130,7 @@ def clean_up(folder: Path) -> None:
 def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_and_is_written_again(
     archive: Archive, tmp_path: Path
 ) -> None:
-    rows = [record(0, key_of("g"))]
+    rows = [hourly(0, key_of("g"))]
 
     def for_long(task: Task, files: MakeFiles) -> Outcome:
         written = run_task(iter([batch_of(rows)]), task, files)
@@ -157,7 +145,7 @@ def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_a
 
 
 def test_each_day_of_a_batch_is_one_file_of_the_archive_s_schema(archive: Archive) -> None:
-    units = (batch_of([record(offset, key_of("g"))]) for offset in range(60))
+    units = (batch_of([hourly(offset, key_of("g"))]) for offset in range(60))
     archive.append(partial(run_task, units), TOPIC_SOURCE, archive.read_to({0: 60}))
     files = files_of(archive)
     assert [file.parent.name for file in files] == [f"day=2026-03-0{day}" for day in (1, 2, 3)]
@@ -170,7 +158,7 @@ def test_a_day_with_much_in_it_can_be_shared_out(archive: Archive) -> None:
     random = Random(1)
     append(
         archive,
-        [record(at, key_of("g"), value=random.randbytes(8_000), timestamp=NOON) for at in range(4_200)],
+        [hourly(at, key_of("g"), value=random.randbytes(8_000), timestamp=NOON) for at in range(4_200)],
     )
     (path,) = files_of(archive)
     metadata = pq.read_metadata(path)
@@ -186,18 +174,18 @@ def test_a_day_with_much_in_it_can_be_shared_out(archive: Archive) -> None:
 def test_a_group_begins_with_what_compaction_would_have_left_of_it(archive: Archive) -> None:
     stays, left = key_of("modern", 8, "stays"), key_of("modern", 8, "left")
     rows = [
-        record(0, key_of("modern", 3)),
-        record(1, stays),
-        record(2, left),
-        record(3, left, value=None),
-        record(4, key_of("modern", 3), value=b"newest"),
-        record(5, key_of("modern")),  # it was a classic group once
-        record(6, key_of("quiet", 3)),
-        record(7, key_of("classic")),
-        record(8, key_of("over", 3)),
-        record(10, stays),
-        record(11, key_of("classic")),
-        record(12, key_of("over", 3)),
+        hourly(0, key_of("modern", 3)),
+        hourly(1, stays),
+        hourly(2, left),
+        hourly(3, left, value=None),
+        hourly(4, key_of("modern", 3), value=b"newest"),
+        hourly(5, key_of("modern")),  # it was a classic group once
+        hourly(6, key_of("quiet", 3)),
+        hourly(7, key_of("classic")),
+        hourly(8, key_of("over", 3)),
+        hourly(10, stays),
+        hourly(11, key_of("classic")),
+        hourly(12, key_of("over", 3)),
     ]
     append(archive, rows)
     append(archive, rows[:5], "dump-again")
@@ -220,26 +208,26 @@ def test_a_group_begins_with_what_compaction_would_have_left_of_it(archive: Arch
     assert selected(archive, until=since, groups=["over"]) == [("over", 8, "v", 8)]
 
 
-OLD = [counted(0, 0, 7), counted(1, 1, 500), counted(24, 1, 500), record(25, b"\2")]
+OLD = [counted(0, 0, 7), counted(1, 1, 500), counted(24, 1, 500), hourly(25, b"\2")]
 
 
 @pytest.mark.parametrize(
     ("rows", "unread", "found"),
     [
         pytest.param(
-            [*OLD, record(48, key_of("modern", 3)), record(49, key_of("g"))],
+            [*OLD, hourly(48, key_of("modern", 3)), hourly(49, key_of("g"))],
             (1, 2),
             [48, 49],
             id="nothing of groups before",
         ),
-        pytest.param([*OLD, record(48, key_of("g"))], (1, 2), [48], id="nothing of modern groups"),
+        pytest.param([*OLD, hourly(48, key_of("g"))], (1, 2), [48], id="nothing of modern groups"),
         pytest.param(
             [
-                record(0, key_of("modern", 3)),
-                record(1, key_of("g")),
+                hourly(0, key_of("modern", 3)),
+                hourly(1, key_of("g")),
                 counted(24, 1, 500),
-                record(48, key_of("modern", 8, "m")),
-                record(49, key_of("g")),
+                hourly(48, key_of("modern", 8, "m")),
+                hourly(49, key_of("g")),
             ],
             (2,),
             [0, 1, 48, 49],
@@ -250,7 +238,7 @@ OLD = [counted(0, 0, 7), counted(1, 1, 500), counted(24, 1, 500), record(25, b"\
 def test_days_are_read_that_are_asked_for_or_may_have_what_groups_begin_with(
     archive: Archive, rows: list[dict[str, Any]], unread: tuple[int, ...], found: list[int]
 ) -> None:
-    append(archive, [*rows, record(96, key_of("later"))])
+    append(archive, [*rows, hourly(96, key_of("later"))])
     for file in files_of(archive):
         if file.parent.name in {f"day=2026-03-{day:02}" for day in (*unread, 5)}:
             file.write_bytes(b"what is not read may be anything")
@@ -265,8 +253,8 @@ def test_days_are_read_that_are_asked_for_or_may_have_what_groups_begin_with(
 def captured(archive: Archive) -> Archive:
     """One of four batches, with a record and a count in each, and a dump."""
     for number in range(4):
-        append(archive, [record(2 * number, key_of("g")), counted(2 * number + 1, 1, 10)])
-    append(archive, [record(100, key_of("h"))], "dump-1")
+        append(archive, [hourly(2 * number, key_of("g")), counted(2 * number + 1, 1, 10)])
+    append(archive, [hourly(100, key_of("h"))], "dump-1")
     return archive
 
 
@@ -285,7 +273,7 @@ def test_the_files_of_a_day_become_one_and_the_rows_stay(captured: Archive) -> N
 
 def test_a_day_s_one_file_is_in_the_order_of_the_log(archive: Archive) -> None:
     for first in (0, 3):
-        rows = [record(at, key_of("g"), partition=part) for part in (0, 1) for at in (first, first + 1)]
+        rows = [hourly(at, key_of("g"), partition=part) for part in (0, 1) for at in (first, first + 1)]
         append(archive, rows)
     maintain(archive, plan_maintenance(archive))
     (file,) = files_of(archive)
@@ -313,15 +301,15 @@ def test_files_that_were_replaced_stay_for_as_long_as_is_said(
 def test_days_that_are_not_kept_are_removed_but_for_what_groups_begin_with(archive: Archive) -> None:
     member = key_of("modern", 8, "m")
     rows = [
-        record(0, key_of("modern", 3)),
-        record(1, member),
-        record(2, key_of("classic")),
-        record(3, key_of("modern", 3), value=b"newest"),
-        record(4, key_of("over", 3)),
-        record(5, key_of("over", 3), value=None),
+        hourly(0, key_of("modern", 3)),
+        hourly(1, member),
+        hourly(2, key_of("classic")),
+        hourly(3, key_of("modern", 3), value=b"newest"),
+        hourly(4, key_of("over", 3)),
+        hourly(5, key_of("over", 3), value=None),
         counted(6, 1, 10),
-        record(48, member),
-        record(49, key_of("classic")),
+        hourly(48, member),
+        hourly(49, key_of("classic")),
     ]
     append(archive, rows)
     before = selected(archive, since=THIRD_DAY)
@@ -337,7 +325,7 @@ def test_days_that_are_not_kept_are_removed_but_for_what_groups_begin_with(archi
 
 
 def test_days_without_records_of_groups_leave_nothing(archive: Archive) -> None:
-    append(archive, [counted(0, 1, 3), counted(1, 0, 3), record(24, key_of("g"))])
+    append(archive, [counted(0, 1, 3), counted(1, 0, 3), hourly(24, key_of("g"))])
     plan = plan_maintenance(archive, keep=1, today=date(2026, 3, 2))
     assert not plan.keeps
     maintain(archive, plan)
@@ -358,8 +346,8 @@ def test_of_two_that_maintain_at_once_one_says_so_and_each_record_is_there_once(
 
 def test_captures_go_on_during_maintenance(captured: Archive, tmp_path: Path) -> None:
     other, plan, rows = Archive(tmp_path), plan_maintenance(captured), offsets_in(captured)
-    append(other, [record(9, key_of("g"))])
+    append(other, [hourly(9, key_of("g"))])
     maintain(captured, plan)
-    append(other, [record(10, key_of("g"))])
+    append(other, [hourly(10, key_of("g"))])
     assert offsets_in(captured) == sorted([*rows, (0, 9), (0, 10)])
     assert Archive(tmp_path).frontier() == {0: 11}

@@ -62,26 +62,30 @@ def test_a_dump_adds_what_the_archive_lacks_and_again_nothing(archive: Archive, 
         line(3, None, b"v\t\n\\\0\xff"),
         line(4, COMMIT),
         line(6, COMMIT),
+        line(7, b"\xff\xfe"),
+        line(8, b"\0\x63"),
         line(0, g, partition=1, time_ms=NOON_MS + 123),
     ]
     dump = write(tmp_path / "dump", *lines)
     first = import_dump(dump, archive)
-    assert (first.known, first.rejected) == (1, 1)
-    assert dict(first.counts.kept) == {"ConsumerGroupMetadata": 1, "no type": 1, "GroupMetadata": 1}
-    assert dict(first.counts.counted) == {"OffsetCommit": 2}
+    assert (first.known, first.rejected) == (1, 2)
+    assert dict(first.counts.kept) == {"ConsumerGroupMetadata": 1, "no type": 2, "GroupMetadata": 1}
+    assert dict(first.counts.counted) == {"OffsetCommit": 2, "type 99": 1}
     assert rows_of(archive) == {
         (0, 0): (2, 1, g, VALUE, 0),
         (0, 1): (2, 1, g, VALUE, HOUR_MS),
         (0, 2): (3, 1, b"\0\3\0\1g", None, 2 * HOUR_MS),
         (0, 3): (-1, 1, None, b"v\t\n\\\0\xff", 3 * HOUR_MS),
         (0, 6): (1, 2, None, None, 6 * HOUR_MS),
+        (0, 7): (-1, 1, b"\xff\xfe", VALUE, 7 * HOUR_MS),
+        (0, 8): (99, 1, None, None, 8 * HOUR_MS),
         (1, 0): (2, 1, g, VALUE, 123),
     }
 
     second = import_dump(dump, archive)
-    assert (second.source, second.counts.read, second.known) == (first.source, 0, 4)
+    assert (second.source, second.counts.read, second.known) == (first.source, 0, 5)
     third = import_dump(write(tmp_path / "longer", *lines, line(9, h)), archive)
-    assert (dict(third.counts.kept), third.known) == ({"GroupMetadata": 1}, 4)
+    assert (dict(third.counts.kept), third.known) == ({"GroupMetadata": 1}, 5)
     assert (0, 9) in rows_of(archive)
 
 

@@ -6,18 +6,14 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors._cli.history_watch import now_lines, show_rebalances, watched_lines
-from kafka_assignors._cluster.groups import Extent
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.explanation import explain
-from kafka_assignors._groups.lag import find_lag, lag_owners
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.coordinator._simulator.simulation import Simulation
-from kafka_assignors.groups._status import GroupStatus
 from kafka_assignors.history._watch import belongs_to, watch_records
 from tests.support.group_histories import RecordedGroup, find_rebalances, member, read_snapshots, snapshot
 from tests.support.kip848_log import TOPIC_IDS, Log
+from website import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,33 +189,16 @@ def test_lines_of_json_are_whole_rebalances(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_how_far_members_are_behind_and_what_nobody_has_is_said() -> None:
-    group = Simulation({"orders": 2}, [RangeAssignor])
-    group.join("m1")
-    group.run_until_stable()
-    topics = {"orders": (0, 1, 2)}
-    account = explain("billing", group.group.record(), topics).account
-    committed = {("orders", 0): 3}
-    lag = find_lag(
-        lag_owners(account.owned, {"orders"}, topics, committed),
-        committed,
-        {("orders", 0): Extent(0, 10), ("orders", 1): Extent(0, 5), ("orders", 2): Extent(0, 0)},
-    )
-    summary = GroupStatus(
-        group_id="billing",
-        kind="classic",
-        state="Stable",
-        protocol_type="consumer",
-        strategy="range",
-        epoch=None,
-        account=account,
-        lag=lag,
-        problems=(),
-    )
-    assert list(now_lines(summary)) == [
-        "  lag by member: m1 >=7",
-        "  lag: 7 records in 3 partitions, 1 of which has records and no commit",
-        "  partition  owner  committed  end  lag",
-        "  orders-0   m1             3   10    7",
-        "  orders-1   m1     no commit    5    -",
+    (group,) = examples.listed()
+    assert group.lag is not None
+    *had, last = group.lag.partitions
+    lag = replace(group.lag, partitions=(*had, replace(last, owner=None)))
+    assert list(now_lines(replace(group, lag=lag))) == [
+        "  lag by member: a 13, b -",
+        "  lag: 13 records in 3 partitions, 1 of which has records and no commit",
+        "  partition  owner   committed  end  lag",
+        "  orders-0   a              70   82   12",
+        "  orders-1   a              81   82    1",
+        "  orders-2   nobody  no commit   82    -",
         "  nobody has orders-2",
     ]

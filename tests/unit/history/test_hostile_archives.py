@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_assignors._common.times import LAST_MS
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import Engine, StoreError, _limits as limits, import_dump, info, read_table
 from kafka_assignors.history._archive import Archive
@@ -20,7 +21,7 @@ from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.reading import DamagedFileError
 from kafka_assignors.history._tables.replaced import NoTablesError
 from tests.support.archives import group, member
-from tests.support.dumps import printed_record
+from tests.support.dumps import write_dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,11 +32,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An archive of three records; beside it a file that is none of its own."""
     folder = tmp_path_factory.mktemp("hostile")
     value = group(1, member("a", {"t": [0]}))
-    lines = (
-        printed_record(group_metadata_key("g"), value, offset=number, time_ms=1_772_366_400_000)
-        for number in range(3)
-    )
-    (folder / "dump").write_bytes(b"".join(lines))
+    key, noon_us = group_metadata_key("g"), 1_772_366_400_000_000
+    write_dump(folder / "dump", [ArchivedRecord(key, value, 0, number, noon_us, None) for number in range(3)])
     import_dump(folder / "dump", Archive.create(folder / "whole"))
     shutil.copy(data_of(folder / "whole"), folder / "outside.parquet")
     return folder / "whole"
