@@ -15,8 +15,8 @@ narrows its subscription, while it joins still holds what it has to revoke.
   differs from the last one ends that (KIP-345).
 - A cooperative consumer that is joining revokes what it has to give up before it joins again. It calls
   `on_partitions_lost` if it was expelled, `on_partitions_revoked` for topics that it no longer subscribes to.
-- An eager consumer that did not take the assignment of its last join forgets its positions with the next one.
-  Others may have had its partitions in between. kafka-python would read on where it was before.
+- An eager consumer that missed a generation continues at the commits: others may have had its partitions
+  then. kafka-python keeps positions over a rebalance. Where nothing is committed, they stay.
 """
 
 import time
@@ -25,7 +25,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kafka.consumer.subscription_state import TopicPartitionState
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.errors import KafkaError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
@@ -70,25 +69,27 @@ def complete(coordinator: Any) -> None:
     join = getattr(kind, _JOINS)
     known = weakref.ref(coordinator)  # which would otherwise be kept by what it keeps
     ended: _EndedJoin | None = None
+    taken: Any = None
 
     async def take_or_join() -> bytes:
-        nonlocal ended
+        nonlocal ended, taken
         consumer: Any = known()
-        again = consumer.state is not MemberState.STABLE
+        if consumer.state is MemberState.STABLE:
+            taken = consumer._generation  # noqa: SLF001
         late, ended = ended, None
         if late is not None and (heard := await _heard(consumer, late)) is not None:
             ended = replace(late, at=heard)  # for the next poll, if this one is over before it takes it
             return late.assignment
         if late is not None and _is_refused(consumer, late):
             own[REFUSED] = late.generation.generation_id
+            taken = None
         if _has_to_prepare(consumer):
             # What the poll does about this error is to join again, with all that comes before.
             consumer.rejoining = False
             raise RebalanceInProgressError("partitions have to be given up before the next join")
         assignment: bytes = await join(consumer)
-        if again and consumer._rebalance_protocol == RebalanceProtocol.EAGER:  # noqa: SLF001
-            states = consumer._subscription.assignment  # noqa: SLF001
-            states.update({one: TopicPartitionState() for one in states})  # without positions
+        if not _follows(taken, consumer._generation):  # noqa: SLF001
+            await _continue_at_commits(consumer, assignment)
         ended = _EndedJoin(consumer._generation, assignment, time.monotonic())  # noqa: SLF001
         return assignment
 
@@ -112,6 +113,33 @@ async def _heard(coordinator: Any, late: _EndedJoin) -> float | None:
         log.info("An assignment that came between two polls does not count any more: %s", error)
         return None
     return time.monotonic()
+
+
+def _follows(taken: Any, generation: Any) -> bool:
+    """Whether no generation lies between the last one that a member took and this one."""
+    return taken is not None and (taken.member_id, taken.generation_id + 1) == (
+        generation.member_id,
+        generation.generation_id,
+    )
+
+
+async def _continue_at_commits(coordinator: Any, assignment: bytes) -> None:
+    """Move an eager consumer, in partitions that it had and gets again, to what the group has committed."""
+    subscription = coordinator._subscription  # noqa: SLF001
+    if (
+        coordinator._rebalance_protocol != RebalanceProtocol.EAGER  # noqa: SLF001
+        or not subscription.partitions_auto_assigned()
+    ):
+        return
+    again = (partitions_in(assignment) or set()) & subscription.assigned_partitions()
+    try:
+        commits = await coordinator._send_offset_fetch_request(again)  # noqa: SLF001
+    except KafkaError as error:
+        log.warning("Records may come twice, as the commits of %s cannot be read: %s", sorted(again), error)
+        return
+    for partition, commit in commits.items():
+        if partition in subscription.assigned_partitions():
+            subscription.seek(partition, commit.offset)
 
 
 def _is_refused(coordinator: Any, late: _EndedJoin) -> bool:

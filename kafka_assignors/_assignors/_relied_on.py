@@ -98,6 +98,7 @@ _AWAITED: Final = frozenset(
         *("_commit_offsets_sync_async", "_do_heartbeat", "_do_join_and_sync_async"),
         *("_invoke_rebalance_listener_async", "_on_close_prepare_async", "_on_join_complete_async"),
         *("_on_join_prepare_async", "_send_heartbeat_request", "_send_offset_commit_request"),
+        "_send_offset_fetch_request",
         *("ensure_coordinator_ready_async", "maybe_leave_group_async"),
     }
 )
@@ -108,11 +109,10 @@ _JOIN: Final = MappingProxyType(
 )
 
 JOINS: Final = Part(
-    cost="A join that ends between two polls is thrown away: poll for longer than a rebalance takes",
-    methods=_JOIN,
-    attributes=(
-        *("_generation", "_rebalance_protocol", "_subscription.assignment", "config", "rejoining", "state"),
-    ),
+    cost="A join that ends between two polls is thrown away: poll for longer than a rebalance takes; and an"
+    " eager consumer that missed a generation may read again what others have committed",
+    methods={**_JOIN, "_send_offset_fetch_request": ("partitions",)},
+    attributes=("_generation", "_rebalance_protocol", "_subscription", "config", "rejoining", "state"),
 )
 """For `kafka_assignors._assignors._joins`."""
 

@@ -15,16 +15,17 @@ import pytest
 from kafka import TopicPartition
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.base import Generation
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.errors import RebalanceInProgressError
+from kafka.errors import NotCoordinatorError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
-from kafka.structs import MemberState
+from kafka.structs import MemberState, OffsetAndMetadata
 
 from kafka_assignors._assignors import _joins as joins
 from kafka_assignors._assignors._host import KafkaPythonHost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 
 def made(kind: type[ConsumerCoordinator] = ConsumerCoordinator) -> Any:
@@ -114,43 +115,69 @@ def test_an_assignment_that_cannot_be_read_is_not_in_the_way_of_the_next_join(ju
 
 
 class Overtaken(ConsumerCoordinator):
-    """Whose next joins come to a generation, and not to its assignment: another rebalance has begun."""
+    """Whose joins come to these generations, and only the last one to its assignment."""
 
-    overtaken = 0
+    generations: Iterator[Generation]
+    committed: Mapping[TopicPartition, OffsetAndMetadata]
 
     async def _do_join_and_sync_async(self) -> bytes:
         self.state = MemberState.REBALANCING
-        if self.overtaken:
-            self.overtaken -= 1
+        self._generation = next(self.generations)
+        if self._generation != LAST:
             raise RebalanceInProgressError
-        return b"assignment"
+        return ASSIGNED
+
+    async def _send_offset_fetch_request(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        if self.committed == REFUSED:
+            raise NotCoordinatorError
+        return {one: self.committed[one] for one in partitions if one in self.committed}
+
+
+ORDERS = TopicPartition("orders", 0)
+ASSIGNED: bytes = ConsumerProtocolAssignment(0, [("orders", [0])], b"").encode()
+TAKEN, MISSED, LAST = (Generation(number, "m1", "range") for number in (7, 8, 9))
+COMMITTED = {ORDERS: OffsetAndMetadata(148, "", -1)}
+REFUSED = {ORDERS: OffsetAndMetadata(-1, "", -1)}
+EAGER, COOPERATIVE = RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE
 
 
 @pytest.mark.parametrize(
-    ("protocol", "overtaken", "position"),
+    ("protocol", "taken", "joins_to", "committed", "position"),
     [
-        pytest.param(RebalanceProtocol.EAGER, 0, 144, id="eager"),
-        pytest.param(RebalanceProtocol.EAGER, 1, None, id="eager, overtaken"),
-        pytest.param(RebalanceProtocol.COOPERATIVE, 1, 144, id="cooperative, overtaken"),
+        pytest.param(EAGER, TAKEN, [MISSED, LAST], COMMITTED, 148, id="overtaken"),
+        pytest.param(EAGER, TAKEN, [LAST], COMMITTED, 148, id="a generation without it"),
+        pytest.param(EAGER, MISSED, [LAST], COMMITTED, 144, id="nothing missed"),
+        pytest.param(EAGER, MISSED, [MISSED, LAST], COMMITTED, 144, id="asked twice"),
+        pytest.param(EAGER, Generation(8, "m0", "range"), [LAST], COMMITTED, 148, id="expelled"),
+        pytest.param(EAGER, TAKEN, [LAST], {}, 144, id="nothing committed"),
+        pytest.param(EAGER, TAKEN, [LAST], REFUSED, 144, id="commits that cannot be read"),
+        pytest.param(COOPERATIVE, TAKEN, [LAST], COMMITTED, 144, id="cooperative"),
     ],
 )
 def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(
-    protocol: RebalanceProtocol, overtaken: int, position: int | None
+    protocol: RebalanceProtocol,
+    taken: Generation,
+    joins_to: list[Generation],
+    committed: Mapping[TopicPartition, OffsetAndMetadata],
+    position: int,
 ) -> None:
     """Another member may have had its partitions in that generation, and have read on."""
-    coordinator, orders = made(Overtaken), TopicPartition("orders", 0)
+    coordinator = made(Overtaken)
     coordinator._rebalance_protocol, coordinator.state = protocol, MemberState.STABLE
-    coordinator.overtaken = overtaken
+    coordinator._generation, coordinator.generations = taken, iter(joins_to)
+    coordinator.committed = committed
     subscription = coordinator._subscription
     subscription.subscribe(["orders"])
-    subscription.assign_from_subscribed([orders])
-    subscription.seek(orders, 144)
+    subscription.assign_from_subscribed([ORDERS])
+    subscription.seek(ORDERS, 144)
+    subscription.pause(ORDERS)
     joins.complete(coordinator)
-    for _ in range(overtaken):
+    for _ in joins_to[1:]:
         with pytest.raises(RebalanceInProgressError):
             asyncio.run(coordinator._do_join_and_sync_async())
-    assert asyncio.run(coordinator._do_join_and_sync_async()) == b"assignment"
-    subscription.assign_from_subscribed([orders])
-    found = subscription.position(orders)
-    assert (found and found.offset) == position
-    assert subscription.missing_fetch_positions() == ({orders} if position is None else set())
+    assert asyncio.run(coordinator._do_join_and_sync_async()) == ASSIGNED
+    subscription.assign_from_subscribed([ORDERS])
+    assert subscription.position(ORDERS).offset == position
+    assert subscription.is_paused(ORDERS)
