@@ -15,18 +15,18 @@ from confluent_kafka import Message
 from rich.console import Console
 
 from kafka_assignors._cli.arguments import moment
-from kafka_assignors._cli.history_text import count_lines
+from kafka_assignors._cli.history_text import captured_lines, count_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import FORMAT, WrongArchiveError
+from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._capture import Captured, _Job, show_capture
 from kafka_assignors.history._counts import Counts, name_of_type
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._log import LogTopic, read_bounds, read_topic_id
+from kafka_assignors.history._log import LogTopic, read_bounds, read_topic_id, read_topics
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import group_of
 from kafka_assignors.history._schemas import KEPT_TYPES
@@ -165,6 +165,38 @@ def test_a_continuous_capture_sees_what_maintenance_has_put_in_place_of_dumps(
         assert [file.path for file in job.archive.files()] == [merged.path]
 
 
+def test_a_continuous_capture_ends_if_another_capture_has_read_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    cluster.read(Archive(tmp_path), [Stretch(0, 5, 9)])
+    with pytest.raises(ArchiveBusyError, match=r"another capture is writing into .* end one of both"):
+        job.look_again(cluster.admin)
+
+
+def test_a_capture_says_once_how_much_retention_has_removed_since_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)  # up to 5 of each partition
+    cluster.bounds = {0: (8, 12), 1: (9, 9), 2: (3, 4)}
+    job.look_again(cluster.admin)
+    archive = Archive(tmp_path)
+    job = _Job(Engine.local(), archive, {}, cluster.bounds, 7)
+
+    def read(*rest: Any) -> Counts:
+        archive.logs[0].commit(transactions=rest[-1])
+        return Counts()
+
+    monkeypatch.setattr(archive, "append", read)
+    while left := job.left():
+        job.write_batch(left)
+    assert (job.captured.offsets, job.captured.lost) == (7 + 4 + 1, 3 + 4)
+    assert archive.frontier() == {0: 12, 1: 9, 2: 4}
+    assert [*captured_lines(job.captured)][-1].startswith("7 of these offsets are lost: retention removed")
+
+
 def test_an_archive_whose_making_was_ended_is_made_by_the_next_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +221,16 @@ def test_topics_that_two_captures_note_at_once_are_noted_once(tmp_path: Path) ->
     assert archive.add_topics([orders, events]) == 1
     assert other.add_topics([orders, events]) == 0
     assert [one.topic for one in Archive(tmp_path).topics()] == ["orders", "events"]
+
+
+def test_topics_of_brokers_that_give_them_no_ids_have_none() -> None:
+    described = [
+        {"name": "new", "error_code": 0, "partitions": [{}, {}], "topic_id": "0" * 32},
+        {"name": "old", "error_code": 0, "partitions": [{}]},
+        {"name": "gone", "error_code": 3, "partitions": []},
+    ]
+    admin: Any = SimpleNamespace(ask=lambda _: described)
+    assert read_topics(admin) == [LogTopic("new", "A" * 22, 2), LogTopic("old", "", 1)]
 
 
 @pytest.mark.parametrize(
