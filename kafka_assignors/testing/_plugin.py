@@ -342,13 +342,15 @@ consumer_group = consumer_group_factory()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add to a failed test's report what happened in its groups, and which broker has died.
 
     The latter is the likely cause of all else, and nothing that a client can know. Tracebacks end at the
     test's own line.
     """
-    for name, module in [*sys.modules.items()]:
+    for name, module in [*sys.modules.items()] if call.excinfo else ():
         if name.startswith(_OF_THE_KIT):
             vars(module)["__tracebackhide__"] = True
     result = yield

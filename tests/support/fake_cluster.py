@@ -69,6 +69,7 @@ class Cluster:
         self.before_alter: Callable[[], None] = lambda: None
         self.after_alter: Callable[[], None] = lambda: None
         self.fenced: set[int] = set()
+        self.sizes: dict[tuple[str, int], int] = {}
         self.hides = self.mute = False
 
     def finish(self, *partitions: TopicPartition) -> None:
@@ -210,7 +211,16 @@ class Cluster:
     def describe_log_dirs(self, _: object, brokers: Sequence[int]) -> list[dict[str, Any]]:
         if self.fenced & {*brokers}:
             raise ClusterAuthorizationFailedError("a fenced broker is asked")
-        return [{"log_dirs": [{"error_code": 0, "log_dir": "/data", "topics": []}]}]
+        logs = [
+            {
+                "name": topic,
+                "partitions": [
+                    {"partition_index": partition, "partition_size": size, "is_future_key": False}
+                ],
+            }
+            for (topic, partition), size in self.sizes.items()
+        ]
+        return [{"log_dirs": [{"error_code": 0, "log_dir": "/data", "topics": logs}]}]
 
     def create_topics(self, asked: Mapping[str, Any], **_: object) -> dict[str, Any]:
         self.topics |= {topic: dict(one["assignments"]) for topic, one in asked.items()}

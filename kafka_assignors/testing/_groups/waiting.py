@@ -70,7 +70,8 @@ def names_of_ids(members: Iterable[Member]) -> dict[str, str]:
 class Unhandled:
     """Which of the records that were produced nobody is done with.
 
-    It looks for a fifth of the time at most: timelines grow long, and a wait asks after each event.
+    It looks for a fifth of the time at most, but once a second: timelines grow long, and a wait asks after
+    each event.
     """
 
     def __init__(self, produced: Mapping[TopicPartition, int]) -> None:
@@ -89,7 +90,7 @@ class Unhandled:
         self.word = "{} ({})".format(*losses.what_counts(seen))
         self.missing = seen.missing(self._produced)
         now = time.monotonic()
-        self._look_at = now + 4 * (now - began)
+        self._look_at = now + min(4 * (now - began), 1)
         return not self.missing
 
     def are_lost(self, timeline: Callable[[], Timeline]) -> bool:
@@ -103,13 +104,18 @@ class Unhandled:
             return False
         self._judge_at = now + _IDLE_SECONDS / 2
         seen = timeline()
+        self.missing = seen.missing(self._produced)  # a look that is seconds old says nothing of now
+        if not self.missing:
+            self._look_at = now
+            return False
         handled_at = max([self._began, *(one.time for one in seen.of(Consumed, Processed))])
         patience = max(_IDLE_SECONDS, 3 * losses.longest_processing(seen))
         return now > handled_at + patience and losses.are_committed_past(seen, self.missing)
 
     def described(self, timeline: Timeline) -> list[str]:
         """How many are missing of each partition, and who had them."""
-        return [*losses.why_missing(timeline, self.missing, self._produced, " missing")]
+        missing = timeline.missing(self._produced)
+        return [*losses.why_missing(timeline, missing, self._produced, " missing")]
 
 
 def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:

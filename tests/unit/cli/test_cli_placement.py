@@ -250,11 +250,30 @@ def test_what_a_command_prints_as_json_is_what_its_function_returns(
     assert found[0] == found[1]
 
 
-def test_much_is_not_copied_before_a_word_on_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_moving, "UNTHROTTLED_BYTES", -1)
+@pytest.mark.parametrize(
+    ("bytes_of_each", "much"),
+    [
+        (None, "orders-0, orders-1, orders-3 and 1 more, of unknown size,"),
+        (_moving.UNTHROTTLED_BYTES // 4 + 1, "1.0 GiB"),
+        (_moving.UNTHROTTLED_BYTES // 4, None),
+    ],
+    ids=["of unknown size", "too much", "as much as may be"],
+)
+def test_much_is_not_copied_before_a_word_on_its_rate(
+    bytes_of_each: int | None, much: str | None, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
     cluster = Cluster({"orders": {p: [1, 2] for p in range(6)}})
+    if bytes_of_each is not None:
+        cluster.sizes = {("orders", p): bytes_of_each for p in range(6)}
+    cluster.after_alter = cluster.finish
     open_as(cluster, monkeypatch)
+    shown = cli.shown("reassign", "orders", *SERVER)
+    wants = f"--execute wants --throttle or --no-throttle: {much} would be copied"
+    assert (wants in shown.splitlines()) == (much is not None)
     plan = placement.plan_reassignment(ORDERS, ["orders"])
-    with pytest.raises(PlacementError, match="of unknown size, would be copied as fast as brokers can"):
+    if much is None:
+        assert placement.reassign(ORDERS, plan).reassigned == 5
+        return
+    with pytest.raises(PlacementError, match=f"{much} would be copied as fast as brokers can"):
         placement.reassign(ORDERS, plan)
     assert not cluster.moving
