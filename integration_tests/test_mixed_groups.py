@@ -103,16 +103,16 @@ KEPT_BY = [pair for pair in pairs("sticky", "cooperative-sticky") if pair != ("k
 KEPT_BY += [("our aiokafka", "sticky")]
 
 
-@pytest.mark.parametrize(("client", "strategy"), KEPT_BY)
+@pytest.mark.parametrize(("client", "kept_by"), KEPT_BY)
 def test_ownership_survives_each_change_of_leader(
     client: str,
-    strategy: str,
+    kept_by: str,
     topic_factory: MakeTopic,
     consumer_group: MakeGroup,
     kafka_cluster: Cluster,
 ) -> None:
     topic = topic_factory(12)
-    group = mixed(consumer_group, [topic], client, strategy)
+    group = mixed(consumer_group, [topic], client, kept_by)
     steps: list[tuple[Callable[..., None], tuple[Any, ...], bool]] = [
         (group.join, (("ours", "o1"),), True),
         (group.join, (("other", "p1"),), True),

@@ -61,12 +61,13 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
         " and its machine at that time.",
     ),
     "member restarted": ReasonWords(
-        "A consumer left and came back",
+        "A consumer was gone and came back",
         "A consumer was gone, and one with its client.id (or group.instance.id) joined with that rebalance,"
         " or within 10 minutes.",
-        "Normal in a deployment. With static membership (group.instance.id) a restart that takes no longer"
-        " than session.timeout.ms is no rebalance. If it was not restarted but slow: fewer records per poll"
-        " (max.poll.records) or a longer max.poll.interval.ms.",
+        "Normal in a deployment; without one the consumer may be too slow between two polls. With static"
+        " membership (group.instance.id) a restart that takes no longer than session.timeout.ms is no"
+        " rebalance. If it was slow: fewer records per poll (max.poll.records) or a longer"
+        " max.poll.interval.ms.",
     ),
     "static member came back": ReasonWords(
         "A static member came back",

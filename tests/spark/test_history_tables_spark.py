@@ -172,6 +172,7 @@ class TestSplits:
         pytest.param([None, None, 1, 2], [(1, 1), (2, 1)], id="gone at first"),
     ],
 )
+@pytest.mark.core
 def test_each_generation_has_one_row_wherever_its_records_are_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: list[int | None], expected: list[tuple[int, int]]
 ) -> None:

@@ -270,3 +270,19 @@ def test_a_fetch_without_network_fails_with_the_ways_out(
     with pytest.raises(JarsUnavailableError, match=r"Maven Central must be in reach.*KAFKA_BOOTSTRAP"):
         kafka_jars()
     assert entries(cache) == []
+
+
+def test_on_a_terminal_a_bar_counts_the_jars(
+    repository: Path, hashes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_hashes(hashes, {"a-1.jar": jar("A")})
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    publish(repository, "a", jar("A"))
+    kafka_jars()
+    assert "Apache Kafka 4.3.1: 1 jars" in terminal.getvalue()

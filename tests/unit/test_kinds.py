@@ -51,6 +51,8 @@ def test_of_repetitions_with_brokers_one_for_each_other_argument_is_kept() -> No
     assert [name[:6] for name in kept(repeated)] == ["test_a", "test_b"]
     kinds = [item("test_b", kind=kind, assignor=assignor) for kind in "xy" for assignor in "rs"]
     assert [name[:8] for name in kept(kinds)] == ["test_b[x", "test_b[y"]
+    each = [kept([item(f"test_{n}", assignor=name) for name in "abc"])[0].split("[")[1] for n in range(30)]
+    assert set(each) == {"a]", "b]", "c]"}
     without = [item("test_a", "tests/unit/test_some.py", assignor=name) for name in "ab"]
     assert len(kept(without)) == 2
 

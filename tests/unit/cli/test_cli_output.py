@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from kafka_assignors._cli.errors import ended
+from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import coloured, filled, joined, screen_width, show_result
 from kafka_assignors._cli.placement_text import health_lines
 from kafka_assignors._common.escaping import escaped
@@ -131,6 +132,20 @@ def test_prose_is_wrapped_on_a_terminal_and_rows_and_pipes_are_left_whole(
         "    " + "word " * 5 + "end",
         row,
     ]
+
+
+@pytest.mark.parametrize(
+    ("group", "problem", "widths"), [(60, 100, (37, 36)), (20, 100, (20, 53)), (60, 20, (53, 20))]
+)
+def test_a_long_name_takes_no_more_room_than_what_is_wrong_with_it(
+    group: int, problem: int, widths: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    cells = {"group": ["g" * group, "b"], "lag": ["1", "22"], "problem": ["p" * problem, ""]}
+    rows = fitted(cells, left={"group", "problem"}, cut=("problem", "group"))
+    first = list(rows)[1].split()
+    assert (len(first[0]), len(first[2])) == widths
 
 
 def test_what_the_library_warns_of_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

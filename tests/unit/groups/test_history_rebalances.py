@@ -359,20 +359,20 @@ CONNECT = {"protocol_type": "connect", "strategy": "sessioned"}
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "fields", "partitions"),
+    ("before", "after", "fields", "partitions", "moved"),
     [
-        ([member("w1", topics="")], [member("w1", topics=""), member("w2", topics="")], CONNECT, 0),
-        ([member("a", "t0 t1")], [member("a", "t0"), member("b", "t1")], {"strategy": "stream"}, 2),
-        ([member("a", "t0")], [member("a", "t0"), member("b", "t0")], {}, 1),
-        ([member("a", "t0")], [member("a", "t0", topics=""), member("b", "t1")], {}, 2),
+        ([member("w1", topics="")], [member("w1", topics=""), member("w2", topics="")], CONNECT, 0, 0),
+        ([member("a", "t0 t1")], [member("a", "t0"), member("b", "t1")], {"strategy": "stream"}, 2, 1),
+        ([member("a", "t0")], [member("a", "t0"), member("b", "t0")], {}, 1, 0),
+        ([member("a", "t0")], [member("a", "t0", topics=""), member("b", "t1")], {}, 2, 0),
     ],
     ids=["Kafka Connect", "Kafka Streams", "two owners", "unreadable"],
 )
 def test_the_best_is_not_told_where_it_cannot_be(
-    before: list[Any], after: list[Any], fields: dict[str, Any], partitions: int
+    before: list[Any], after: list[Any], fields: dict[str, Any], partitions: int, moved: int
 ) -> None:
     found = only(snapshot(1, 0, *before, **fields), snapshot(2, 9, *after, **fields))
-    assert (found.members, found.joined, found.partitions) == (2, 1, partitions)
+    assert (found.members, found.joined, found.partitions, found.moved) == (2, 1, partitions, moved)
     assert (found.least_moved, found.best_imbalance) == (None, None)
 
 

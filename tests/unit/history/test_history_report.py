@@ -178,7 +178,7 @@ def test_a_group_is_told_in_a_sentence() -> None:
     )
     assert sentences(row, [rebalance(1)], saving) == [
         (
-            "orders-billing rebalanced 41 times in 1 day, 36 of them because a consumer left and came"
+            "orders-billing rebalanced 41 times in 1 day, 36 of them because a consumer was gone and came"
             " back. Static membership would have avoided 33 of these and 40 moves of partitions, if the"
             " consumers were restarted, not lost or late to poll: their logs say which. Until a static member"
             " is back, nobody reads its partitions."
@@ -194,7 +194,7 @@ CAUSES: dict[str, tuple[int, dict[str, int]]] = {
     "once in 1 day, because a consumer joined.": (1, {"member joined": 1}),
     "twice in 1 day, both of them because partitions added.": (2, {"partitions added": 2}),
     "3 times in 1 day, all of them without a reason on record.": (3, {"unknown": 3}),
-    "4 times in 1 day, all of them because a consumer left and came back.": (4, RESTARTED),
+    "4 times in 1 day, all of them because a consumer was gone and came back.": (4, RESTARTED),
     "4 times in 1 day, 2 of them because a consumer joined and 2 because topics changed.": (
         4,
         {"topics changed": 2, "member joined": 2},
@@ -300,7 +300,7 @@ def test_reasons_are_counted_by_rebalances_and_not_by_members() -> None:
         (
             {"member joined": 1, "member gone": 1, "member restarted": 1},
             "member restarted",
-            "A consumer left and came back",
+            "A consumer was gone and came back",
         ),
     ],
 )
@@ -626,7 +626,9 @@ def test_a_group_without_advice_is_told_what_its_rebalances_were_for() -> None:
     tried = [what_if("actual"), what_if("sticky")]
     assert advice("member joined", rows=tried) == "Normal when you deploy or scale up."
     assert advice("topics changed") == "Nothing to mend: this is how new partitions get an owner."
-    assert advice("member restarted", "member gone") == "Normal in a deployment."
+    assert advice("member restarted", "member gone") == (
+        "Normal in a deployment; without one the consumer may be too slow between two polls."
+    )
     assert advice("member removed") == "Nothing to mend, if somebody meant to."
     assert advice("coordinator moved") == "Look whether brokers were restarted at that time."
     assert advice("member left", "strategy changed") == (
@@ -646,7 +648,7 @@ def test_a_recommendation_says_from_which_rebalances_on_what_condition_and_at_wh
     rows = [what_if("actual"), what_if("range", "static members", rebalances=36, avoided=avoided)]
     group = summary(rebalances=41, reasons={"member restarted": 41})
     assert sentences(group, [rebalance(1)], best_saving(rows))[0] == (
-        "orders rebalanced 41 times in 1 day, all of them because a consumer left and came back. Static"
+        "orders rebalanced 41 times in 1 day, all of them because a consumer was gone and came back. Static"
         " membership would have avoided 5 of these (20 Nov 2026 00:00:00, 20 Nov 2026 00:01:00, 20 Nov 2026"
         " 00:02:00 and 2 more), if the consumers were restarted, not lost or late to poll: their logs say"
         " which. Until a static member is back, nobody reads its partitions."
