@@ -794,9 +794,6 @@ def test_kafka_pythons_own_owns_on_when_it_is_fenced(assignor: Any, group: Appli
     assert {type(error) for error in first.errors} <= {FencedInstanceIdError}  # if it joins again
 
 
-# What stays as it was
-
-
 @pytest.mark.usefixtures("load")
 def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(group: Application) -> None:
     """Another has read on in one of its partitions by then. kafka-python would go on where it was before."""
@@ -815,6 +812,9 @@ def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(group
     group.settled({"a": 2, "b": 2, "c": 2})
     b.reads_on([moves])
     assert moves not in group.read_twice()
+
+
+# What stays as it was
 
 
 def test_what_an_assignor_raises_in_the_background_comes_out_of_a_poll(group: Application) -> None:

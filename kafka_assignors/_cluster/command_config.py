@@ -39,7 +39,8 @@ SETTINGS: Final = {
     "ssl.keystore.location": "ssl_certfile",
     "ssl.truststore.location": "ssl_cafile",
 }
-"""Properties that are settings of kafka-python's clients; all but those of stores are librdkafka's, too."""
+"""Properties that are settings of kafka-python's clients; librdkafka has all but those of stores, too,
+and another for `request.timeout.ms`."""
 
 _TYPES: Final = frozenset({"ssl.keystore.type", "ssl.truststore.type"})
 _AS_IT_IS: Final = frozenset({"sasl.password", "ssl.key.password"})

@@ -85,7 +85,7 @@ def look(addresses: Iterable[Address], settings: Mapping[str, Any]) -> dict[Addr
 
 
 class _Server:
-    """A server that is asked until `end`, in seconds of `time.monotonic`; methods raise what is wrong."""
+    """A server that is asked until `end`, in seconds of `time.monotonic`."""
 
     def __init__(self, address: Address, settings: Mapping[str, Any], end: float) -> None:
         self.address, self.settings, self.end = address, settings, end
@@ -137,7 +137,7 @@ class _Server:
             raise _Wrong(wrong) from None
 
     def ask(self, connection: socket.socket) -> dict[int, Address]:
-        """The addresses that brokers advertise; none of a server that wants a user without a password."""
+        """The addresses that brokers advertise; none if the client needs no password (GSSAPI)."""
         try:
             known = exchange(connection, ApiVersionsRequest(), ApiVersionsResponse, 0, self.end)
             if _METADATA not in {one.api_key for one in known.api_keys}:

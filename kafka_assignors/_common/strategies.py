@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class Strategy(NamedTuple):
     """A strategy; what it has is "module:name", and None what it lacks.
 
-    `kip848:...` is an assignor of KIP-848's coordinator, which calls it `kip848`. A `planner` makes a `Plan`
+    `kip848:...` is an assignor of KIP-848's coordinator; the field `kip848` is its name there
+    (`group.remote.assignor`). A `planner` makes a `Plan`
     of a `Group`; `stock` is kafka-python's own assignor. Partitions of a `shared` one have several owners.
     """
 

@@ -24,7 +24,7 @@ class PartitionLag:
 
     `beginning` is the offset of the first record that it still has, `end` the one after its last; None if the
     cluster did not say. `seconds` ago the first record that is not committed was written; 0 without lag. It
-    is None if that was not asked, or is not known; then `undated` says why.
+    is None if that was not asked, or is not known: why, if it was asked, is `undated`.
     """
 
     topic: str

@@ -103,7 +103,8 @@ def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
             if taken + cost > largest:
                 parts.append([])
                 taken = 0
-            parts[-1].append(Part(file, number, shares))
+            # Tasks have no use for its statistics, which each would be sent.
+            parts[-1].append(Part(file._replace(least={}, greatest={}), number, shares))
             taken += cost
     return parts
 

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -25,7 +26,6 @@ from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT
 
 if sys.platform != "win32":
     import fcntl
-from collections.abc import Iterator, Mapping
 
 _LOOK_SECONDS: Final = 0.5
 _LOG_LINES: Final = 30
