@@ -46,10 +46,14 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
     wanted = find_wanted(before, end, topics)
     if not _is_known(before, end):
         return Best(partitions=len(wanted), moved=None, imbalance=None)
-    had = {identity: one.assignment & wanted for identity, one in before.by_identity.items()}
+    if before.owned <= wanted:  # as most often; it takes a third of the time of the intersections
+        had, owned = {name: one.assignment for name, one in before.by_identity.items()}, before.owned
+    else:
+        had = {name: one.assignment & wanted for name, one in before.by_identity.items()}
+        owned = before.owned & wanted
     if len(end.subscriptions) <= 1:
         loads = [len(had.get(one, ())) for one in end.by_identity]
-        return best_of_equals(loads, len(before.owned & wanted), len(wanted))
+        return best_of_equals(loads, len(owned), len(wanted))
     members = [
         Member(member_id=identity, topics=one.topics, claims=by_topic(had.get(identity, ())), generation=0)
         for identity, one in end.by_identity.items()
@@ -59,7 +63,7 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
     return Best(
         partitions=len(wanted),
         # What was owned by members that are gone, or do not subscribe any more, has to move anyway.
-        moved=plan.moves + len(before.owned & wanted) - settled,
+        moved=plan.moves + len(owned) - settled,
         imbalance=int(plan.loads.max() - plan.loads.min()) if plan.loads.size else 0,
     )
 
