@@ -88,9 +88,11 @@ def complete(coordinator: Any) -> None:
             consumer.rejoining = False
             raise RebalanceInProgressError("partitions have to be given up before the next join")
         assignment: bytes = await join(consumer)
-        if not _follows(taken, consumer._generation):  # noqa: SLF001
+        # As of the answer: what is asked from here on is no word that the coordinator knows the member.
+        done = _EndedJoin(consumer._generation, assignment, time.monotonic())  # noqa: SLF001
+        if not _follows(taken, done.generation):
             await _continue_at_commits(consumer, assignment)
-        ended = _EndedJoin(consumer._generation, assignment, time.monotonic())  # noqa: SLF001
+        ended = done
         return assignment
 
     own[_JOINS] = take_or_join
