@@ -233,6 +233,7 @@ class Assignor(AbstractPartitionAssignor):
             generations=claimed.generations,
             holds=claimed.holds,
             weights=claimed.weights,
+            extras=claimed.extras,
         )
 
     def lead(self, group: Group) -> dict[str, messages.EncodedAssignment]:

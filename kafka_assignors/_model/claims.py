@@ -1,9 +1,9 @@
 """What members say that they own, as columns: found among the partitions that exist, and settled."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -158,17 +158,29 @@ def _array(claimed: Collection[int]) -> IntArray:
         return np.array([number for number in claimed if number >> _ID_BITS == 0], dtype=np.int64)
 
 
+class Extra(NamedTuple):
+    """What few members send beside claim and weight; see `Member`."""
+
+    priority: int = 0
+    data: bytes = b""
+
+
+NO_EXTRA = Extra()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Claimed:
     """What members claim, and what stands beside it, each (M,).
 
-    `generations` are those in which they owned what they claim. `holds` is whether they hold it now.
+    `generations` are those in which they owned what they claim. `holds` is whether they hold it now. `extras`
+    has, by their numbers, members that send more than a weight.
     """
 
     table: ClaimTable
     generations: IntArray
     holds: BoolArray
     weights: IntArray
+    extras: Mapping[int, Extra] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

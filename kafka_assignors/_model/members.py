@@ -7,7 +7,7 @@ from typing import Self, overload
 import numpy as np
 
 from kafka_assignors._model.arrays import BoolArray, IntArray, places
-from kafka_assignors._model.claims import ClaimTable, TableClaims
+from kafka_assignors._model.claims import NO_EXTRA, ClaimTable, Extra, TableClaims
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import TopicSets
 
@@ -16,6 +16,9 @@ NO_GENERATION = -1
 
 MAX_WEIGHT = 1000
 """The largest weight of a member."""
+
+MAX_PRIORITY = 1000
+"""The highest priority of a member; the lowest is as far below 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,8 @@ class Member:
             (cooperative). Otherwise they are only a memory of what it had (eager).
         weight: How much it can take on beside the others: twice the weight, twice the partitions;
             1 to `MAX_WEIGHT`.
+        extra: Its priority, -`MAX_PRIORITY` to `MAX_PRIORITY`, and what its strategy sends for the leader,
+            which may be any bytes.
     """
 
     member_id: str
@@ -44,6 +49,7 @@ class Member:
     generation: int = NO_GENERATION
     holds: bool = False
     weight: int = 1
+    extra: Extra = NO_EXTRA
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,7 +58,7 @@ class Members(Sequence[Member]):
 
     Instance ids are None for dynamic members. `topics_of` (M,) is which of the different sets of topics each
     subscribes to. `generations` (M,) are those in which they owned what they claim, `holds` (M,) whether they
-    hold it now. `weights` is (M,), too.
+    hold it now. `weights` is (M,), too. `extras` has, by their numbers, members that send more than a weight.
     """
 
     ids: Sequence[str]
@@ -64,6 +70,7 @@ class Members(Sequence[Member]):
     generations: IntArray
     holds: BoolArray
     weights: IntArray
+    extras: Mapping[int, Extra] = field(default_factory=dict)
 
     @classmethod
     def of(cls, members: Iterable[Member], tick: Tick = go_on) -> Self:
@@ -82,6 +89,7 @@ class Members(Sequence[Member]):
             generations=np.array([member.generation for member in listed], dtype=np.int64),
             holds=np.array([member.holds for member in listed], dtype=np.bool_),
             weights=np.array([member.weight for member in listed], dtype=np.int64),
+            extras={number: member.extra for number, member in enumerate(listed) if any(member.extra)},
         )
 
     def __len__(self) -> int:
@@ -104,6 +112,7 @@ class Members(Sequence[Member]):
             generation=int(self.generations[number]),
             holds=bool(self.holds[number]),
             weight=int(self.weights[number]),
+            extra=self.extras.get(number, NO_EXTRA),
         )
 
     def __iter__(self) -> Iterator[Member]:
@@ -137,16 +146,18 @@ class Members(Sequence[Member]):
         topics_of = self.topics_of[numbers]
         used, first = np.unique(topics_of, return_index=True)
         used = used[np.argsort(first)]
+        place = places(numbers, numbers.size)
         return type(self)(
             ids=[self.ids[number] for number in order],
             instance_ids=[self.instance_ids[number] for number in order],
             topics=self.topics.chosen(used),
             topics_of=places(used, len(self.topics))[topics_of],
             racks=[self.racks[number] for number in order],
-            claims=self.claims.renumbered(places(numbers, numbers.size), numbers.size),
+            claims=self.claims.renumbered(place, numbers.size),
             generations=self.generations[numbers],
             holds=self.holds[numbers],
             weights=self.weights[numbers],
+            extras={int(place[number]): extra for number, extra in self.extras.items()},
         )
 
     def _order(self) -> list[int]:

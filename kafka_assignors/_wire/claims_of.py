@@ -21,14 +21,14 @@ which is where Java says it (`CooperativeStickyAssignor.memberData`). librdkafka
 assignment. kafka-python's own class says none. A member that rebalances eagerly remembers what it had and
 holds nothing (`StickyAssignor.memberData`). A cooperative strategy beside an eager one does so as well, and
 its prior assignment is a wish. Unreadable user data never makes a held partition free: its owner may be
-consuming it. A weight counts where the user data does, and is 1 elsewhere.
+consuming it. Weight and extra count where the user data does; elsewhere the weight is 1.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from kafka_assignors._model.claims import Claimed, ClaimTable, TableClaims
+from kafka_assignors._model.claims import Claimed, ClaimTable, Extra, TableClaims
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
 from kafka_assignors._wire.user_data import UserDataError, decode_all, decode_generation
@@ -71,6 +71,7 @@ def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, Use
         generations=np.where(silent & (stated != NOT_STATED), stated, prior.generations),
         holds=np.zeros(silent.size, dtype=np.bool_),
         weights=prior.weights,
+        extras=prior.extras,
     )
     return claimed, prior.faults
 
@@ -80,11 +81,14 @@ def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataE
     owns = np.bincount(subscriptions.owned.claimant, minlength=len(data)) > 0
     short_generations = np.full(len(data), NO_GENERATION)
     weights = np.ones(len(data), dtype=np.int64)
+    extras: dict[int, Extra] = {}
     longer = []  # user data that may be a prior assignment, where that could count
     for number, each in enumerate(data):
         short = decode_generation(each)
         if short is not None:
-            short_generations[number], weights[number] = short
+            short_generations[number], weights[number], extra = short
+            if any(extra):
+                extras[number] = extra
         elif each and not (owns[number] and stated[number] != NOT_STATED):
             longer.append(number)
     table, holds = subscriptions.owned, np.ones(len(data), dtype=np.bool_)
@@ -93,6 +97,7 @@ def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataE
     if longer:
         prior = decode_all([data[number] for number in longer])
         faults = {longer[index]: fault for index, fault in prior.faults.items()}
+        extras |= {longer[index]: extra for index, extra in prior.extras.items()}
         claims: list[TableClaims | dict[str, list[int]]] = [*table.claims()]
         for number, wish, generation, weight in zip(
             longer, prior.table.claims(), prior.generations, prior.weights, strict=True
@@ -101,5 +106,5 @@ def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataE
             if not owns[number]:
                 claims[number], holds[number] = wish, False
         table = ClaimTable.of(claims)
-    claimed = Claimed(table=table, generations=generations, holds=holds, weights=weights)
+    claimed = Claimed(table=table, generations=generations, holds=holds, weights=weights, extras=extras)
     return claimed, faults

@@ -8,10 +8,16 @@ trusts nothing. Every count is checked against the bytes that are there before a
     kafka-python 3         int16 version 1, then Java v1
     cooperative (Java)     int32 generation alone; the partitions stand in the subscription itself
 
-A member whose weight is not 1 appends it as an int32. Java and librdkafka do not read past the generation.
+Behind the generation a member appends what is not the default; Java and librdkafka do not read on:
+
+    int32 weight
+    int32 weight, int32 priority
+    int32 weight, int32 priority, "ka", what its strategy sends for the leader
+
 All integers are big-endian.
 """
 
+import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,20 +26,23 @@ from typing import Final, Literal
 import numpy as np
 
 from kafka_assignors._model.arrays import IntArray
-from kafka_assignors._model.claims import ClaimTable
-from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
+from kafka_assignors._model.claims import NO_EXTRA, ClaimTable, Extra
+from kafka_assignors._model.members import MAX_PRIORITY, MAX_WEIGHT, NO_GENERATION
 from kafka_assignors._wire.codec import encode_partition_list, read_partition_lists
 from kafka_assignors._wire.reader import INT16, INT32, Reader, UnreadableError
 
 _WEIGHTED: Final = 2 * INT32.size
-"""Bytes of a generation and a weight."""
+"""Bytes of a generation and a weight, or of a weight and a priority."""
+
+_OPTIONS: Final = struct.Struct(">2i")
 
 UNFINISHED: Final = b"unfinished"
 """The user data of an assignment that another round is to follow. Other clients do not read it."""
 
 _KAFKA_PYTHON_PREFIX: Final = INT16.pack(1)
+_MARK: Final = b"ka"
 
-Layout = Literal["Java v1", "Java v0", "with a weight", "kafka-python"]
+Layout = Literal["Java v1", "Java v0", "with options", "kafka-python"]
 """The layouts of a prior assignment."""
 
 UserDataError = UnreadableError
@@ -51,21 +60,23 @@ class StickyUserData:
     claims: Mapping[str, Collection[int]]
     generation: int = NO_GENERATION
     weight: int = 1
+    extra: Extra = NO_EXTRA
 
 
-def _valid_weight(weight: int) -> int:
-    return weight if 1 <= weight <= MAX_WEIGHT else 1
-
-
-def encode_generation(generation: int, weight: int = 1) -> bytes:
+def encode_generation(generation: int, weight: int = 1, extra: Extra = NO_EXTRA) -> bytes:
     """Write the user data of a cooperative member as Java's CooperativeStickyAssignor does."""
-    return INT32.pack(generation) + (INT32.pack(weight) if weight != 1 else b"")
+    if extra == NO_EXTRA:
+        return INT32.pack(generation) + (INT32.pack(weight) if weight != 1 else b"")
+    data = _MARK + extra.data if extra.data else b""
+    return INT32.pack(generation) + INT32.pack(weight) + INT32.pack(extra.priority) + data
 
 
-def encode_sticky(claims: Mapping[str, Collection[int]], generation: int, weight: int = 1) -> bytes:
+def encode_sticky(
+    claims: Mapping[str, Collection[int]], generation: int, weight: int = 1, extra: Extra = NO_EXTRA
+) -> bytes:
     """Write a prior assignment as Java's StickyAssignor does (v1), topics and partitions sorted."""
     listed = [(name, np.sort(np.fromiter(claims[name], dtype=">i4")).tobytes()) for name in sorted(claims)]
-    return encode_partition_list(listed) + encode_generation(generation, weight)
+    return encode_partition_list(listed) + encode_generation(generation, weight, extra)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,12 +84,14 @@ class AllUserData:
     """The prior assignments of many members.
 
     What cannot be read, or has no bytes, claims nothing; `faults` says why, by the member's number.
-    `generations` and `weights` are (M,). A generation is `NO_GENERATION` in layouts without one.
+    `generations` and `weights` are (M,). A generation is `NO_GENERATION` in layouts without one. `extras` has
+    those who send more than a weight, by their numbers.
     """
 
     table: ClaimTable
     generations: IntArray
     weights: IntArray
+    extras: Mapping[int, Extra]
     faults: Mapping[int, UserDataError]
 
 
@@ -92,7 +105,7 @@ def decode_all(data: Sequence[bytes]) -> AllUserData:
     has_generation = (left == INT32.size) | is_weighted
     weights = np.where(is_weighted & (weight >= 1) & (weight <= MAX_WEIGHT), weight, 1)
     generations = np.where(has_generation, stated, NO_GENERATION)
-    table, faults = lists.table, {}
+    table, extras, faults = lists.table, {}, {}
     # What is left are other layouts, and what cannot be read.
     others = ((sizes > 0) & (left != 0) & ~has_generation).nonzero()[0].tolist()
     if others:
@@ -106,8 +119,10 @@ def decode_all(data: Sequence[bytes]) -> AllUserData:
                 continue
             claims[number] = prior.claims
             generations[number], weights[number] = prior.generation, prior.weight
+            if any(prior.extra):
+                extras[number] = prior.extra
         table = ClaimTable.of(claims)
-    return AllUserData(table=table, generations=generations, weights=weights, faults=faults)
+    return AllUserData(table=table, generations=generations, weights=weights, extras=extras, faults=faults)
 
 
 def decode_sticky(data: bytes) -> StickyUserData:
@@ -130,31 +145,48 @@ def _read_any(data: bytes) -> tuple[Layout, StickyUserData]:
     raise UserDataError(f"{len(data)} bytes are no sticky user data ({'; '.join(faults)})")
 
 
-def decode_generation(data: bytes) -> tuple[int, int] | None:
-    """Read generation and weight of a cooperative member; None if the user data is anything else.
+def decode_generation(data: bytes) -> tuple[int, int, Extra] | None:
+    """Read generation, weight and extra of a cooperative member; None if the user data is anything else.
 
-    Eight bytes that begin with 0 are a prior assignment without topics, as librdkafka sends it: there is no
-    generation 0.
+    More than four bytes that begin with 0 are a prior assignment without topics, as librdkafka sends it:
+    there is no generation 0.
     """
+    if len(data) < INT32.size:
+        return None
+    generation = int(INT32.unpack_from(data)[0])
+    if generation == 0 and len(data) > INT32.size:
+        return None
+    options = _read_options(data[INT32.size :])
+    return None if options is None else (generation, *options)
+
+
+def _read_options(data: bytes) -> tuple[int, Extra] | None:
+    """Weight and extra; None if the bytes are anything else.
+
+    A weight alone that is out of range counts as 1. With more behind it the bytes are something else.
+    """
+    if not data:
+        return 1, NO_EXTRA
     if len(data) == INT32.size:
-        return int(INT32.unpack(data)[0]), 1
-    if len(data) == 2 * INT32.size:
-        (generation,), (weight,) = INT32.iter_unpack(data)
-        if generation != 0:
-            return generation, _valid_weight(weight)
+        weight = int(INT32.unpack(data)[0])
+        return weight if 1 <= weight <= MAX_WEIGHT else 1, NO_EXTRA
+    if len(data) == _WEIGHTED or data[_WEIGHTED:].startswith(_MARK):
+        weight, priority = _OPTIONS.unpack_from(data)
+        if 1 <= weight <= MAX_WEIGHT and abs(priority) <= MAX_PRIORITY:
+            return weight, Extra(priority, data[_WEIGHTED + len(_MARK) :])
     return None
 
 
-def _read_java(data: bytes, *, with_generation: bool = True, with_weight: bool = False) -> StickyUserData:
+def _read_java(data: bytes, *, with_generation: bool = True, with_options: bool = False) -> StickyUserData:
     reader = Reader(data)
     claims: dict[str, list[int]] = {}
     for topic, ids in reader.partition_list():
         claims.setdefault(topic, []).extend(ids)
     generation = reader.int32("the generation") if with_generation else NO_GENERATION
-    weight = reader.int32("the weight") if with_weight else 1
-    if reader.left:
+    options = _read_options(data[reader.offset :] if with_options else b"")
+    if options is None or (reader.left and not with_options):
         raise UserDataError(f"{reader.left} bytes are left over")
-    return StickyUserData(claims, generation, _valid_weight(weight))
+    return StickyUserData(claims, generation, *options)
 
 
 def _read_kafka_python(data: bytes) -> StickyUserData:
@@ -166,6 +198,6 @@ def _read_kafka_python(data: bytes) -> StickyUserData:
 _LAYOUTS: Final[Mapping[Layout, Callable[[bytes], StickyUserData]]] = {
     "Java v1": _read_java,
     "Java v0": partial(_read_java, with_generation=False),
-    "with a weight": partial(_read_java, with_weight=True),
+    "with options": partial(_read_java, with_options=True),
     "kafka-python": _read_kafka_python,
 }

@@ -18,6 +18,7 @@ from kafka.util import ensure_valid_topic_name
 
 from kafka_assignors import lead
 from kafka_assignors._common.tree import FileError
+from kafka_assignors._model.claims import NO_EXTRA
 from kafka_assignors._model.members import MAX_WEIGHT
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import (
@@ -34,6 +35,7 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.repair import repairs
 from kafka_assignors._wire.user_data import (
+    StickyUserData,
     UserDataError,
     decode_all,
     decode_generation,
@@ -96,6 +98,7 @@ def _user_data(blobs: list[bytes]) -> list[Any]:
         *([*claim.items()] for claim in read.table.claims()),
         read.generations.tolist(),
         read.weights.tolist(),
+        read.extras,
         {number: str(fault) for number, fault in read.faults.items()},
     ]
 
@@ -134,13 +137,12 @@ def check_subscriptions(data: bytes) -> None:
 def check_user_data(data: bytes) -> None:
     """Both ways read the same; all at once as one by one; what was read can be written and read again."""
     blobs = data.split(SEPARATOR)
-    *claims, generations, weights, faults = _both_ways(lambda: _user_data(blobs))
+    *claims, generations, weights, extras, faults = _both_ways(lambda: _user_data(blobs))
     for number, blob in enumerate(blobs):
         assert 1 <= weights[number] <= MAX_WEIGHT
         short = decode_generation(blob)
         if short is not None:
-            generation, weight = short
-            assert decode_generation(encode_generation(generation, weight)) in (
+            assert decode_generation(encode_generation(*short)) in (
                 short,
                 None,  # generation 0 with a weight, which no member can have
             )
@@ -153,12 +155,13 @@ def check_user_data(data: bytes) -> None:
             continue
         assert number not in faults
         assert sum(4 * len(ids) for ids in prior.claims.values()) <= len(blob)
-        assert (dict(claims[number]), generations[number], weights[number]) == (
-            prior.claims,
-            prior.generation,
-            prior.weight,
+        assert (
+            StickyUserData(
+                dict(claims[number]), generations[number], weights[number], extras.get(number, NO_EXTRA)
+            )
+            == prior
         )
-        raw = encode_sticky(prior.claims, prior.generation, prior.weight)
+        raw = encode_sticky(prior.claims, prior.generation, prior.weight, prior.extra)
         sorted_claims = {topic: sorted(ids) for topic, ids in prior.claims.items()}
         assert decode_sticky(raw) == replace(prior, claims=sorted_claims)
 

@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors._model.members import MAX_WEIGHT
+from kafka_assignors._model.claims import Extra
+from kafka_assignors._model.members import MAX_PRIORITY, MAX_WEIGHT
 from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_metadata_key
 from kafka_assignors._wire.user_data import encode_sticky
 from tests.fuzz.__main__ import NAMES
@@ -25,7 +26,15 @@ CLAIMS = st.dictionaries(TOPIC_NAMES, st.lists(INT32, max_size=20), max_size=8)
 DRAWN = {
     "partition-lists": any_of(ENTRIES.map(partition_list)),
     "subscriptions": any_of(SUBSCRIPTIONS),
-    "user-data": any_of(st.builds(encode_sticky, CLAIMS, INT32, st.integers(1, MAX_WEIGHT))),
+    "user-data": any_of(
+        st.builds(
+            encode_sticky,
+            CLAIMS,
+            INT32,
+            st.integers(1, MAX_WEIGHT),
+            st.builds(Extra, st.integers(-MAX_PRIORITY, MAX_PRIORITY), st.binary(max_size=20)),
+        )
+    ),
     "read-assignments": any_of(ASSIGNMENTS),
     "offsets-topic": damaged(groups().map(encode_group_metadata)).map(
         lambda raw: [group_metadata_key("g"), raw]

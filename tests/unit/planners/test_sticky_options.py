@@ -13,8 +13,10 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors import CooperativeStickyAssignor, Group, Plan, RangeAssignor, StickyAssignor
 from kafka_assignors._assignors import _sticky as sticky
 from kafka_assignors._assignors._host import KafkaPythonHost
+from kafka_assignors._model.claims import NO_EXTRA, Extra
 from kafka_assignors._model.members import MAX_WEIGHT, Member
 from kafka_assignors._wire.user_data import (
+    UserDataError,
     decode_all,
     decode_generation,
     decode_sticky,
@@ -168,7 +170,25 @@ class TestWeightsOnTheWire:
         assert read.generations.tolist() == [4, 5]
         assert read.table.claims()[0] == {"t": [0]}
         assert (decode_sticky(raw).generation, decode_sticky(raw).weight) == (4, 1)
-        assert decode_generation(struct.pack(">2i", 4, weight)) == (4, 1)
+        assert decode_generation(struct.pack(">2i", 4, weight)) == (4, 1, NO_EXTRA)
+
+    def test_priority_and_data_follow_the_weight(self) -> None:
+        standby, measured = Extra(-1), Extra(5, b"any")
+        assert encode_generation(7, 1, standby) == bytes.fromhex("00000007 00000001 ffffffff")
+        assert encode_generation(7, 2, measured) == bytes.fromhex("00000007 00000002 00000005") + b"kaany"
+        assert decode_generation(encode_generation(7, 1, standby)) == (7, 1, standby)
+        assert decode_generation(encode_generation(7, 2, measured)) == (7, 2, measured)
+        read = decode_all([encode_sticky({"t": [0]}, 4, 3, measured), b"", encode_sticky({}, 5, 1, standby)])
+        assert (read.weights.tolist(), read.extras) == ([3, 1, 1], {0: measured, 2: standby})
+
+    @pytest.mark.parametrize(("weight", "priority"), [(0, 1), (MAX_WEIGHT + 1, 1), (1, 1001), (1, -1001)])
+    def test_what_is_no_weight_with_a_priority_cannot_be_read(self, weight: int, priority: int) -> None:
+        raw = struct.pack(">2i", weight, priority)
+        for behind in (raw, raw + b"kaany"):
+            assert decode_generation(struct.pack(">i", 4) + behind) is None
+            with pytest.raises(UserDataError):
+                decode_sticky(encode_sticky({"t": [0]}, 4) + behind)
+        assert decode_generation(struct.pack(">3i", 4, 1, 1) + b"xxany") is None
 
     def test_the_first_subscription_tells_the_weight_and_no_generation(self) -> None:
         def told(assignor: Any) -> bytes | None:
