@@ -213,7 +213,7 @@ class Assignor(AbstractPartitionAssignor):
         topics = self._partition_ids(cluster, decoded.wanted)
         if (host := self._host()) is not None:
             host.plans_with(cluster)
-        racks = replica_racks(cluster, topics) if any(decoded.racks) else None
+        racks = replica_racks(cluster) if any(decoded.racks) else None
         assignments = self.lead(Group.of(topics, decoded, racks))
         _warn_of_size(sent, assignments)
         return assignments

@@ -21,12 +21,12 @@ def stable_order(keys: IntArray, end: int) -> IntArray:
     return (keys.astype(np.uint16) if end <= 2**16 else keys).argsort(kind="stable")
 
 
-def distinct(keys: IntArray) -> tuple[IntArray, IntArray]:
+def distinct(keys: IntArray, end: int = 2**63) -> tuple[IntArray, IntArray]:
     """The place of the first of each distinct key, keys ascending; and the number among these of each key.
 
-    `np.unique` does the same in three times the time where there are a hundred.
+    Keys are below `end`. `np.unique` does the same in three times the time where there are a hundred.
     """
-    order = keys.argsort(kind="stable")
+    order = stable_order(keys, end)
     ordered = keys[order]
     is_first = np.ones(keys.size, dtype=np.bool_)
     is_first[1:] = ordered[1:] != ordered[:-1]

@@ -16,10 +16,11 @@ import numpy as np
 from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
 from kafka_assignors._model.claims import Claims, Existing
 from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION, Member, Members
+from kafka_assignors._model.racks import KnownRacks, ReplicaRacks, racks_matter
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import TopicNumbers
 
-__all__ = ["MAX_WEIGHT", "NOBODY", "NO_GENERATION", "Group", "IntArray", "Member", "Members", "racks_matter"]
+__all__ = ["MAX_WEIGHT", "NOBODY", "NO_GENERATION", "Group", "IntArray", "Member", "Members"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,14 +52,14 @@ class Group:
     subscription_of: IntArray
     claims: Claims
     owner: IntArray
-    replica_racks: tuple[frozenset[str], ...] | None
+    replica_racks: ReplicaRacks | None
 
     @classmethod
     def of(
         cls,
         topics: Mapping[str, Iterable[int]],
         members: Members | Iterable[Member],
-        replica_racks: Mapping[tuple[str, int], frozenset[str]] | None = None,
+        replica_racks: KnownRacks | None = None,
         *,
         tick: Tick = go_on,
     ) -> Self:
@@ -68,7 +69,8 @@ class Group:
             topics: The partition ids of each topic. Topics that nobody subscribes to, or that have no
                 partitions, are left out of the group.
             members: The members in any order; their member ids differ. As `Members` they need not be made.
-            replica_racks: The racks of each (topic, partition id)'s replicas. Used if a member has a rack.
+            replica_racks: The racks of each (topic, partition id)'s replicas, or a function of topic and ids.
+                Used if a member has a rack.
             tick: Called again and again meanwhile; it may raise to give up.
 
         Raises:
@@ -80,8 +82,7 @@ class Group:
         members = members.in_order()
         tick()
         ids = _ids_of(topics, members.wanted, tick)
-        names = tuple(ids)
-        numbers = {topic: number for number, topic in enumerate(names)}
+        numbers = {topic: number for number, topic in enumerate(ids)}
         listed = [*ids.values()]
         bounds = np.array([0, *accumulate(map(len, listed))])
         counting = np.arange(max(map(len, listed), default=0))
@@ -105,14 +106,14 @@ class Group:
         tick()
         return cls(
             members=members,
-            topics=names,
+            topics=tuple(ids),
             partition_ids=partition_ids,
             topic_bounds=bounds,
             subscribed=subscribed,
             subscription_of=subscription_of,
             claims=claims,
             owner=claims.owners(partition_ids.size),
-            replica_racks=_racks_of(ids, replica_racks, tick) if any(members.racks) else None,
+            replica_racks=ReplicaRacks.of(ids, replica_racks, tick) if any(members.racks) else None,
         )
 
     def with_claims(self, claims: Claims) -> Self:
@@ -160,15 +161,14 @@ class Group:
         return len(self.subscribed) <= 1
 
     @cached_property
-    def local_racks(self) -> Sequence[frozenset[str]]:
-        """For each partition those racks of members that a replica is in; empty where racks do not matter."""
+    def local_racks(self) -> ReplicaRacks | None:
+        """For each partition those racks of members that a replica is in; None where racks do not matter."""
         if self.replica_racks is None:
-            return ()
-        racks = {rack for rack in self.members.racks if rack}
-        if not racks or not racks_matter(racks, self.replica_racks):
-            return ()
-        local = {replicas: replicas & racks for replicas in set(self.replica_racks)}
-        return [local[replicas] for replicas in self.replica_racks]
+            return None
+        racks = frozenset(rack for rack in self.members.racks if rack)
+        if not racks_matter(racks, self.replica_racks.sets):
+            return None
+        return self.replica_racks.within(racks)
 
     @cached_property
     def subscriptions(self) -> tuple[tuple[int, ...], ...]:
@@ -221,24 +221,6 @@ def _ids_of(
     return {topic: ids[topic] for topic in sorted(ids) if ids[topic]}
 
 
-def _racks_of(
-    ids: Mapping[str, Sequence[int]],
-    replica_racks: Mapping[tuple[str, int], frozenset[str]] | None,
-    tick: Tick,
-) -> tuple[frozenset[str], ...] | None:
-    if replica_racks is None:
-        return None
-    last = 0
-    found: list[frozenset[str]] = []
-    for topic, partitions in ids.items():
-        each = ((topic, partition) for partition in partitions)
-        found.extend(replica_racks.get(key, frozenset()) for key in each)
-        if len(found) - last > _BREATH:
-            last = len(found)
-            tick()
-    return tuple(found)
-
-
 def _ascending(ids: Iterable[int]) -> Sequence[int]:
     """Partition ids in order, each once; a range if they count up from 0."""
     if isinstance(ids, range) and ids == range(len(ids)):
@@ -247,13 +229,3 @@ def _ascending(ids: Iterable[int]) -> Sequence[int]:
     # Clients know ids that count up from 0, in order, or in sets, which give such numbers in order.
     counting = range(len(listed))
     return counting if listed == list(counting) else sorted(set(listed))
-
-
-def racks_matter(member_racks: Collection[str], partition_racks: Sequence[frozenset[str]]) -> bool:
-    """KIP-881's rule of when to look at racks (Kafka's AbstractPartitionAssignor.useRackAwareAssignment).
-
-    Members and replicas share a rack, and the partitions differ in their racks. If every partition is in
-    every rack, any plan is as good as another. Members of unknown racks are left out.
-    """
-    everywhere = frozenset[str]().union(*partition_racks)
-    return not everywhere.isdisjoint(member_racks) and any(racks != everywhere for racks in partition_racks)

@@ -4,20 +4,26 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Final, Self, overload
+from typing import Final, Self, TypeVar, overload
 
 import numpy as np
 
 from kafka_assignors._model.arrays import BoolArray, IntArray, ranges
 from kafka_assignors._model.tick import Tick, go_on
 
+_Key = TypeVar("_Key")
 
-class Names(dict[str, int]):
-    """Names, numbered as they come first."""
 
-    def __missing__(self, name: str) -> int:
-        self[name] = number = len(self)
+class Numbers(dict[_Key, int]):
+    """Things, numbered as they come first."""
+
+    def __missing__(self, key: _Key) -> int:
+        self[key] = number = len(self)
         return number
+
+
+class Names(Numbers[str]):
+    """Names, numbered as they come first."""
 
     def numbers(self, names: Collection[str]) -> IntArray:
         return np.fromiter(map(self.__getitem__, names), dtype=np.int64, count=len(names))

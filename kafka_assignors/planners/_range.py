@@ -7,8 +7,9 @@ from itertools import islice, pairwise
 import numpy as np
 
 from kafka_assignors._model.arrays import NOBODY, IntArray
-from kafka_assignors._model.group import Group, racks_matter
+from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
+from kafka_assignors._model.racks import racks_matter
 
 
 def plan_range(group: Group) -> Plan:

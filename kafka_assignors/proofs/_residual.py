@@ -16,7 +16,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_assignors._model.group import NOBODY, Group, IntArray, racks_matter
+from kafka_assignors._model.group import NOBODY, Group, IntArray
+from kafka_assignors._model.racks import racks_matter
 
 Graded = Sequence[tuple[IntArray, int]]
 """Costs of all arcs by goals, the first goal first, each with the most that a simple cycle can sum up to."""
@@ -46,12 +47,12 @@ class Cells:
         alike: dict[tuple[int, ...], int] = {}
         topic_class = [alike.setdefault(subscribers, len(alike)) for subscribers in group.subscribers]
         member_racks = {member.rack for member in group.members if member.rack is not None}
-        racks = group.replica_racks is not None and racks_matter(member_racks, group.replica_racks)
+        racks = group.replica_racks is not None and racks_matter(member_racks, group.replica_racks.sets)
         kinds: dict[frozenset[str], int] = {}
         kind = np.zeros(group.size, dtype=np.int64)
         if racks and group.replica_racks is not None:
             # Few sets of racks are distinct: cut each of them down to the members' racks once.
-            near = {replicas: replicas & member_racks for replicas in set(group.replica_racks)}
+            near = {replicas: replicas & member_racks for replicas in group.replica_racks.sets}
             kinds = {
                 replicas: number for number, replicas in enumerate(sorted(set(near.values()), key=sorted))
             }

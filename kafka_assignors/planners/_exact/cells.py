@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from kafka_assignors._model.arrays import BoolArray, IntArray, distinct, ranges, stable_order
+from kafka_assignors._model.arrays import BoolArray, IntArray, distinct, places, ranges, stable_order
 from kafka_assignors._model.group import MAX_WEIGHT, Group
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import TopicNumbers
@@ -135,25 +135,26 @@ class Contraction:
         cell_of_topic, arcs = _cells_of_topics(group.subscribed, group.subscription_of[first], tick)
         tick()
         cell_of = cell_of_topic[group.topic_of]
-        sets = group.local_racks
-        if not sets:
+        local = group.local_racks
+        if local is None:
             return cls(group=group, cell_of=cell_of, kind_of=kind_of, arcs=arcs)
-        numbers: dict[tuple[int, frozenset[str]], int] = {}
-        keys = zip(cell_of.tolist(), sets, strict=True)
-        cell_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+        # The parts of a cell, numbered as their partitions come first.
+        sets = len(local.sets)
+        first, part_of = distinct(cell_of * sets + local.which, len(group.topics) * sets)
         tick()
+        order = first.argsort()
+        first = first[order]
         racks = {rack: number for number, rack in enumerate(sorted({*filter(None, group.members.racks)}), 1)}
-        is_local = np.zeros((len(numbers), len(racks) + 1), dtype=np.bool_)
-        columns = [racks[rack] for _, local in numbers for rack in local]
-        is_local[np.arange(len(numbers)).repeat([len(local) for _, local in numbers]), columns] = True
-        tick()
+        is_in = np.zeros((sets, len(racks) + 1), dtype=np.bool_)
+        for number, replicas in enumerate(local.sets):
+            is_in[number, [racks[rack] for rack in replicas]] = True
         return cls(
             group=group,
-            cell_of=cell_of,
+            cell_of=places(order, order.size)[part_of],
             kind_of=kind_of,
-            arcs=arcs.split_cells(np.array([parent for parent, _ in numbers])),
+            arcs=arcs.split_cells(cell_of[first]),
             rack_of=np.array([racks[rack] if rack else 0 for rack in group.members.racks]),
-            is_local=is_local,
+            is_local=is_in[local.which[first]],
         )
 
 
