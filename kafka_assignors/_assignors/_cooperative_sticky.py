@@ -29,6 +29,7 @@ class CooperativeStickyAssignor(StickyAssignor):
     Args:
         rack: As `StickyAssignor`'s.
         weight: As `StickyAssignor`'s.
+        priority: As `StickyAssignor`'s. Who takes over waits until the others have revoked.
         planner: As `StickyAssignor`'s.
         max_skew: As `StickyAssignor`'s.
         max_moves: As `StickyAssignor`'s.
@@ -44,6 +45,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         *,
         rack: str | None = None,
         weight: int = 1,
+        priority: int = 0,
         planner: str | Planner = "exact",
         max_skew: int | None = None,
         max_moves: int | None = None,
@@ -53,6 +55,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         super().__init__(
             rack=rack,
             weight=weight,
+            priority=priority,
             planner=planner,
             max_skew=max_skew,
             max_moves=max_moves,
@@ -107,5 +110,5 @@ class CooperativeStickyAssignor(StickyAssignor):
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The generation as Java does; a member that rebalances eagerly has its prior assignment here."""
         if claim.held:
-            return encode_generation(claim.generation, self._weight)
+            return encode_generation(claim.generation, self._weight, self._extra)
         return super().tell_claim(claim)

@@ -8,9 +8,9 @@ from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
 from kafka_assignors._common.escaping import get_logger
-from kafka_assignors._model.claims import Claimed
+from kafka_assignors._model.claims import NO_EXTRA, Claimed, Extra
 from kafka_assignors._model.group import Group
-from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
+from kafka_assignors._model.members import MAX_PRIORITY, MAX_WEIGHT, NO_GENERATION
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import Subscriptions
@@ -47,6 +47,9 @@ class StickyAssignor(Assignor):
         rack: The rack of this consumer.
         weight: How much this consumer can take on beside the others: twice the weight, twice the partitions.
             The exact planner goes by it, if the leader is one of this class.
+        priority: Of a topic's subscribers those of the highest priority share its partitions. The others
+            stand by: they get nothing until the last of these has left the group, and then they take over.
+            If the leader is of another client, all share.
         planner: The name of a planner in `PLANNERS`, or a function from a Group to a Plan.
         max_skew: An option of the exact planner: how many partitions off the best balance loads may be, in
             order to move fewer. Give all members the same: the leader's counts.
@@ -67,6 +70,7 @@ class StickyAssignor(Assignor):
         *,
         rack: str | None = None,
         weight: int = 1,
+        priority: int = 0,
         planner: str | Planner = "exact",
         max_skew: int | None = None,
         max_moves: int | None = None,
@@ -75,6 +79,10 @@ class StickyAssignor(Assignor):
         super().__init__(rack=rack)
         if not _is_whole(weight) or not 1 <= weight <= MAX_WEIGHT:
             raise ValueError(f"weight must be a whole number from 1 to {MAX_WEIGHT}, not {weight!r}")
+        if not _is_whole(priority) or abs(priority) > MAX_PRIORITY:
+            raise ValueError(
+                f"priority must be a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}, not {priority!r}"
+            )
         if isinstance(planner, str) and planner not in PLANNERS:
             raise ValueError(f"there is no planner {planner!r}; choose one of {', '.join(PLANNERS)}")
         for option, value in (("max_skew", max_skew), ("max_moves", max_moves)):
@@ -85,6 +93,7 @@ class StickyAssignor(Assignor):
         if time_limit is not None and not time_limit > 0:
             raise ValueError(f"time_limit must be more than 0 s, not {time_limit!r}")
         self._weight = weight
+        self._extra = Extra(priority)
         self._planner = planner
         self._max_skew, self._max_moves = max_skew, max_moves
         self._time_limit = time_limit
@@ -124,9 +133,9 @@ class StickyAssignor(Assignor):
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """Prior assignment and generation in Java's layout; null before the first assignment."""
-        if claim.generation == NO_GENERATION and self._weight == 1:
+        if claim.generation == NO_GENERATION and self._weight == 1 and self._extra == NO_EXTRA:
             return None
-        return encode_sticky(claim.partitions, claim.generation, self._weight)
+        return encode_sticky(claim.partitions, claim.generation, self._weight, self._extra)
 
     def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
         """What counts with this strategy by `claims_of`; a warning where user data cannot be read."""

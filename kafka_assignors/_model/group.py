@@ -17,6 +17,7 @@ from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
 from kafka_assignors._model.claims import Claims, Existing
 from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION, Member, Members
 from kafka_assignors._model.racks import KnownRacks, ReplicaRacks, racks_matter
+from kafka_assignors._model.standbys import Subscriptions, of_highest_priority
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import TopicNumbers
 
@@ -35,7 +36,9 @@ class Group:
         topics: The subscribed topics that exist, sorted; a topic's number is its place here.
         partition_ids: (N,) the id of each partition in its topic. Ids need not start at 0 or be contiguous.
         topic_bounds: (T + 1,) the partitions of topic t are topic_bounds[t]..topic_bounds[t + 1] - 1.
-        subscribed: The different subscriptions, in the order of the first member that has each.
+        subscribed: The different subscriptions, in the order of the first member that has each. To a topic
+            subscribe only those who take part in it: of who sent it, the members of the highest priority. The
+            others are its standbys; what they claim of it they may hold, but it is not valid.
         subscription_of: (M,) the number of each member's subscription.
         claims: The claims on partitions that exist, valid or not.
         owner: (N,) the member whose claim on the partition is valid, or `NOBODY`. Who holds it comes before
@@ -74,7 +77,7 @@ class Group:
             tick: Called again and again meanwhile; it may raise to give up.
 
         Raises:
-            ValueError: Two members have one member id, or a member's weight is out of range.
+            ValueError: Two members have one member id, or a member's weight or priority is out of range.
         """
         if not isinstance(members, Members):
             members = Members.of(members, tick)
@@ -94,6 +97,10 @@ class Group:
         tick()
         subscribed, which = TopicNumbers.of(members.topics, numbers, tick)
         subscription_of = which[members.topics_of]
+        if members.extras:
+            subscribed, subscription_of = of_highest_priority(
+                (subscribed, subscription_of), members.priorities
+            )
         claims = Claims.find(
             members.claims,
             Existing(topics=numbers, ids=partition_ids, bounds=bounds),
@@ -119,6 +126,27 @@ class Group:
     def with_claims(self, claims: Claims) -> Self:
         """The same group with other claims, by which the owners are settled."""
         return replace(self, claims=claims, owner=claims.owners(self.size))
+
+    def with_subscriptions(self, subscriptions: Subscriptions) -> Self:
+        """The same group with others who take part, by which the owners are settled."""
+        subscribed, subscription_of = subscriptions
+        claims = self.claims
+        topic = self.topic_of[claims.partition]
+        valid = subscribed.contain(subscription_of[claims.member], topic)
+        group = replace(self, subscribed=subscribed, subscription_of=subscription_of)
+        return group.with_claims(replace(claims, subscribed=valid))
+
+    @cached_property
+    def sent(self) -> Subscriptions:
+        """`subscribed` and `subscription_of` as members sent them, standbys among them."""
+        numbers = {topic: number for number, topic in enumerate(self.topics)}
+        subscribed, which = TopicNumbers.of(self.members.topics, numbers)
+        return subscribed, which[self.members.topics_of]
+
+    def has_sent(self, member: IntArray, topic: IntArray) -> BoolArray:
+        """As `subscribes`, but by what members sent."""
+        subscribed, subscription_of = self.sent
+        return subscribed.contain(subscription_of[member], topic)
 
     @property
     def size(self) -> int:

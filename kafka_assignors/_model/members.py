@@ -123,11 +123,19 @@ class Members(Sequence[Member]):
         """All topics that somebody subscribes to."""
         return self.topics.names
 
+    @property
+    def priorities(self) -> IntArray:
+        """(M,) the priority of each member."""
+        priorities = np.zeros(len(self.ids), dtype=np.int64)
+        for number, extra in self.extras.items():
+            priorities[number] = extra.priority
+        return priorities
+
     def in_order(self) -> Self:
         """Static members by instance id, then dynamic ones by member id (Kafka's MemberInfo).
 
         Strings compare by their UTF-16 units, as Java's do, so that every leader sees one order. Raises
-        ValueError if two members have one member id, or a member's weight is out of range.
+        ValueError if two members have one member id, or a member's weight or priority is out of range.
         """
         if len(set(self.ids)) != len(self.ids):
             twice = sorted({name for name in self.ids if list(self.ids).count(name) > 1})
@@ -138,6 +146,12 @@ class Members(Sequence[Member]):
             raise ValueError(
                 f"the weight of {self.ids[number]} must be from 1 to {MAX_WEIGHT}, not {self.weights[number]}"
             )
+        for number, extra in self.extras.items():
+            if abs(extra.priority) > MAX_PRIORITY:
+                raise ValueError(
+                    f"the priority of {self.ids[number]} must be from -{MAX_PRIORITY} to {MAX_PRIORITY}, "
+                    f"not {extra.priority}"
+                )
         order = self._order()
         if order == list(range(len(order))):
             return self

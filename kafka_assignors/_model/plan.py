@@ -146,7 +146,7 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
 
     Every partition that exists stands in it, once, and goes to a subscriber; every member has an entry. If it
     is shared (broadcast), several members may have one partition, each at most once even so. What is
-    `held_back` nobody gets in this round of a cooperative rebalance.
+    `held_back` nobody gets in this round of a cooperative rebalance; in a round a standby may keep something.
     """
     if plan.group is not group:
         raise InvalidPlanError("the plan is for another group")
@@ -167,6 +167,8 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
         topic, partition = group.name_of(twice % group.size)
         raise InvalidPlanError(f"the plan gives {topic}-{partition} away more than once")
     subscribes = group.subscribes(members, plan.topics)
+    if held_back is not None and not subscribes.all():
+        subscribes = group.has_sent(members, plan.topics)
     if not subscribes.all():
         foreign = int(subscribes.argmin())
         topic, _ = group.name_of(int(partitions[foreign]))

@@ -19,6 +19,7 @@ What a leader believes of members' claims:
    follows by itself. So the leader begins one after 2 heartbeats, and again after 4 and 8. What is claimed
    all the same is given to the claimant, and an error says so: each partition has an owner, and none has two.
    Partitions of topics to which the claimant does not subscribe cannot be given to it: others get them.
+   A standby subscribes: what it never revokes it keeps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -143,7 +144,7 @@ class HandOver:
         wanted = np.zeros(group.size, dtype=np.bool_)
         for number, member in enumerate(group.members.ids):
             if member in self._unheard:
-                wanted |= group.subscribes(np.full(group.size, number), group.topic_of)
+                wanted |= group.has_sent(np.full(group.size, number), group.topic_of)
         return np.flatnonzero(free & wanted)
 
     def _with_silent(self, group: Group, assigned: IntArray) -> Group:
@@ -201,7 +202,8 @@ class HandOver:
     def _leave(group: Group, awaited: IntArray, owner: IntArray) -> None:
         """Leave what is not let go of with those that claim it; of several with the newest claim."""
         claims = group.claims
-        possible = claims.held & claims.subscribed & np.isin(claims.partition, awaited[:, 0])
+        may_keep = group.has_sent(claims.member, group.topic_of[claims.partition])
+        possible = claims.held & may_keep & np.isin(claims.partition, awaited[:, 0])
         left = np.flatnonzero(possible)
         left = left[np.argsort(claims.generation[left], kind="stable")]
         partition = claims.partition[left]
