@@ -16,6 +16,7 @@ from kafka_assignors._assignors._host import calling
 from kafka_assignors._assignors._membership.claims import Claim, Memory
 from kafka_assignors._assignors._membership.hand_over import HandOver
 from kafka_assignors._assignors._membership.host import Host
+from kafka_assignors._assignors._membership.standbys import Standbys
 from kafka_assignors._assignors._sent import Sent, takes_all_members
 from kafka_assignors._assignors._topics import partition_ids, replica_racks
 from kafka_assignors._common.escaping import get_logger
@@ -49,13 +50,14 @@ class _Consumer:
 
     `known` gives the consumer's host as long as it is alive; None for an assignor without one. `memory` is
     what it claims when it joins. `hand_over` is the leader's state between the rounds of a cooperative
-    rebalance. `tries` is how often in a row each topic had no metadata, `wait` in which generation, and until
-    when, to wait for it.
+    rebalance, `standbys` whom it has seen for how long. `tries` is how often in a row each topic had no
+    metadata, `wait` in which generation, and until when, to wait for it.
     """
 
     known: Callable[[], Host | None] | None = None
     memory: Memory = field(default_factory=Memory)
     hand_over: HandOver = field(default_factory=HandOver)
+    standbys: Standbys = field(default_factory=Standbys)
     tries: dict[str, int] = field(default_factory=dict)
     wait: tuple[int | None, float] = (None, 0.0)
 
@@ -280,6 +282,7 @@ class Assignor(AbstractPartitionAssignor):
                 "consumer owns, so pass the class, or make an instance for each consumer"
             )
         self._consumer.hand_over.end()
+        self._consumer.standbys.end()
         self._consumer = _Consumer(known=host.weakly())
 
     def _claim(self, host: Host | None) -> Claim:

@@ -30,6 +30,8 @@ class CooperativeStickyAssignor(StickyAssignor):
         rack: As `StickyAssignor`'s.
         weight: As `StickyAssignor`'s.
         priority: As `StickyAssignor`'s. Who takes over waits until the others have revoked.
+        max_active: As `StickyAssignor`'s.
+        return_after: As `StickyAssignor`'s.
         planner: As `StickyAssignor`'s.
         max_skew: As `StickyAssignor`'s.
         max_moves: As `StickyAssignor`'s.
@@ -46,6 +48,8 @@ class CooperativeStickyAssignor(StickyAssignor):
         rack: str | None = None,
         weight: int = 1,
         priority: int = 0,
+        max_active: int | None = None,
+        return_after: float | None = None,
         planner: str | Planner = "exact",
         max_skew: int | None = None,
         max_moves: int | None = None,
@@ -56,6 +60,8 @@ class CooperativeStickyAssignor(StickyAssignor):
             rack=rack,
             weight=weight,
             priority=priority,
+            max_active=max_active,
+            return_after=return_after,
             planner=planner,
             max_skew=max_skew,
             max_moves=max_moves,
@@ -78,7 +84,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         Driven by hand, without a consumer, a leader believes what members say.
         """
         host = self._host()
-        return group if host is None else self._consumer.hand_over.settle(group, host)
+        return super().settle(group if host is None else self._consumer.hand_over.settle(group, host))
 
     def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:
         """The plan without what others still hold."""
@@ -95,7 +101,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         return {number: UNFINISHED for number, instance in enumerate(instances) if instance is not None}
 
     def metadata(self, topics: Collection[str]) -> Any:
-        """As `StickyAssignor`; a rebalance begins."""
+        """As `StickyAssignor`."""
         self._consumer.hand_over.begin()
         return super().metadata(topics)
 

@@ -1,12 +1,14 @@
 """The `sticky` strategy, and what it shares with `cooperative-sticky`."""
 
+import math
 import time
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
 
 from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
+from kafka_assignors._assignors._membership.standbys import with_most
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._model.claims import NO_EXTRA, Claimed, Extra
 from kafka_assignors._model.group import Group
@@ -50,6 +52,11 @@ class StickyAssignor(Assignor):
         priority: Of a topic's subscribers those of the highest priority share its partitions. The others
             stand by: they get nothing until the last of these has left the group, and then they take over.
             If the leader is of another client, all share.
+        max_active: How many of them share a topic at most, first of all those that own most; the others stand
+            by as well. With 1 one member has everything. The leader's counts.
+        return_after: For how many seconds a member has to be in the group until it takes over from active
+            ones of a lower priority. Until then it stands by. If all of these leave, it takes over at once.
+            The leader's counts, and a new leader begins to count anew. None is not at all.
         planner: The name of a planner in `PLANNERS`, or a function from a Group to a Plan.
         max_skew: An option of the exact planner: how many partitions off the best balance loads may be, in
             order to move fewer. Give all members the same: the leader's counts.
@@ -71,6 +78,8 @@ class StickyAssignor(Assignor):
         rack: str | None = None,
         weight: int = 1,
         priority: int = 0,
+        max_active: int | None = None,
+        return_after: float | None = None,
         planner: str | Planner = "exact",
         max_skew: int | None = None,
         max_moves: int | None = None,
@@ -83,6 +92,10 @@ class StickyAssignor(Assignor):
             raise ValueError(
                 f"priority must be a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}, not {priority!r}"
             )
+        if max_active is not None and (not _is_whole(max_active) or max_active < 1):
+            raise ValueError(f"max_active must be a whole number, 1 or more, not {max_active!r}")
+        if return_after is not None and not 0 < return_after < math.inf:
+            raise ValueError(f"return_after must be more than 0 s, and finite, not {return_after!r}")
         if isinstance(planner, str) and planner not in PLANNERS:
             raise ValueError(f"there is no planner {planner!r}; choose one of {', '.join(PLANNERS)}")
         for option, value in (("max_skew", max_skew), ("max_moves", max_moves)):
@@ -94,10 +107,32 @@ class StickyAssignor(Assignor):
             raise ValueError(f"time_limit must be more than 0 s, not {time_limit!r}")
         self._weight = weight
         self._extra = Extra(priority)
+        self._max_active, self._return_after = max_active, return_after
         self._planner = planner
         self._max_skew, self._max_moves = max_skew, max_moves
         self._time_limit = time_limit
         self._warnings = MemberWarnings("Ignoring what member %s says in its user data: %s")
+
+    def settle(self, group: Group) -> Group:
+        """The group without who stands by, as far as that is the leader's to say.
+
+        Driven by hand, without a consumer, a leader has no clock, and nobody waits.
+        """
+        if self._return_after is not None and (host := self._host()) is not None:
+            group = self._consumer.standbys.settle(group, host, self._return_after)
+        return group if self._max_active is None else with_most(group, self._max_active)
+
+    def metadata(self, topics: Collection[str]) -> Any:
+        """As `Assignor`; a rebalance begins."""
+        sent = super().metadata(topics)
+        self._consumer.standbys.begin()
+        return sent
+
+    def on_assignment(self, assignment: Any, generation: int) -> None:
+        """As `Assignor`; a leader sees to it that who waits to take over does so."""
+        super().on_assignment(assignment, generation)
+        if (host := self._host()) is not None:
+            self._consumer.standbys.delivered(host, generation)
 
     def plan(self, group: Group) -> Plan:
         """Plan by the planner chosen."""

@@ -98,7 +98,7 @@ class Group:
         subscribed, which = TopicNumbers.of(members.topics, numbers, tick)
         subscription_of = which[members.topics_of]
         if members.extras:
-            subscribed, subscription_of = of_highest_priority(
+            (subscribed, subscription_of), _ = of_highest_priority(
                 (subscribed, subscription_of), members.priorities
             )
         claims = Claims.find(

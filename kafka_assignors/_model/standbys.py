@@ -1,40 +1,62 @@
 """Who takes part in a topic: of its subscribers some are active, the others stand by."""
 
+from typing import Final
+
 import numpy as np
 
-from kafka_assignors._model.arrays import IntArray, before_in_run, ranges, stable_order
+from kafka_assignors._model.arrays import BoolArray, IntArray, before_in_run, ranges, stable_order
 from kafka_assignors._model.topic_sets import TopicNumbers, TopicSets
 
 Subscriptions = tuple[TopicNumbers, IntArray]
 """The different sets of topics, in the order of the first member that has each, and (M,) which is whose."""
 
 
+NO_OWNER: Final = np.iinfo(np.int32).max
+"""Instead of the priority of a topic's owners: above all priorities."""
+
+
 def of_highest_priority(
-    subscriptions: Subscriptions, priorities: IntArray, ceilings: IntArray | None = None
-) -> Subscriptions:
+    subscriptions: Subscriptions,
+    priorities: IntArray,
+    active: IntArray | None = None,
+    waits: BoolArray | None = None,
+) -> tuple[Subscriptions, BoolArray]:
     """Leave each topic with those who have the highest priority among its subscribers.
 
     Args:
         subscriptions: What members subscribe to.
         priorities: (M,) their priorities.
-        ceilings: (T,) who is above its topic's ceiling is a standby of those whose priority is the ceiling.
+        active: (T,) the highest priority of who owns partitions of each topic, or `NO_OWNER`.
+        waits: (M,) who has to wait. Beside such owners, and subscribers that need not wait, of a lower
+            priority only, it is their standby.
+
+    Returns:
+        Who subscribes then, and (M,) who is a standby of a lower priority.
     """
     subscribed, subscription_of = subscriptions
-    if ceilings is None and (priorities == priorities[:1]).all():
-        return subscriptions
-    # Members of one subscription and priority are alike.
-    key = subscription_of << _BITS | priorities - priorities.min(initial=0)
+    if waits is None or active is None:
+        waits = np.zeros(priorities.size, dtype=np.bool_)
+    if (priorities == priorities[:1]).all():
+        return subscriptions, np.zeros_like(waits)
+    # Members that are alike in all of it are of one kind.
+    key = subscription_of << _BITS | (priorities - priorities.min()) << 1 | waits
     _, first, kind_of = np.unique(key, return_index=True, return_inverse=True)
     entries, kind = _entries(subscribed, subscription_of[first])
     topic = subscribed.numbers[entries]
-    rank = 2 * priorities[first][kind]
-    if ceilings is not None:
-        ceiling = 2 * ceilings[topic]
-        rank = np.where(rank > ceiling, ceiling - 1, rank)
+    rank = priorities[first][kind]
+    below = np.zeros(rank.size, dtype=np.bool_)
+    if active is not None:
+        ceiling = active.copy()
+        at_once = ~waits[first][kind]
+        np.maximum.at(ceiling, topic[at_once], rank[at_once])
+        below = rank > ceiling[topic]
+        rank = np.where(below, ceiling[topic], rank)
+    rank = 2 * rank - below  # behind those of the priority, before those of the next
     highest = np.full(subscribed.topics, np.iinfo(np.int64).min)
     np.maximum.at(highest, topic, rank)
     chosen = rank == highest[topic]
-    return _made_of(subscribed.topics, kind[chosen], topic[chosen], kind_of)
+    is_below = np.isin(kind_of, kind[below])
+    return _made_of(subscribed.topics, kind[chosen], topic[chosen], kind_of), is_below
 
 
 def of_first(subscriptions: Subscriptions, order: IntArray, most: int) -> Subscriptions:
@@ -56,7 +78,7 @@ def of_first(subscriptions: Subscriptions, order: IntArray, most: int) -> Subscr
     )
 
 
-_BITS = 32  # that priorities fit in
+_BITS: Final = 32  # that priorities fit in
 
 
 def _entries(subscribed: TopicNumbers, sets: IntArray) -> tuple[IntArray, IntArray]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
@@ -64,6 +65,11 @@ class Host(ABC):
     def leading_since(self) -> float | None:
         """When it began to read what members sent (`time.monotonic()`); None if it does not lead just now."""
         return None
+
+    @property
+    def now(self) -> float:
+        """Seconds by its clock (`time.monotonic()`)."""
+        return time.monotonic()
 
     @property
     @abstractmethod

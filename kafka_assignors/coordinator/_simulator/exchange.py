@@ -130,6 +130,10 @@ class JoiningMember(ClassicConsumer, Host):
     def closed(self) -> bool:
         return not self.running
 
+    @property
+    def now(self) -> float:
+        return self._clock.now / 1000
+
     def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
         """As `Host`, in virtual time."""
         return self.after(round(seconds * 1000), lambda: action(self))

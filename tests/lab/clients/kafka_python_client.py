@@ -29,6 +29,7 @@ from kafka.protocol.consumer import (
 from kafka.protocol.consumer.group import JoinGroupResponse
 
 from kafka_assignors._assignors import _adapter, _flow, _host, _joins
+from kafka_assignors._assignors._membership import host
 from kafka_assignors.coordinator._simulator.messages import Join, Sync
 from tests.lab.clients.connection import GroupClient, SimulatedCluster
 
@@ -67,6 +68,7 @@ for _module in (
     _flow,
     _host,
     _joins,
+    host,
 ):
     setattr(_module, "time", _Time())  # noqa: B010 - their own is typed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,24 +30,31 @@ class ClaimsAll(CooperativeStickyAssignor):
         return sent
 
 
-def group_with_a_claimant(heartbeat_ms: int, topics: list[str], last: str) -> Simulation:
+def group_with_a_claimant(
+    heartbeat_ms: int, topics: list[str], last: str, *, priority: int = 0
+) -> Simulation:
     """Three members that only poll, for 100 ms at a time, and one that claims what it does not have."""
     idle = MemberSettings(heartbeat_interval_ms=heartbeat_ms, poll_ms=100, work_ms=0)
     group = Simulation(TOPICS, [CooperativeStickyAssignor], member=idle)
     names = [name for name in ("a", "b", "c", "claimant") if name != last]
     for name in [*names, last]:
         claims = name == "claimant"
-        group.join(name, topics=topics if claims else None, assignors=[ClaimsAll] if claims else None)
+        group.join(
+            name,
+            topics=topics if claims else None,
+            assignors=[partial(ClaimsAll, priority=priority)] if claims else None,
+        )
     return group
 
 
+@pytest.mark.parametrize("priority", [0, -1], ids=["as all", "standby"])
 @pytest.mark.parametrize("last", ["a", "claimant"])
 @pytest.mark.parametrize("topics", [["orders", "payments"], ["payments"]], ids="-".join)
 @pytest.mark.parametrize("heartbeat_ms", [300, 500, 3000])
 def test_a_false_claim_leaves_no_partition_without_an_owner_for_longer_than_the_bound(
-    heartbeat_ms: int, topics: list[str], last: str
+    heartbeat_ms: int, topics: list[str], last: str, priority: int
 ) -> None:
-    group = group_with_a_claimant(heartbeat_ms, topics, last)
+    group = group_with_a_claimant(heartbeat_ms, topics, last, priority=priority)
     group.run(120)
     owned = group.timeline.rebalances[-1].assignments
     if "orders" in topics:

@@ -1,0 +1,77 @@
+"""A leader's care for who is active: how many members, and who has to wait before it takes over."""
+
+import numpy as np
+
+from kafka_assignors._assignors._membership.host import Cancel, Host
+from kafka_assignors._common.escaping import get_logger
+from kafka_assignors._model.arrays import NOBODY
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._model.standbys import NO_OWNER, of_first, of_highest_priority
+
+log = get_logger(__name__)
+
+
+def with_most(group: Group, most: int) -> Group:
+    """The group in which a topic has so many members at most, first of all those that own most."""
+    owned = np.bincount(group.owner[group.owner != NOBODY], minlength=len(group.members))
+    order = np.argsort(-owned, kind="stable")
+    return group.with_subscriptions(of_first((group.subscribed, group.subscription_of), order, most))
+
+
+class Standbys:
+    """For how long this leader has seen each member of its group, and who waits to take over."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}  # by instance id, or by member id
+        self._led = NO_GENERATION  # the last generation that it led
+        self._until: float | None = None  # when the first of those who wait has waited long enough
+        self._cancel: Cancel | None = None
+
+    def begin(self) -> None:
+        self._until = None
+        self.end()
+
+    def end(self) -> None:
+        """Begin no rebalance."""
+        if self._cancel is not None:
+            self._cancel()
+            self._cancel = None
+
+    def settle(self, group: Group, host: Host, return_after: float) -> Group:
+        """The group in which a higher priority waits before it takes over from a lower one.
+
+        A member waits until it has been in each generation for so many seconds. This leader has to have led
+        all of them: of others nobody knows who was in them.
+        """
+        now, members = host.now, group.members
+        if not self._led <= host.generation <= self._led + 1:
+            self._since = {}
+        self._led = host.generation
+        names = [instance or name for name, instance in zip(members.ids, members.instance_ids, strict=True)]
+        self._since = {name: self._since.get(name, now) for name in names}
+        left = np.array([self._since[name] + return_after - now for name in names])
+        everybody = group.with_subscriptions(group.sent)
+        owned = np.flatnonzero(everybody.owner != NOBODY)
+        priorities = members.priorities
+        active = np.full(len(group.topics), -NO_OWNER)
+        np.maximum.at(active, group.topic_of[owned], priorities[everybody.owner[owned]])
+        # A topic that is new has no owner yet.
+        active[active == -NO_OWNER] = active.max() if owned.size else NO_OWNER
+        subscriptions, waiting = of_highest_priority(group.sent, priorities, active, left > 0)
+        self._until = now + left[waiting].min() if waiting.any() else None
+        return everybody.with_subscriptions(subscriptions)
+
+    def delivered(self, host: Host, generation: int) -> None:
+        """The plan of the present rebalance has reached the group: see to it that who waits takes over."""
+        if self._until is not None:
+            delay = max(0.0, self._until - host.now)
+            self._cancel = host.call_later(delay, lambda host: self._begin_round(host, generation))
+
+    @staticmethod
+    def _begin_round(host: Host, generation: int) -> None:
+        if host.generation == generation and not host.closed:
+            log.info(
+                "Members of a higher priority have waited long enough: joining again, so that they take over"
+            )
+            host.request_rejoin()
