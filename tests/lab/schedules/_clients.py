@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors import _leader
 from kafka_assignors._assignors import CooperativeStickyAssignor
@@ -41,7 +41,15 @@ consumer and librdkafka's. The last two are our `CooperativeConsumer`, and aioka
 assignors.
 """
 
-OURS: Final = ("ours", "waits", "unaided", "aio", "aiokafka")
+STANDBYS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "standby": {"priority": -1},
+    "only one": {"max_active": 1},
+    "passive": {"return_after": 3},
+    "returning": {"priority": 1, "return_after": 3},
+}
+"""Members as "ours", with a sticky assignor of these options."""
+
+OURS: Final = ("ours", "waits", "unaided", "aio", "aiokafka", *STANDBYS)
 """Those whose leaders plan by our assignors."""
 
 STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
@@ -62,6 +70,8 @@ def make_client(
     client: str, strategy: str
 ) -> tuple[Callable[..., ClassicConsumer], Sequence[Callable[[], AbstractPartitionAssignor]]]:
     """The behaviour of a member, and what makes its assignors."""
+    if client in STANDBYS:
+        return _kind("ours"), [partial(STRATEGIES[strategy], **STANDBYS[client])]
     if client not in CLIENTS:
         raise ValueError(f"there is no client {client!r}; choose one of {', '.join(CLIENTS)}")
     if strategy not in STRATEGIES:

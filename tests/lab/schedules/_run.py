@@ -28,7 +28,7 @@ from kafka_assignors.coordinator._simulator.simulation import Simulation, next_n
 from tests.lab.clients.flowing_member import FlowingMember
 from tests.lab.clients.other_clients import UnaidedMember
 from tests.lab.clients.real_member import close
-from tests.lab.schedules._clients import OURS, make_client
+from tests.lab.schedules._clients import OURS, STANDBYS, make_client
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -309,7 +309,7 @@ class _ScheduleRun:
         self._refusals[event.member, event.generation] += 1
         if self._refusals[event.member, event.generation] <= REFUSALS:
             return
-        if self._client_of(event.member) not in {"ours", "waits"}:
+        if self._client_of(event.member) not in {"ours", "waits", *STANDBYS}:
             self._refused[event.member] = event
         else:
             self._broken = self._broken or (
@@ -490,4 +490,20 @@ class _ScheduleRun:
             for (topic, number), those in owners.items()
             if len(those) != 1
         ]
+        wrong += (
+            [
+                f"{topic}-{number} is the standby {owner}'s"
+                for (topic, number), (owner, *_) in owners.items()
+                if self._is_standby(owner, [member.name for member in running if topic in member.topics])
+            ]
+            if not wrong
+            else []
+        )
         return "; ".join(wrong)
+
+    def _is_standby(self, name: str, subscribers: Sequence[str]) -> bool:
+        """Whether a member has a lower priority than another subscriber."""
+        return self._priority(name) < max(map(self._priority, subscribers), default=0)
+
+    def _priority(self, name: str) -> int:
+        return int(STANDBYS.get(self._client_of(name), {}).get("priority", 0))

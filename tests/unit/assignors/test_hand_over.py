@@ -11,8 +11,9 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors import CooperativeStickyAssignor, lead
 from kafka_assignors._assignors._membership.hand_over import PATIENCE, HandOver
 from kafka_assignors._assignors._membership.host import calls
+from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group, Member
-from kafka_assignors._wire.user_data import UNFINISHED
+from kafka_assignors._wire.user_data import UNFINISHED, encode_generation
 from kafka_assignors.planners._cooperative import awaited_holders
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.by_hand import HandHost
@@ -42,6 +43,7 @@ class Round:
         members: Mapping[str, tuple[list[int], int]],
         *,
         static: tuple[str, ...] = (),
+        standby: tuple[str, ...] = (),
         topics: Mapping[str, list[str]] | None = None,
         delivered: bool = True,
         existing: Mapping[str, Sequence[int]] = MappingProxyType({"t": range(4)}),
@@ -56,6 +58,7 @@ class Round:
                     (topics or {}).get(name, ["t"]),
                     owned=partition_list([("t", claim)] if claim else []),
                     generation=stated,
+                    user_data=encode_generation(stated, 1, Extra(-1)) if name in standby else None,
                 ),
             )
             for name, (claim, stated) in members.items()
@@ -204,6 +207,34 @@ def test_claims_of_a_topic_without_subscription_are_given_away_in_the_end(round_
         assert round_of(generation, members, topics=topics) == {"leader": [], "narrow": []}
         round_of.wait()
     assert round_of(PATIENCE + 1, members, topics=topics)["leader"] == [0, 1, 2, 3]
+
+
+def test_what_a_standby_never_revokes_it_keeps(round_of: Round, caplog: pytest.LogCaptureFixture) -> None:
+    """It subscribes and may be reading: another owner would be a second one."""
+    members = {"active": ([], -1), "clinging": ([0, 1], 1)}
+    for generation in range(2, PATIENCE + 2):
+        assert round_of(generation, members, standby=("clinging",)) == {"active": [2, 3], "clinging": []}
+        round_of.wait()
+        members = {"active": ([2, 3], generation), "clinging": ([0, 1], 1)}
+    given = round_of(PATIENCE + 2, members, standby=("clinging",))
+    assert given == {"active": [2, 3], "clinging": [0, 1]}
+    assert "Leaving 2 partitions with members that claim them: asked 4 times" in caplog.text
+
+
+def test_a_standby_revokes_before_the_active_member_gets_anything(round_of: Round) -> None:
+    members = {"active": ([], -1), "passive": ([0, 1, 2, 3], 1)}
+    assert round_of(2, members, standby=("passive",)) == {"active": [], "passive": []}
+    members = {"active": ([], 2), "passive": ([], 2)}
+    assert round_of(3, members, standby=("passive",)) == {"active": [0, 1, 2, 3], "passive": []}
+    assert round_of.host.later == []
+
+
+def test_a_static_standby_that_may_hang_keeps_what_another_leader_may_have_given_it(round_of: Round) -> None:
+    members = {"leader": ([0], 6), "s": ([1], 5)}
+    given = round_of(7, members, static=("s",), standby=("s",))
+    assert given == {"leader": [0], "s": []}
+    members = {"leader": ([0], 7), "s": ([], 7)}
+    assert round_of(8, members, static=("s",), standby=("s",)) == {"leader": [0, 1, 2, 3], "s": []}
 
 
 def test_a_liar_who_says_the_last_generation_takes_nothing_from_its_holders(round_of: Round) -> None:

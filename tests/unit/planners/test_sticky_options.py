@@ -200,14 +200,21 @@ class TestWeightsOnTheWire:
         assert told(StickyAssignor(weight=2)) == bytes.fromhex("00000000 ffffffff 00000002")
         assert told(CooperativeStickyAssignor()) == bytes.fromhex("ffffffff")
         assert told(CooperativeStickyAssignor(weight=2)) == bytes.fromhex("ffffffff 00000002")
+        assert told(StickyAssignor(priority=-1)) == bytes.fromhex("00000000 ffffffff 00000001 ffffffff")
+        assert told(CooperativeStickyAssignor(priority=2)) == bytes.fromhex("ffffffff 00000001 00000002")
 
     def test_later_ones_tell_it_behind_what_java_tells(self) -> None:
         for assignor, java in (
             (StickyAssignor, "00000001 0001 74 00000001 00000003 00000006"),
             (CooperativeStickyAssignor, "00000006"),
         ):
-            for weight, told in ((1, ""), (1000, "000003e8")):
-                member = assignor(weight=weight)
+            cases: dict[str, dict[str, Any]] = {
+                "": {},
+                "000003e8": {"weight": 1000},
+                "00000001 00000005": {"priority": 5, "max_active": 1, "return_after": 60},
+            }
+            for told, options in cases.items():
+                member = assignor(**options)
                 member.on_assignment(ConsumerProtocolAssignment(1, [("t", [3])], b""), 6)
                 sent = ConsumerProtocolSubscription.decode(member.metadata({"t"}).encode())
                 assert sent.user_data == bytes.fromhex(java + told)
@@ -229,6 +236,41 @@ class TestWeightsInTheGroup:
             group.join("a", leader)
             group.join("b", StickyAssignor(weight=3))
             assert {name: len(topics["t"]) for name, topics in group.rebalance().items()} == {"a": 2, "b": 2}
+
+
+class TestStandbysInTheGroup:
+    @each_class
+    @pytest.mark.parametrize(
+        ("planner", "expected"),
+        [("exact", {"a": 3, "b": 6, "c": 0}), ("kip54", {"a": 5, "b": 4, "c": 0}), (plan_quickly, None)],
+        ids=["exact", "kip54", "function"],
+    )
+    def test_with_each_planner_standbys_get_nothing_until_the_others_are_gone(
+        self, assignor: Any, planner: Any, expected: dict[str, int] | None
+    ) -> None:
+        group = HandGroup({"t": range(9)})
+        group.join("a", assignor(planner=planner))
+        group.join("b", assignor(planner=planner, weight=2))
+        group.join("c", assignor(planner=planner, weight=1000, priority=-1, max_active=5))
+        loads = {member: len(topics.get("t", ())) for member, topics in group.rebalance().items()}
+        assert loads["c"] == 0
+        assert sum(loads.values()) == 9
+        assert expected is None or loads == expected
+        group.leave("a")
+        group.leave("b")
+        assert group.rebalance() == {"c": {"t": [*range(9)]}}
+
+    @each_class
+    def test_a_leader_without_a_consumer_limits_the_active_and_has_no_clock(self, assignor: Any) -> None:
+        group = HandGroup({"t": range(4)})
+        group.join("a", assignor(max_active=1, return_after=60))
+        group.join("b", assignor())
+        assert names(group.rebalance()) == {"a": "tp0 tp1 tp2 tp3", "b": ""}
+        group.join("c", assignor(priority=1))
+        assigned = group.rebalance()
+        if assignor is CooperativeStickyAssignor:
+            assigned = group.rebalance()
+        assert names(assigned) == {"a": "", "b": "", "c": "tp0 tp1 tp2 tp3"}
 
 
 class TestWindows:
@@ -277,6 +319,9 @@ class TestConstruction:
         ("name", "rule", "values"),
         [
             ("weight", "a whole number from 1 to 1000", [0, -3, 1001, 1.5, "2"]),
+            ("priority", "a whole number from -1000 to 1000", [1001, -1001, 0.5, True, None]),
+            ("max_active", "a whole number, 1 or more", [0, -1, 1.5, True]),
+            ("return_after", "more than 0 s, and finite", [0, -1, float("nan"), float("inf")]),
             ("max_skew", "a whole number, 0 or more", [-1, 1.5]),
             ("max_moves", "a whole number, 0 or more", [-2, True]),
             ("time_limit", "more than 0 s", [0, -0.5, float("nan")]),
