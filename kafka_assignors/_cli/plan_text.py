@@ -51,11 +51,12 @@ def lines(outcome: PlannedGroup, *, assignments: bool, width: int) -> Iterator[s
 
 
 def _totals(outcome: PlannedGroup) -> Iterator[str]:
-    plan, group, loads = outcome.plan, outcome.plan.group, outcome.plan.loads
+    plan, group, loads = outcome.plan, outcome.plan.group, outcome.active_loads
+    standbys = f" ({count(outcome.standbys, 'standby')})" if outcome.standbys else ""
     weighted = " a unit of weight" if (group.weights > 1).any() else ""
     yield (
         f"{count(group.size, 'partition')} of {count(len(group.topics), 'topic')}, "
-        f"{count(len(group.members), 'member')}: loads {loads.min()} to {loads.max()}, "
+        f"{count(len(group.members), 'member')}{standbys}: loads {loads.min()} to {loads.max()}, "
         f"imbalance {outcome.imbalance:g}{weighted}"
     )
     what = "the least possible" if outcome.optimal else "in an optimal plan"
@@ -71,7 +72,9 @@ def _table(outcome: PlannedGroup, width: int) -> Iterator[str]:
     shares = outcome.shares
     weighted = any(share.member.weight > 1 for share in shares)
     racks = any(share.in_rack is not None for share in shares)
+    priorities = {share.member.extra.priority for share in shares}
     columns = {
+        "priority": [str(share.member.extra.priority) for share in shares] if len(priorities) > 1 else [],
         "weight": [str(share.member.weight) for share in shares] if weighted else [],
         "load": [str(share.load) for share in shares],
         "kept": [str(share.kept) for share in shares],
@@ -128,20 +131,19 @@ def _assignments(outcome: PlannedGroup, width: int) -> Iterator[str]:
 
 def _rounds(outcome: PlannedGroup, width: int, *, in_full: bool) -> Iterator[str]:
     """The two rounds of a cooperative hand-over."""
-    one, plan = outcome.first_round, outcome.plan
+    one, second = outcome.first_round, outcome.active_loads
     if not one.let_go:
         yield "cooperative: one round is enough, as nothing has to be revoked"
         return
     late = sum(len(ids) for topics in one.awaited.values() for ids in topics.values())
     names = _names(outcome)
     longest = max(len(names[member]) for member in (*one.let_go, *one.awaited))
-    yield (
-        f"cooperative, round 1: {count(late, 'partition')} revoked; "
-        f"loads {min(one.loads.values())} to {max(one.loads.values())}"
-    )
+    standbys = outcome.plan.group.standbys
+    first = [load for load, stands_by in zip(one.loads.values(), standbys, strict=True) if not stands_by]
+    yield (f"cooperative, round 1: {count(late, 'partition')} revoked; loads {min(first)} to {max(first)}")
     for member, topics in one.let_go.items():
         yield from _entry(names[member], f"revokes {_listed(topics, in_full=in_full)}", longest, width)
-    yield f"cooperative, round 2: given away; loads {plan.loads.min()} to {plan.loads.max()}"
+    yield f"cooperative, round 2: given away; loads {second.min()} to {second.max()}"
     for member, topics in one.awaited.items():
         yield from _entry(names[member], f"gets {_listed(topics, in_full=in_full)}", longest, width)
 

@@ -26,8 +26,9 @@ class MemberAccount:
 
     Its `name` is what to call it: its instance id, or its client id. If others have the same, it is that with
     its host, or its member id. `layout` is that of its sticky user data. `claims` are what it said it had
-    when it joined, in `claimed_generation`. `rebalance_timeout_ms` is its `max.poll.interval.ms`.
-    `unreadable` says why what it or its leader sent cannot be read.
+    when it joined, in `claimed_generation`. It `stands_by` if others of its topics have a higher `priority`.
+    `rebalance_timeout_ms` is its `max.poll.interval.ms`. `unreadable` says why what it or its leader sent
+    cannot be read.
     """
 
     name: str
@@ -42,6 +43,8 @@ class MemberAccount:
     layout: Layout | None = None
     claims: Partitions = frozenset()
     claimed_generation: int = -1
+    priority: int = 0
+    stands_by: bool = False
     assignment: Partitions
     session_timeout_ms: int = -1
     rebalance_timeout_ms: int = -1
@@ -50,7 +53,12 @@ class MemberAccount:
     @property
     def partitions(self) -> str:
         """What it has, in words."""
-        return partitions_in_words(self.assignment)
+        return "stands by" if self.idles else partitions_in_words(self.assignment)
+
+    @property
+    def idles(self) -> bool:
+        """Whether it stands by, and has nothing, as it should."""
+        return self.stands_by and not self.assignment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +66,8 @@ class GroupAccount:
     """A group as its coordinator has it, and how good its assignment is.
 
     `strategy` is None of an empty group; `leader` is a member id. `loads` are by member id, `best_loads`
-    those of the best balance that the subscriptions allow, in ascending order. `would_move` is what would
-    move if the group rebalanced now, by its own strategy and the client that probably leads it,
+    those of the best balance that the subscriptions allow, in ascending order, without standbys. `would_move`
+    is what would move if the group rebalanced now, by its own strategy and the client that probably leads it,
     `leader_client`. It is empty if that is not known. `predictions` have the same by each client that could
     lead, of strategies in which clients differ; None where it is not known.
     """
@@ -89,8 +97,9 @@ class GroupAccount:
 
     @property
     def imbalance(self) -> int:
-        """The largest load less the smallest."""
-        return max(self.loads.values(), default=0) - min(self.loads.values(), default=0)
+        """The largest load less the smallest; standbys that have nothing do not count."""
+        loads = [self.loads[member.member_id] for member in self.members if not member.idles]
+        return max(loads, default=0) - min(loads, default=0)
 
     @property
     def best_imbalance(self) -> int:

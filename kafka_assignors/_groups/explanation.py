@@ -6,7 +6,7 @@ All is worked out from the record that its coordinator keeps of it, and from wha
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._common.strategies import CLIENTS, STICKY
@@ -16,6 +16,7 @@ from kafka_assignors._groups.classic import decode_members, flat
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.prediction import guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
+from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import (
     RecordError,
@@ -72,6 +73,8 @@ def explain(
     listed = read_accounts(value)
     accounts = sorted(listed, key=lambda account: (account.client_id, account.member_id))
     best = plan_now(accounts, topics, value.generation)
+    standbys = dict(zip(best.group.members.ids, best.group.standbys.tolist(), strict=True))
+    accounts = [replace(account, stands_by=standbys[account.member_id]) for account in accounts]
     consumers = value.protocol_type == CONSUMERS
     client = leader_client or (guess_client(value) if consumers else None)
     before = {one: account.member_id for account in accounts for one in account.assignment}
@@ -88,7 +91,7 @@ def explain(
         leader=value.leader,
         members=tuple(accounts),
         loads={account.member_id: len(account.assignment) for account in accounts},
-        best_loads=tuple(sorted(int(load) for load in best.loads)),
+        best_loads=tuple(sorted(int(load) for load in best.loads[~best.group.standbys])),
         would_move=would_move,
         leader_client=client,
         predictions=predictions,
@@ -125,12 +128,13 @@ def member_names(members: Iterable[SnapshotMember | EpochMember]) -> dict[str, s
 def _account(
     value: GroupMetadataValue, sent: MemberMetadata, member: SnapshotMember, name: str
 ) -> MemberAccount:
-    version, layout, unreadable = -1, None, None
+    version, layout, unreadable, priority = -1, None, None, 0
     if value.protocol_type == CONSUMERS:
         try:
             subscription = decode_subscription(sent.subscription)
             version, unreadable = subscription.version, subscription.fault
-            decode_prior_assignment(value.protocol, subscription.user_data)  # fails if that cannot be read
+            if prior := decode_prior_assignment(value.protocol, subscription.user_data):
+                priority = prior.extra.priority
             if value.protocol == "sticky" and subscription.user_data:
                 layout = layout_of(subscription.user_data)
         except RecordError as error:
@@ -152,6 +156,7 @@ def _account(
         layout=layout,
         claims=flat(member.claims),
         claimed_generation=member.claimed_generation,
+        priority=priority,
         assignment=member.assignment,
         session_timeout_ms=member.session_timeout_ms,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
@@ -171,6 +176,7 @@ def plan_now(
             rack=account.rack,
             claims=by_topic(account.assignment),
             generation=generation,
+            extra=Extra(account.priority),
         )
         for account in accounts
     ]

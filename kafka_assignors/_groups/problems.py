@@ -211,7 +211,7 @@ def _about_partitions(
 
 
 def _about_members(found: GroupAccount) -> Iterator[Problem]:
-    idle = [account.name for account in found.members if not account.assignment]
+    idle = [account.name for account in found.members if not (account.assignment or account.stands_by)]
     if idle:
         few = len(found.members) > sum(found.loads.values())
         yield Problem(
@@ -220,7 +220,12 @@ def _about_members(found: GroupAccount) -> Iterator[Problem]:
             text=f"{have(idle)} no partitions",
             advice=f"there are {sum(found.loads.values())} partitions for {len(found.members)} members"
             if few
-            else "see what it subscribes to; range gives nothing to the last members of small topics",
+            else "see what it subscribes to; "
+            + (
+                "its leader's max_active or return_after may let it stand by"
+                if found.strategy in STICKY
+                else "range gives nothing to the last members of small topics"
+            ),
         )
     if found.strategy not in SHARED and found.imbalance > found.best_imbalance:
         yield _note(

@@ -148,6 +148,12 @@ class Group:
         subscribed, subscription_of = self.sent
         return subscribed.contain(subscription_of[member], topic)
 
+    @cached_property
+    def standbys(self) -> BoolArray:
+        """(M,) whether each member sent topics that exist, and takes part in none of them."""
+        (sent, sent_of), taken = self.sent, self.subscribed
+        return (np.diff(sent.bounds)[sent_of] > 0) & (np.diff(taken.bounds)[self.subscription_of] == 0)
+
     @property
     def size(self) -> int:
         """N, the number of partitions."""

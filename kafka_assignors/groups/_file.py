@@ -8,13 +8,15 @@ from typing import Final
 
 from kafka_assignors._common.tree import HIGHEST_ID, Node, read
 from kafka_assignors._common.words import first_of
+from kafka_assignors._model.claims import NO_EXTRA, Extra
 from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors._model.members import MAX_PRIORITY
 
 MAX_PARTITIONS: Final = 1_000_000
 """The most partitions of a topic: a zero too many should not fill the memory."""
 
 _IDS_SHOWN: Final = 10
-_MEMBER_FIELDS: Final = ("topics", "rack", "weight", "instance_id", "owns", "generation", "holds")
+_MEMBER_FIELDS: Final = ("topics", "rack", "weight", "priority", "instance_id", "owns", "generation", "holds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +135,11 @@ def _member(name: str, node: Node, topics: Mapping[str, _Topic], *, holds: bool)
         ),
         holds=fields["holds"].flag() if "holds" in fields else holds and bool(claims),
         weight=fields["weight"].number("a whole number", 1, MAX_WEIGHT) if "weight" in fields else 1,
+        extra=(
+            Extra(fields["priority"].number("a whole number", -MAX_PRIORITY, MAX_PRIORITY))
+            if "priority" in fields
+            else NO_EXTRA
+        ),
     )
 
 
@@ -157,6 +164,9 @@ def _notes(group: Group, topics: Mapping[str, _Topic], members: list[Member]) ->
     ids = {name: frozenset(topic.ids) for name, topic in topics.items()}
     for member in members:
         yield from _notes_on_member(member, ids)
+    for member, stands_by in zip(group.members, group.standbys.tolist(), strict=True):
+        if stands_by and member.claims:
+            yield f"{member.member_id} owned partitions, and stands by for a higher priority: not counted"
     yield from _disputes(group, members)
     has_racks = any(topic.racks is not None for topic in topics.values())
     if has_racks != any(member.rack for member in members):

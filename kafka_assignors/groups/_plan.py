@@ -121,9 +121,19 @@ class PlannedGroup:
         return int(np.count_nonzero(self.plan.group.owner == NOBODY))
 
     @property
+    def standbys(self) -> int:
+        """How many members stand by."""
+        return int(np.count_nonzero(self.plan.group.standbys))
+
+    @property
+    def active_loads(self) -> IntArray:
+        """The loads of all members but standbys."""
+        return self.plan.loads[~self.plan.group.standbys]
+
+    @property
     def imbalance(self) -> float:
-        """How much the highest load is above the lowest one, a unit of weight."""
-        loads = self.plan.loads / self.plan.group.weights
+        """How much the highest load is above the lowest one, a unit of weight; standbys do not count."""
+        loads = self.active_loads / self.plan.group.weights[~self.plan.group.standbys]
         return round(float(loads.max() - loads.min()), 3)
 
     @property
@@ -141,7 +151,7 @@ class PlannedGroup:
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
-        group, goal, loads = self.plan.group, self.plan.goal, self.plan.loads
+        group, goal, loads = self.plan.group, self.plan.goal, self.active_loads
         return {
             "strategy": self.strategy,
             "max_skew": goal.max_skew,
@@ -159,6 +169,7 @@ class PlannedGroup:
             "members": {
                 share.member.member_id: {
                     "weight": share.member.weight,
+                    "priority": share.member.extra.priority,
                     "rack": share.member.rack,
                     **fields_of(share, without=("member",)),
                     "assignment": self.plan.of(number),

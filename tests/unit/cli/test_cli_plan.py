@@ -94,6 +94,7 @@ def test_the_json_has_everything(write: Write, run: Run) -> None:
     assert members["c3"] == {
         "load": 2,
         "weight": 1,
+        "priority": 0,
         "rack": None,
         "kept": 0,
         "free": 0,
@@ -149,6 +150,37 @@ def test_the_example_of_the_help_is_planned_without_a_note(write: Write, run: Ru
     assert status == 0
     status, shown, errors = run(write(example[0], "group.yaml"), "--check")
     assert (status, errors, "note:" in shown) == (0, "", False)
+
+
+STANDBYS = """\
+topics: {orders: 6}
+members:
+  a: {priority: 1, owns: {orders: [0, 1]}}
+  b: {priority: 1}
+  c: {owns: {orders: [2, 3]}}
+  d: {priority: -1000}
+"""
+
+
+def test_standbys_are_counted_and_their_loads_left_out(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "group.yaml"
+    file.write_text(STANDBYS, encoding="utf-8")
+    status, shown, _ = run(str(file), "--cooperative")
+    assert status == 0
+    for line in (
+        "member  priority  load  kept  gained  given up",
+        "b              1     3     0  3 free  -",
+        "c              0     0     0  -       -",
+        "6 partitions of 1 topic, 4 members (2 standbys): loads 3 to 3, imbalance 0",
+        "cooperative, round 1: 2 partitions revoked; loads 1 to 3",
+        "cooperative, round 2: given away; loads 3 to 3",
+        "optimal: no valid plan does better",
+        "note: c owned partitions, and stands by for a higher priority: not counted",
+    ):
+        assert line in shown.splitlines()
+    found = json.loads(run(str(file), "--json")[1])
+    assert (found["lowest_load"], found["highest_load"], found["imbalance"]) == (3, 3, 0)
+    assert found["members"]["d"]["priority"] == -1000
 
 
 def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
@@ -210,9 +242,14 @@ def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
         (
             "members.c1.wieght",
             2,
-            "wieght: unknown field, with the value 2; allowed: topics, rack, weight, instance_id, owns, gen",
+            "wieght: unknown field, with the value 2; allowed: topics, rack, weight, priority, instance_id",
         ),
         ("members.c1.weight", 0, "members.c1.weight: must be a whole number from 1 to 1000, not 0"),
+        (
+            "members.c1.priority",
+            -1001,
+            "members.c1.priority: must be a whole number from -1000 to 1000, not -1001",
+        ),
         ("members.c1.weight", 1001, "members.c1.weight: must be a whole number from 1 to 1000, not 1001"),
         ("members.c1.topics", "orders", 'members.c1.topics: must be a list of topics, not "orders"'),
         ("members.c1.topics", [7], "members.c1.topics[0]: must be the name of a topic, not 7"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,13 +26,15 @@ from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.support.wire import ODD
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 QUICK = MemberSettings(session_timeout_ms=9000, heartbeat_interval_ms=300)
 TOPICS = {"orders": range(8), "payments": range(4)}
 
 
-def simulated(assignor: type[Assignor], members: int = 3, **topics: int) -> Simulation:
+def simulated(assignor: Callable[[], Assignor], members: int = 3, **topics: int) -> Simulation:
     group = Simulation(topics or {"orders": 8, "payments": 4}, [assignor], member=QUICK)
     for number in range(members):
         group.join(f"m{number + 1}")
@@ -88,6 +91,43 @@ def test_members_without_partitions_are_named() -> None:
     (problem,) = explain("g", group.group.record(), {"orders": range(2)}).problems
     assert (problem.kind, problem.severity) == ("nothing to do", "note")
     assert problem.advice == "there are 2 partitions for 3 members"
+
+
+@pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
+def test_standbys_are_said_to_be_some_and_are_no_problem(assignor: type[StickyAssignor]) -> None:
+    group = simulated(partial(assignor, priority=1), 2)
+    group.join("passive", assignors=[assignor])
+    group.run_until_stable()
+    found = explain("g", group.group.record(), TOPICS)
+    by_name = {account.name: account for account in found.account.members}
+    assert [(name, account.priority, account.stands_by) for name, account in by_name.items()] == [
+        ("m1", 1, False),
+        ("m2", 1, False),
+        ("passive", 0, True),
+    ]
+    assert by_name["passive"].partitions == "stands by"
+    assert (found.account.imbalance, found.account.best_imbalance, found.account.would_move) == (0, 0, ())
+    assert found.account.best_loads == (6, 6)
+    assert {*kinds(found)} <= {"eager"}
+
+
+def test_a_standby_that_has_partitions_counts_and_they_would_move() -> None:
+    group = simulated(partial(CooperativeStickyAssignor, return_after=600), 1)
+    group.join("back", assignors=[partial(CooperativeStickyAssignor, priority=1)])
+    group.run_until_stable()
+    found = explain("g", group.group.record(), TOPICS)
+    back, passive = found.account.members
+    assert (back.stands_by, passive.stands_by, passive.partitions) == (
+        False,
+        True,
+        "orders 0 1 2 3 4 5 6 7, payments 0 1 2 3",
+    )
+    assert (found.account.imbalance, found.account.best_imbalance) == (12, 0)
+    assert {move.source for move in found.account.would_move} == {passive.member_id}
+    assert len(found.account.would_move) == 12
+    (idle,) = (problem for problem in found.problems if problem.kind == "nothing to do")
+    assert (idle.severity, idle.text) == ("warning", "back has no partitions")
+    assert idle.advice.endswith("its leader's max_active or return_after may let it stand by")
 
 
 def test_topics_that_are_missing_or_unread_are_named() -> None:
