@@ -26,7 +26,7 @@ from tests.lab.schedules import (
     shorten,
 )
 from tests.lab.schedules.__main__ import main
-from tests.lab.schedules._clients import CLIENTS, STRATEGIES
+from tests.lab.schedules._clients import CLIENTS, STANDBYS, STRATEGIES
 from tests.support.planted_faults import (
     AIO,
     FAULTS,
@@ -50,6 +50,12 @@ STORED = json.loads(RESULT.with_suffix(".json").read_text())
 
 MIXED = ("ours", "waits", "unaided", "kafka-python", "java", "librdkafka")
 EVERY_CLIENT = tuple(CLIENTS)
+STANDBY_MIXES = [
+    ("passive", "returning"),
+    ("ours", "standby", "single"),
+    ("ours", "standby", "java", "librdkafka", "kafka-python"),
+    ("waits", "aio", *STANDBYS),
+]
 
 
 def scheduled(*steps: Step, strategy: str = "cooperative-sticky", **fields: Any) -> Schedule:
@@ -76,6 +82,8 @@ def test_no_schedule_of_three_members_breaks_their_group(client: str) -> None:
     ("strategy", "clients", "count"),
     [
         *((COOPERATIVE, clients, 1000) for clients in (FLOWS, WAITS, PLAIN, MIXED, AIO, EVERY_CLIENT)),
+        *((COOPERATIVE, clients, 500) for clients in STANDBY_MIXES),
+        *(("sticky", clients, 200) for clients in STANDBY_MIXES[:2]),
         *((strategy, ("ours",), 200) for strategy in EAGER),
         *((strategy, ("aiokafka",), 250) for strategy in EAGER),
         *((strategy, EVERY_CLIENT, 200) for strategy in ("range", "sticky")),

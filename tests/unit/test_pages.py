@@ -40,6 +40,7 @@ RUN_BY = {
     "docs/history.md": "integration_tests/test_history_cluster.py",
     "docs/history_tables.md": "tests/unit/history/test_history_page.py",
     "docs/history_queries.md": "tests/spark/test_history_engines.py",
+    "docs/how-to/active-and-passive.md": "tests/unit/coordinator/test_standbys.py",
     "docs/how-to/migrate-to-cooperative-sticky.md": "integration_tests/test_readme.py",
     PLANNING: "integration_tests/test_readme.py",
     IN_CI: "integration_tests/test_readme.py",

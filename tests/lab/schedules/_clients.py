@@ -43,7 +43,7 @@ assignors.
 
 STANDBYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "standby": {"priority": -1},
-    "only one": {"max_active": 1},
+    "single": {"max_active": 1},
     "passive": {"return_after": 3},
     "returning": {"priority": 1, "return_after": 3},
 }

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_assignors._assignors import CooperativeStickyAssignor, StickyAssignor
+from kafka_assignors._cli.main import main
 from kafka_assignors._timelines.events import Assigned
+from tests.support.pages import defined, listing, listings
 from tests.support.simulations import classic, loads
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kafka_assignors._assignors import Assignor
     from kafka_assignors.coordinator._simulator.simulation import Simulation
+
+PAGE = "docs/how-to/active-and-passive.md"
 
 BOTH = pytest.mark.parametrize("assignor", [CooperativeStickyAssignor, StickyAssignor])
 
@@ -177,3 +183,43 @@ def test_a_static_member_that_restarts_in_time_has_waited_all_along() -> None:
     group.restart("active", assignors=[active])
     group.run(25)
     assert owners(group) == {"active.2": 12}
+
+
+# docs/how-to/active-and-passive.md
+
+
+def test_the_lists_of_the_page_make_members_active_and_passive() -> None:
+    lists = [code for code in listings(PAGE) if "partition_assignment_strategy" in code]
+    group = classic()
+    for name, code in zip(("first", "second"), lists[:2], strict=True):
+        group.join(name, assignors=[defined(code)["partition_assignment_strategy"].pop])
+    assert owners(group) == {"first": 12}
+    one = classic()
+    for name in "abc":
+        one.join(name, assignors=[defined(lists[2])["partition_assignment_strategy"].pop])
+    assert [*owners(one).values()] == [12]
+    returning = defined(lists[3])["partition_assignment_strategy"]
+    assert len(lists) == 4
+    late = classic()
+    joined(late, "second", CooperativeStickyAssignor, return_after=300)
+    late.run_until_stable()
+    late.join("first", assignors=[returning.pop])
+    late.run(290)
+    assert owners(late) == {"second": 12}
+    late.run(20)
+    assert owners(late) == {"first": 12}
+
+
+def test_the_simulation_of_the_page_prints_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    defined(listing(PAGE, "Simulation("))
+    assert capsys.readouterr().out == listing(PAGE, "'second'", "text")
+
+
+def test_the_plan_of_the_page_is_that_of_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "group.yaml"
+    file.write_text(listing(PAGE, "priority: 1", "yaml"), encoding="utf-8")
+    assert main(["plan", str(file), "--cooperative"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    command, *shown = listing(PAGE, "plan group.yaml", "console").splitlines()
+    assert command == "$ kafka-assignors plan group.yaml --cooperative"
+    assert [line for line in shown if line not in printed] == ["...", "..."]
