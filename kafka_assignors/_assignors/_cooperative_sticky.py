@@ -94,11 +94,10 @@ class CooperativeStickyAssignor(StickyAssignor):
         return sent, awaited[:, 0]
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
-        """Shows static members that a round is to follow; see `HandOver.follow`."""
+        """As `StickyAssignor`; or shows that a round is to follow: see `HandOver.follow`."""
         if held_back is None or not held_back.size:
-            return {}
-        instances = sent.group.members.instance_ids
-        return {number: UNFINISHED for number, instance in enumerate(instances) if instance is not None}
+            return super().notes(sent, held_back)
+        return dict.fromkeys(sent.group.members.static, UNFINISHED)
 
     def metadata(self, topics: Collection[str]) -> Any:
         """As `StickyAssignor`."""

@@ -1,15 +1,15 @@
 """The `sticky` strategy, and what it shares with `cooperative-sticky`."""
 
-import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
-from kafka_assignors._assignors._membership.standbys import with_most
+from kafka_assignors._assignors._membership.standbys import LONGEST, with_most
 from kafka_assignors._common.escaping import get_logger
+from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.claims import NO_EXTRA, Claimed, Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import MAX_PRIORITY, MAX_WEIGHT, NO_GENERATION
@@ -94,8 +94,8 @@ class StickyAssignor(Assignor):
             )
         if max_active is not None and (not _is_whole(max_active) or max_active < 1):
             raise ValueError(f"max_active must be a whole number, 1 or more, not {max_active!r}")
-        if return_after is not None and not 0 < return_after < math.inf:
-            raise ValueError(f"return_after must be more than 0 s, and finite, not {return_after!r}")
+        if return_after is not None and not 0 < return_after <= LONGEST:
+            raise ValueError(f"return_after must be more than 0 s, {LONGEST} at most, not {return_after!r}")
         if isinstance(planner, str) and planner not in PLANNERS:
             raise ValueError(f"there is no planner {planner!r}; choose one of {', '.join(PLANNERS)}")
         for option, value in (("max_skew", max_skew), ("max_moves", max_moves)):
@@ -132,7 +132,14 @@ class StickyAssignor(Assignor):
         """As `Assignor`; a leader sees to it that who waits to take over does so."""
         super().on_assignment(assignment, generation)
         if (host := self._host()) is not None:
-            self._consumer.standbys.delivered(host, generation)
+            self._consumer.standbys.delivered(host, generation, assignment.user_data)
+
+    def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
+        """Shows static members that somebody waits to take over."""
+        del held_back
+        host = self._host()
+        note = None if host is None else self._consumer.standbys.note(host)
+        return {} if note is None else dict.fromkeys(sent.group.members.static, note)
 
     def plan(self, group: Group) -> Plan:
         """Plan by the planner chosen."""

@@ -152,7 +152,10 @@ class Group:
     def standbys(self) -> BoolArray:
         """(M,) whether each member sent topics that exist, and takes part in none of them."""
         (sent, sent_of), taken = self.sent, self.subscribed
-        return (np.diff(sent.bounds)[sent_of] > 0) & (np.diff(taken.bounds)[self.subscription_of] == 0)
+        found: BoolArray = (np.diff(sent.bounds)[sent_of] > 0) & (
+            np.diff(taken.bounds)[self.subscription_of] == 0
+        )
+        return found
 
     @property
     def size(self) -> int:

@@ -124,6 +124,11 @@ class Members(Sequence[Member]):
         return self.topics.names
 
     @property
+    def static(self) -> list[int]:
+        """The numbers of static members."""
+        return [number for number, instance in enumerate(self.instance_ids) if instance is not None]
+
+    @property
     def priorities(self) -> IntArray:
         """(M,) the priority of each member."""
         priorities = np.zeros(len(self.ids), dtype=np.int64)

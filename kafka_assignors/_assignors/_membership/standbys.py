@@ -1,4 +1,11 @@
-"""A leader's care for who is active: how many members, and who has to wait before it takes over."""
+"""A leader's care for who is active: how many members, and who has to wait before it takes over.
+
+A static leader that restarts gets its assignment back without a rebalance, and does not know who waits. So
+the assignments of static members say for how long somebody still waits. Other clients do not read that.
+"""
+
+import math
+from typing import Final
 
 import numpy as np
 
@@ -8,8 +15,16 @@ from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.standbys import NO_OWNER, of_first, of_highest_priority
+from kafka_assignors._wire.reader import INT32
 
 log = get_logger(__name__)
+
+LONGEST: Final = 10**9
+"""Seconds that a member may have to wait at the most."""
+
+_WAITS: Final = b"waits"
+_GRACE: Final = 16
+"""Heartbeats that others leave to the leader to begin a rebalance, as `HandOver.follow` does."""
 
 
 def with_most(group: Group, most: int) -> Group:
@@ -62,10 +77,20 @@ class Standbys:
         self._until = now + left[waiting].min() if waiting.any() else None
         return everybody.with_subscriptions(subscriptions)
 
-    def delivered(self, host: Host, generation: int) -> None:
+    def note(self, host: Host) -> bytes | None:
+        """The user data of static members' assignments; None if nobody waits."""
+        if self._until is None:
+            return None
+        return _WAITS + INT32.pack(math.ceil(max(0.0, self._until - host.now)))
+
+    def delivered(self, host: Host, generation: int, note: bytes | None) -> None:
         """The plan of the present rebalance has reached the group: see to it that who waits takes over."""
-        if self._until is not None:
-            delay = max(0.0, self._until - host.now)
+        until, note = self._until, note or b""
+        if until is None and note.startswith(_WAITS) and len(note) == len(_WAITS) + INT32.size:
+            left = INT32.unpack_from(note, len(_WAITS))[0]
+            until = host.now + left + _GRACE * host.heartbeat_interval
+        if until is not None:
+            delay = max(0.0, until - host.now)
             self._cancel = host.call_later(delay, lambda host: self._begin_round(host, generation))
 
     @staticmethod

@@ -16,7 +16,6 @@ from tests.support.simulations import classic, loads
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafka_assignors._assignors import Assignor
     from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 PAGE = "docs/how-to/active-and-passive.md"
@@ -24,7 +23,7 @@ PAGE = "docs/how-to/active-and-passive.md"
 BOTH = pytest.mark.parametrize("assignor", [CooperativeStickyAssignor, StickyAssignor])
 
 
-def joined(group: Simulation, name: str, assignor: type[Assignor], **options: Any) -> None:
+def joined(group: Simulation, name: str, assignor: type[StickyAssignor], **options: Any) -> None:
     group.join(name, assignors=[partial(assignor, **options)])
 
 
@@ -41,7 +40,7 @@ def times_given(group: Simulation) -> int:
 @BOTH
 @pytest.mark.parametrize("crash", [False, True], ids=["leaves", "crashes"])
 def test_when_the_last_active_member_goes_a_standby_has_all_until_another_comes(
-    assignor: type[Assignor], *, crash: bool
+    assignor: type[StickyAssignor], *, crash: bool
 ) -> None:
     group = classic()
     for name, priority in (("a", 1), ("b", 1), ("c", 0), ("d", -7)):
@@ -56,7 +55,7 @@ def test_when_the_last_active_member_goes_a_standby_has_all_until_another_comes(
 
 
 @BOTH
-def test_a_standby_that_comes_or_goes_moves_nothing(assignor: type[Assignor]) -> None:
+def test_a_standby_that_comes_or_goes_moves_nothing(assignor: type[StickyAssignor]) -> None:
     group = classic()
     joined(group, "active", assignor, priority=1)
     assert owners(group) == {"active": 12}
@@ -70,7 +69,7 @@ def test_a_standby_that_comes_or_goes_moves_nothing(assignor: type[Assignor]) ->
 
 
 @BOTH
-def test_of_one_active_member_the_next_takes_all(assignor: type[Assignor]) -> None:
+def test_of_one_active_member_the_next_takes_all(assignor: type[StickyAssignor]) -> None:
     group = classic()
     for name in "cba":
         joined(group, name, assignor, max_active=1)
@@ -84,7 +83,7 @@ def test_of_one_active_member_the_next_takes_all(assignor: type[Assignor]) -> No
 
 
 @BOTH
-def test_active_are_those_of_the_highest_priority_and_of_them_so_many(assignor: type[Assignor]) -> None:
+def test_active_are_those_of_the_highest_priority_and_of_them_so_many(assignor: type[StickyAssignor]) -> None:
     group = classic()
     for name, priority in (("low", 0), ("a", 1), ("b", 1), ("c", 1)):
         joined(group, name, assignor, priority=priority, max_active=2)
@@ -99,7 +98,7 @@ def test_active_are_those_of_the_highest_priority_and_of_them_so_many(assignor: 
 
 
 @BOTH
-def test_who_comes_back_takes_over_after_so_long_and_once(assignor: type[Assignor]) -> None:
+def test_who_comes_back_takes_over_after_so_long_and_once(assignor: type[StickyAssignor]) -> None:
     group = classic()
     joined(group, "passive", assignor, return_after=60)
     assert owners(group) == {"passive": 12}
@@ -118,7 +117,7 @@ def test_who_comes_back_takes_over_after_so_long_and_once(assignor: type[Assigno
 
 
 @BOTH
-def test_a_member_that_comes_and_goes_moves_nothing(assignor: type[Assignor]) -> None:
+def test_a_member_that_comes_and_goes_moves_nothing(assignor: type[StickyAssignor]) -> None:
     group = classic()
     joined(group, "passive", assignor, return_after=60)
     group.run_until_stable()
@@ -134,7 +133,7 @@ def test_a_member_that_comes_and_goes_moves_nothing(assignor: type[Assignor]) ->
 
 
 @BOTH
-def test_who_waits_takes_over_at_once_if_the_active_go(assignor: type[Assignor]) -> None:
+def test_who_waits_takes_over_at_once_if_the_active_go(assignor: type[StickyAssignor]) -> None:
     group = classic()
     for name, priority in (("third", 0), ("second", 1), ("first", 2)):
         joined(group, name, assignor, priority=priority, return_after=600)
@@ -147,7 +146,7 @@ def test_who_waits_takes_over_at_once_if_the_active_go(assignor: type[Assignor])
 
 
 @BOTH
-def test_with_the_first_that_has_waited_its_whole_priority_takes_over(assignor: type[Assignor]) -> None:
+def test_with_the_first_that_has_waited_its_whole_priority_takes_over(assignor: type[StickyAssignor]) -> None:
     group = classic()
     joined(group, "passive", assignor, return_after=60)
     group.run_until_stable()
@@ -159,7 +158,7 @@ def test_with_the_first_that_has_waited_its_whole_priority_takes_over(assignor: 
 
 
 @BOTH
-def test_a_new_leader_counts_anew(assignor: type[Assignor]) -> None:
+def test_a_new_leader_counts_anew(assignor: type[StickyAssignor]) -> None:
     group = classic()
     joined(group, "leader", assignor, return_after=60)
     group.run_until_stable()
@@ -183,6 +182,24 @@ def test_a_static_member_that_restarts_in_time_has_waited_all_along() -> None:
     group.restart("active", assignors=[active])
     group.run(25)
     assert owners(group) == {"active.2": 12}
+
+
+@BOTH
+def test_a_static_leader_that_restarts_still_sees_to_it_that_who_waits_takes_over(
+    assignor: type[StickyAssignor],
+) -> None:
+    """It gets its assignment back without a rebalance, as static members do. Then it counts anew."""
+    group = classic()
+    passive = partial(assignor, return_after=60)
+    group.join("passive", assignors=[passive], instance_id="i")
+    group.run_until_stable()
+    joined(group, "active", assignor, priority=1)
+    group.run(30)
+    group.restart("passive", assignors=[passive])
+    group.run(60)
+    assert owners(group) == {"passive.2": 12}
+    group.run(80)
+    assert owners(group) == {"active": 12}
 
 
 # docs/how-to/active-and-passive.md

@@ -321,7 +321,7 @@ class TestConstruction:
             ("weight", "a whole number from 1 to 1000", [0, -3, 1001, 1.5, "2"]),
             ("priority", "a whole number from -1000 to 1000", [1001, -1001, 0.5, True, None]),
             ("max_active", "a whole number, 1 or more", [0, -1, 1.5, True]),
-            ("return_after", "more than 0 s, and finite", [0, -1, float("nan"), float("inf")]),
+            ("return_after", "more than 0 s, 1000000000 at most", [0, -1, float("nan"), float("inf")]),
             ("max_skew", "a whole number, 0 or more", [-1, 1.5]),
             ("max_moves", "a whole number, 0 or more", [-2, True]),
             ("time_limit", "more than 0 s", [0, -0.5, float("nan")]),
