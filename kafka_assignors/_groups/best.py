@@ -1,7 +1,7 @@
 """The best possible: the best balance that subscriptions allow, and with it the fewest moves.
 
 One rule for all who ask (docs/glossary.md): the plan of the library's exact planner. `find_best` gives
-its two numbers for a rebalance. Racks and weights do not count unless they are given.
+its two numbers for a rebalance. Racks, weights and priorities do not count unless they are given.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_assignors._assignors._messages import encode_assignments, make_subscription
+from kafka_assignors._model.claims import NO_EXTRA, Extra
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.user_data import StickyUserData, decode_sticky, encode_generation, encode_sticky
@@ -520,11 +521,14 @@ def test_sticky_user_data_has_javas_layout_both_ways(java: JavaOracle, seed: int
     assert decode_sticky(without_generation) == StickyUserData(claims, NO_GENERATION)
 
 
-def test_java_reads_past_a_weight(java: JavaOracle) -> None:
+@pytest.mark.parametrize(
+    "extra", [NO_EXTRA, Extra(-1), Extra(1000, b"any")], ids=["weight", "priority", "data"]
+)
+def test_java_reads_past_what_a_member_appends(java: JavaOracle, extra: Extra) -> None:
     claims = {"t": [0, 1]}
-    weighted = encode_sticky(claims, 7, weight=2)
-    assert weighted != encode_sticky(claims, 7)
-    assert java.ask("read_sticky", weighted.hex()) == {"owned": claims, "generation": 7}
+    longer = encode_sticky(claims, 7, weight=2, extra=extra)
+    assert longer != encode_sticky(claims, 7)
+    assert java.ask("read_sticky", longer.hex()) == {"owned": claims, "generation": 7}
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -127,7 +127,7 @@ class HandHost(Host):
     heartbeat_interval = 1.0
     patience = 10.0
     leading_since: float | None = None
-    now = 0.0
+    seconds = 0.0
     closed = False
     generation = 0
     refused = NO_GENERATION

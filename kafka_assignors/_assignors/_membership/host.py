@@ -67,7 +67,7 @@ class Host(ABC):
         return None
 
     @property
-    def now(self) -> float:
+    def seconds(self) -> float:
         """Seconds by its clock (`time.monotonic()`)."""
         return time.monotonic()
 

@@ -59,7 +59,7 @@ class Standbys:
         A member waits until it has been in each generation for so many seconds. This leader has to have led
         all of them: of others nobody knows who was in them.
         """
-        now, members = host.now, group.members
+        now, members = host.seconds, group.members
         if not self._led <= host.generation <= self._led + 1:
             self._since = {}
         self._led = host.generation
@@ -81,16 +81,16 @@ class Standbys:
         """The user data of static members' assignments; None if nobody waits."""
         if self._until is None:
             return None
-        return _WAITS + INT32.pack(math.ceil(max(0.0, self._until - host.now)))
+        return _WAITS + INT32.pack(math.ceil(max(0.0, self._until - host.seconds)))
 
     def delivered(self, host: Host, generation: int, note: bytes | None) -> None:
         """The plan of the present rebalance has reached the group: see to it that who waits takes over."""
         until, note = self._until, note or b""
         if until is None and note.startswith(_WAITS) and len(note) == len(_WAITS) + INT32.size:
             left = INT32.unpack_from(note, len(_WAITS))[0]
-            until = host.now + left + _GRACE * host.heartbeat_interval
+            until = host.seconds + left + _GRACE * host.heartbeat_interval
         if until is not None:
-            delay = max(0.0, until - host.now)
+            delay = max(0.0, until - host.seconds)
             self._cancel = host.call_later(delay, lambda host: self._begin_round(host, generation))
 
     @staticmethod

@@ -131,7 +131,7 @@ class JoiningMember(ClassicConsumer, Host):
         return not self.running
 
     @property
-    def now(self) -> float:
+    def seconds(self) -> float:
         return self._clock.now / 1000
 
     def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:

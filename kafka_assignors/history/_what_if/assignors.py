@@ -7,7 +7,7 @@ Cooperative ones are called again until nothing is held back any more, as the me
 A class that implements kafka-python's contract is called by that contract, one assignor for each member. The
 bytes are those that members and leader would send: `metadata`, `assign` on the leader, `on_assignment`.
 
-Left out is what no record has: the racks of replicas, topic ids, and weights of members.
+Left out is what no record has, the racks of replicas and topic ids, and weights and priorities of members.
 """
 
 from __future__ import annotations

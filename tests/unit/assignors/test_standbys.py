@@ -31,7 +31,7 @@ class Led:
         """Lead a round at a moment; a member's name begins with its priority, and a static one's with "i"."""
         before = self.host.generation or -1  # there is no generation 0
         self.host.generation += 1 + skipped
-        self.host.now = now
+        self.host.seconds = now
         self.owned = {name: self.owned.get(name, {}) for name in members}
         said = [
             (
