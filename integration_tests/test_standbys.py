@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from integration_tests.support.commands import read_command
 from integration_tests.support.patience import QUICK
 from integration_tests.support.scene import Scene, sizes
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
@@ -35,6 +36,9 @@ def test_a_passive_member_takes_over_and_gives_back(client: str, assignor: Any, 
         for name, priority in (("passive", 0), ("active", 1), ("second", 1)):
             join(group, name, assignor, priority=priority)
         assert sizes(group) == {"passive": 0, "active": 3, "second": 3}
+        explained = read_command(scene.cluster, "group", "explain", group.group_id)
+        assert [one["name"] for one in explained["members"] if one["stands_by"]] == ["passive"]
+        assert (explained["imbalance"], explained["would_move"]) == (0, [])
         group.members["second"].leave()
         assert sizes(group) == {"passive": 0, "active": 6}
         group.members["active"].crash()
