@@ -86,14 +86,7 @@ class Group:
         tick()
         ids = _ids_of(topics, members.wanted, tick)
         numbers = {topic: number for number, topic in enumerate(ids)}
-        listed = [*ids.values()]
-        bounds = np.array([0, *accumulate(map(len, listed))])
-        counting = np.arange(max(map(len, listed), default=0))
-        arrays = (
-            counting[: len(each)] if isinstance(each, range) else np.array(each, dtype=np.int64)
-            for each in listed
-        )
-        partition_ids = np.concatenate([_EMPTY, *arrays])
+        partition_ids, bounds = _flat([*ids.values()])
         tick()
         subscribed, which = TopicNumbers.of(members.topics, numbers, tick)
         subscription_of = which[members.topics_of]
@@ -256,6 +249,15 @@ def _ids_of(
         if len(ids) % _BREATH == 0:
             tick()
     return {topic: ids[topic] for topic in sorted(ids) if ids[topic]}
+
+
+def _flat(ids: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
+    """The ids of all topics in one array, and where those of each begin and end."""
+    counting = np.arange(max(map(len, ids), default=0))
+    arrays = (
+        counting[: len(each)] if isinstance(each, range) else np.array(each, dtype=np.int64) for each in ids
+    )
+    return np.concatenate([_EMPTY, *arrays]), np.array([0, *accumulate(map(len, ids))])
 
 
 def _ascending(ids: Iterable[int]) -> Sequence[int]:
