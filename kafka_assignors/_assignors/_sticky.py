@@ -8,10 +8,11 @@ from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
 from kafka_assignors._common.escaping import get_logger
-from kafka_assignors._model.claims import Claimed
+from kafka_assignors._model.claims import NO_EXTRA, Claimed, Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
 from kafka_assignors._model.plan import Plan
+from kafka_assignors._model.tick import Tick
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import Subscriptions
 from kafka_assignors._wire.user_data import encode_sticky
@@ -106,7 +107,7 @@ class StickyAssignor(Assignor):
                 raise _OutOfTimeError
 
         try:
-            return plan_exact(group, max_skew=self._max_skew, max_moves=self.budget(group), tick=tick)
+            return self.plan_exactly(group, tick)
         except _OutOfTimeError:
             log.warning(
                 "An exact plan of %d partitions for %d members was not ready after %.3g s. "
@@ -115,7 +116,20 @@ class StickyAssignor(Assignor):
                 len(group.members),
                 limit,
             )
-            return _quick.plan_quickly(group)
+            return self.plan_quickly(group)
+
+    def plan_exactly(self, group: Group, tick: Tick) -> Plan:
+        """The best plan, if there is time: the tick raises when there is none left."""
+        return plan_exact(group, max_skew=self._max_skew, max_moves=self.budget(group), tick=tick)
+
+    def plan_quickly(self, group: Group) -> Plan:
+        """A plan that is ready in time."""
+        return _quick.plan_quickly(group)
+
+    @property
+    def extra(self) -> Extra:
+        """What this member sends for the leader beside claim and weight."""
+        return NO_EXTRA
 
     def budget(self, group: Group) -> int | None:
         """How many partitions may move in this plan; None if that is not limited."""
@@ -124,9 +138,9 @@ class StickyAssignor(Assignor):
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """Prior assignment and generation in Java's layout; null before the first assignment."""
-        if claim.generation == NO_GENERATION and self._weight == 1:
+        if claim.generation == NO_GENERATION and self._weight == 1 and self.extra == NO_EXTRA:
             return None
-        return encode_sticky(claim.partitions, claim.generation, self._weight)
+        return encode_sticky(claim.partitions, claim.generation, self._weight, self.extra)
 
     def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
         """What counts with this strategy by `claims_of`; a warning where user data cannot be read."""
