@@ -35,6 +35,21 @@ class Units:
         """(U,) how many partitions each has."""
         return np.bincount(self.of, minlength=self.first.size)
 
+    @cached_property
+    def spread(self) -> int:
+        """How many partitions loads are apart at most, for members with equal topics and weights.
+
+        Without options, which allow for more; `planners/_copartitioned.py` has the proof.
+        """
+        sizes = {*self.sizes.tolist()}
+        return max(
+            (
+                size if all(larger % size == 0 for larger in sizes if larger > size) else 2 * size - 1
+                for size in sizes
+            ),
+            default=0,
+        )
+
     def whole(self, partitions: IntArray) -> IntArray:
         """All partitions of the units that some are in, ascending."""
         there = np.zeros(self.first.size, dtype=np.bool_)

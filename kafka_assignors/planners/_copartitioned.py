@@ -6,7 +6,7 @@ units is the exact plan: best balance, then racks, then fewest moves of units.
 Units of several sizes are planned size by size, the largest first. Each member takes part with as many units
 as it has load already, rounded down, so that what is smaller evens out what is larger. Each size has the
 fewest moves that its balance allows. Let members have equal topics and weights. Then loads differ by at most
-the largest size, or 2 s - 1 for a smaller size s that does not divide all larger ones (`spread_bound`):
+the largest size, or 2 s - 1 for a smaller size s that does not divide all larger ones (`Units.spread`):
 
 - Units of the largest size give loads that differ by one unit at most.
 - Let members have loads L before the units of size s, and u = L // s + t, with the t units that they get.
@@ -133,21 +133,6 @@ def _beside(group: Group, loads: IntArray) -> Group:
         subscription_of=which,
         owner=np.concatenate((group.owner, own)),
         replica_racks=None if racks is None else (*racks, *([everywhere] * own.size)),
-    )
-
-
-def spread_bound(sizes: IntArray) -> int:
-    """How far loads are apart at most, with units of these sizes, if members have equal topics and weights.
-
-    So many partitions; not with options, which allow for more.
-    """
-    different = {*sizes.tolist()}
-    return max(
-        (
-            size if all(larger % size == 0 for larger in different if larger > size) else 2 * size - 1
-            for size in different
-        ),
-        default=0,
     )
 
 

@@ -10,7 +10,8 @@ from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan, check
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._cooperative import awaited_holders, first_round
-from kafka_assignors.planners._copartitioned import plan_copartitioned, spread_bound
+from kafka_assignors.planners._copartitioned import plan_copartitioned
+from kafka_assignors.proofs import certify
 from tests.support.oracle import Oracle
 from tests.support.random_groups import Case, random_case
 from tests.support.scale import few, scaled
@@ -110,7 +111,12 @@ def test_units_of_one_size_are_planned_as_the_oracle_plans_them_as_partitions() 
             firsts = [units[int(topic[1:])][0] for topic in reduced.topics]
             ours = Plan.from_owner(reduced, plan.owner[firsts])
             oracle = Oracle(reduced)
-            assert oracle.reached(ours) == oracle.reached(oracle.plan()), f"seed {seed}, {sets}"
+            reached = oracle.reached(ours)
+            assert reached == oracle.reached(oracle.plan()), f"seed {seed}, {sets}"
+            certificate = certify(plan)
+            assert certificate.optimal, f"seed {seed}, {sets}: {certificate}"
+            found = {one.name: one.value for one in certificate.goals}
+            assert (found["balance"], found["moves"]) == (reached.balance, reached.moves), f"seed {seed}"
             exact += 1
     assert few() or exact > scaled(1000)
 
@@ -135,7 +141,7 @@ def test_loads_of_members_that_are_alike_are_as_even_as_the_bound_says() -> None
         plan = plan_copartitioned(group, [tuple(names[:cut]), tuple(names[cut:])])
         check(plan, group)
         assert plan.units is not None
-        spread, bound = int(plan.loads.max() - plan.loads.min()), spread_bound(plan.units.sizes)
+        spread, bound = int(plan.loads.max() - plan.loads.min()), plan.units.spread
         assert spread <= bound, f"seed {seed}"
         mixed += len({*plan.units.sizes.tolist()}) > 1
         tight += spread == bound
@@ -170,6 +176,26 @@ def test_every_group_settles_in_two_rounds_and_is_together_in_both(max_skew: int
         assert second.moves == 0, f"seed {seed}"
         two += bool(awaited.size)
     assert few() or two > scaled(1000)
+
+
+def test_a_certificate_of_units_of_several_sizes_has_the_oracles_bound() -> None:
+    proved = 0
+    for seed in range(scaled(2000)):
+        case, sets = drawn(seed)
+        plan = plan_copartitioned(case.group, sets)
+        assert plan.units is not None
+        if len({*plan.units.sizes.tolist()}) <= 1:
+            continue
+        oracle = Oracle(case.group)
+        balance, *_, moves = certify(plan).goals
+        assert balance.value == oracle.reached(plan).balance
+        least = oracle.reached(oracle.plan()).balance
+        assert balance.proved is (True if balance.value == least else None), f"seed {seed}"
+        shown = str(int(least)) if least == int(least) else f"{float(least):.2f}"
+        assert balance.proved or f"no plan is below {shown}; " in balance.reason, f"seed {seed}"
+        assert (moves.value, moves.proved) == (plan.moves, True if not plan.moves else None)
+        proved += balance.proved is True
+    assert few() or proved > scaled(200)
 
 
 def test_a_group_without_sets_is_planned_as_by_the_exact_planner() -> None:

@@ -21,8 +21,8 @@ What a leader believes of members' claims:
    Partitions of topics to which the claimant does not subscribe cannot be given to it: others get them.
 
 Of partitions that belong together (`Plan.units`) all wait if one does, by any of these rules: all holders
-revoke theirs. By rule 5 a claimant gets all of them. If several members claim some, and none lets go, nobody is
-given any, and the leader asks on, at intervals that double.
+revoke theirs. By rule 5 a claimant gets all of them. If several members claim some, and none lets go, nobody
+is given any, and the leader asks on, at intervals that double.
 """
 
 from collections.abc import Mapping, Sequence
