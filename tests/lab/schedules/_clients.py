@@ -49,6 +49,11 @@ STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
 }
 """Strategies under which a partition has one owner."""
 
+COOPERATIVE: Final = frozenset(
+    name for name, assignor in STRATEGIES.items() if issubclass(assignor, CooperativeStickyAssignor)
+)
+"""Those of them whose members keep partitions in a rebalance."""
+
 _THEIRS: Final[Mapping[tuple[str, str], Callable[[], AbstractPartitionAssignor]]] = {
     ("waits", "cooperative-sticky"): partial(CooperativeStickyAssignor, records_in_rebalances=False),
     **{("kafka-python", name): load(one.stock) for name, one in TABLE.items() if one.stock},
