@@ -8,7 +8,7 @@ Rebalances are drawn from a seed. Each strategy goes through the same ones, with
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -54,6 +54,7 @@ class Sum:
     spread: int = 0
 
     def add(self, plan: Plan, sets: Sequence[tuple[str, ...]]) -> None:
+        """Count one rebalance."""
         group = plan.group
         self.owned += int((group.owner >= 0).sum())
         self.moved += plan.moves
@@ -87,7 +88,7 @@ def measure(
     for number, names in enumerate(lives(Random(SEED))):
         everything = frozenset(topics)
         members = [
-            replace(Member(member_id=name, topics=everything), claims=before.get(name, {}), generation=number)
+            Member(member_id=name, topics=everything, claims=before.get(name, {}), generation=number)
             for name in names
         ]
         plan = planner(Group.of({name: range(count) for name, count in topics.items()}, members))
@@ -103,9 +104,9 @@ def main() -> None:
     lines = [
         "# Moves of a group that joins topics",
         "",
-        f"{REBALANCES} rebalances drawn from seed {SEED}, of {FEWEST} to {MOST} members: one joins, leaves or is",
-        "replaced each time. *moved* is of the partitions whose owner stayed in the group. *separated* are the ids of",
-        "a set that were not with one member, in all rebalances.",
+        f"{REBALANCES} rebalances drawn from seed {SEED}, of {FEWEST} to {MOST} members: each time one",
+        "joins, leaves or is replaced. *moved* is of the partitions whose owner stayed in the group.",
+        "*separated* is how many ids of a set were not with one member, in all rebalances.",
         "",
         "`python -m benchmarks.copartitioned`",
     ]

@@ -8,7 +8,7 @@ from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._model.tick import Tick
-from kafka_assignors.planners._copartitioned import Together, digest, plan_units, units_of
+from kafka_assignors.planners._copartitioned import Together, digest, plan_copartitioned, units_of
 from kafka_assignors.planners._quick import plan_quickly
 
 
@@ -70,24 +70,21 @@ class CopartitionedAssignor(CooperativeStickyAssignor):
         """The sets of this member, as 4 bytes to compare."""
         return super().extra._replace(data=digest(self._together))
 
-    def plan(self, group: Group) -> Plan:
-        """Plan as the class says; warn of members that have other sets."""
-        said = {number: extra.data for number, extra in group.members.extras.items() if extra.data}
-        self._odd_members.warn(
-            {
-                member: "other sets of topics" if number in said else "the default sets of topics"
-                for number, member in enumerate(group.members.ids)
-                if said.get(number, b"") != self.extra.data
-            }
-        )
-        return super().plan(group)
-
     def plan_exactly(self, group: Group, tick: Tick) -> Plan:
-        """The best plan; for partitions of several sizes of sets nearly so."""
+        """The best plan, or nearly so for sets of several sizes; warns of topics and members that differ."""
         units, odd = units_of(group, self._together)
         self._odd_topics.warn(odd)
+        own = self.extra.data
+        sets = {number: extra.data for number, extra in group.members.extras.items() if extra.data}
+        self._odd_members.warn(
+            {
+                member: "other sets of topics" if number in sets else "the default sets of topics"
+                for number, member in enumerate(group.members.ids)
+                if sets.get(number, b"") != own
+            }
+        )
         limits = {"max_skew": self._max_skew, "max_moves": self.budget(group)}
-        return plan_units(group, units, **limits, tick=tick)
+        return plan_copartitioned(group, units, **limits, tick=tick)
 
     def plan_quickly(self, group: Group) -> Plan:
         """A plan that is ready in time, and keeps together what belongs together."""

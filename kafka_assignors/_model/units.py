@@ -1,6 +1,5 @@
 """Partitions that belong together: units, and the group in which each unit is one partition."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -10,7 +9,8 @@ import numpy as np
 from kafka_assignors._model.arrays import NOBODY, IntArray, distinct, places
 from kafka_assignors._model.claims import Claims
 from kafka_assignors._model.group import Group
-from kafka_assignors._model.topic_sets import TopicNumbers
+from kafka_assignors._model.racks import Racks, ReplicaRacks
+from kafka_assignors._model.topic_sets import Numbers, TopicNumbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,19 +79,17 @@ class Units:
         A unit has the topic and the id of its first partition, and is in the racks that all of its partitions
         are in.
         """
-        first, owner = self.first, self.owners(group)
-        if chosen is not None:
-            first, owner = first[chosen], owner[chosen]
+        if chosen is None:
+            chosen = np.arange(self.first.size)
+        first, owner = self.first[chosen], self.owners(group)[chosen]
         topic = group.topic_of[first]
         kept, number = np.unique(topic, return_inverse=True)
-        names = tuple(group.topics[each] for each in kept.tolist())
-        subscribed, which = TopicNumbers.of(
-            group.members.topics, {name: number for number, name in enumerate(names)}
-        )
+        names = {group.topics[each]: place for place, each in enumerate(kept.tolist())}
+        subscribed, which = TopicNumbers.of(group.members.topics, names)
         owned = np.flatnonzero(owner != NOBODY)
         return Group(
             members=group.members,
-            topics=names,
+            topics=tuple(names),
             partition_ids=group.partition_ids[first],
             topic_bounds=np.searchsorted(number, np.arange(kept.size + 1)),
             subscribed=subscribed,
@@ -107,8 +105,10 @@ class Units:
             replica_racks=None if group.replica_racks is None else self._racks(group.replica_racks, chosen),
         )
 
-    def _racks(self, racks: Sequence[frozenset[str]], chosen: IntArray | None) -> tuple[frozenset[str], ...]:
+    def _racks(self, racks: ReplicaRacks, chosen: IntArray) -> ReplicaRacks:
         common = [racks[first] for first in self.first.tolist()]
-        for partition, unit in enumerate(self.of.tolist()):
-            common[unit] &= racks[partition]
-        return tuple(common if chosen is None else (common[unit] for unit in chosen.tolist()))
+        for unit, its in zip(self.of.tolist(), racks, strict=True):
+            common[unit] &= its
+        numbers = Numbers[Racks]()
+        which = np.array([numbers[common[unit]] for unit in chosen.tolist()], dtype=np.int64)
+        return ReplicaRacks(sets=tuple(numbers), which=which)

@@ -26,6 +26,7 @@ import numpy as np
 from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Goal, Plan
+from kafka_assignors._model.racks import ReplicaRacks
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import TopicNumbers
 from kafka_assignors._model.units import Units
@@ -41,7 +42,7 @@ _ID_BITS: Final = 32
 
 def plan_copartitioned(
     group: Group,
-    together: Together | None = None,
+    together: Together | Units | None = None,
     *,
     max_skew: int | None = None,
     max_moves: int | None = None,
@@ -51,7 +52,8 @@ def plan_copartitioned(
 
     Args:
         group: The group.
-        together: The sets. None for all topics that have as many partitions and the same subscribers.
+        together: The sets, or what `units_of` makes of them. None for all topics that have as many partitions
+            and the same subscribers.
         max_skew: See `Goal`; in units.
         max_moves: See `Goal`; in units.
         tick: Called again and again while a plan is made; it may raise to give up.
@@ -59,19 +61,7 @@ def plan_copartitioned(
     Raises:
         ValueError: An option is negative.
     """
-    units, _ = units_of(group, together)
-    return plan_units(group, units, max_skew=max_skew, max_moves=max_moves, tick=tick)
-
-
-def plan_units(
-    group: Group,
-    units: Units,
-    *,
-    max_skew: int | None = None,
-    max_moves: int | None = None,
-    tick: Tick = go_on,
-) -> Plan:
-    """Plan a group in which some partitions belong together; see `plan_copartitioned`."""
+    units = together if isinstance(together, Units) else units_of(group, together)[0]
     goal = Goal(max_skew=max_skew, max_moves=max_moves)
     owner = np.full(units.first.size, NOBODY)
     loads = np.zeros(len(group.members), dtype=np.int64)
@@ -119,7 +109,9 @@ def _beside(group: Group, loads: IntArray) -> Group:
     which = group.subscription_of.copy()
     which[loaded] = len(subscribed) + np.arange(loaded.size)
     racks = group.replica_racks
-    everywhere = frozenset[str]().union(*racks or ())
+    if racks is not None:  # a load is where all replicas are, so that racks matter as without it
+        everywhere, which_racks = frozenset[str]().union(*racks.sets), np.full(own.size, len(racks.sets))
+        racks = ReplicaRacks(sets=(*racks.sets, everywhere), which=np.concatenate((racks.which, which_racks)))
     return replace(
         group,
         topics=(*group.topics, *(f"load of {group.members.ids[member]}" for member in loaded.tolist())),
@@ -132,7 +124,7 @@ def _beside(group: Group, loads: IntArray) -> Group:
         ),
         subscription_of=which,
         owner=np.concatenate((group.owner, own)),
-        replica_racks=None if racks is None else (*racks, *([everywhere] * own.size)),
+        replica_racks=racks,
     )
 
 

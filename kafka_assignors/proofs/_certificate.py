@@ -26,11 +26,6 @@ _NAMED = 10
 """How many members of a chain to name."""
 
 
-def certify_alone(plan: Plan) -> Certificate:
-    """Check whether a complete plan reaches its goal, if each partition is by itself."""
-    return _Examiner(plan).certificate()
-
-
 def require_complete(plan: Plan) -> None:
     """Raise ValueError if there can be no certificate of a plan."""
     try:
@@ -42,8 +37,8 @@ def require_complete(plan: Plan) -> None:
         ) from error
 
 
-class _Examiner:
-    """Looks at one plan."""
+class Examiner:
+    """Looks at one plan, that is complete, and in which each partition is by itself."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

@@ -10,7 +10,7 @@ from dataclasses import replace
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._model.units import Units
 from kafka_assignors.proofs import _goals as goals
-from kafka_assignors.proofs._certificate import certify_alone, require_complete
+from kafka_assignors.proofs._certificate import Examiner, require_complete
 from kafka_assignors.proofs._findings import Certificate, Finding
 from kafka_assignors.proofs._load_range import best_balance
 from kafka_assignors.proofs._residual import Cells
@@ -31,19 +31,13 @@ def certify(plan: Plan) -> Certificate:
     require_complete(plan)
     units = plan.units
     if units is None or units.first.size == plan.group.size:
-        return certify_alone(plan)
+        return Examiner(plan).certificate()
     if len({*units.sizes.tolist()}) > 1:
         return _bounded(plan, units)
-    found = certify_alone(Plan.from_owner(units.as_group(plan.group), plan.owner[units.first], plan.goal))
-    return replace(found, goals=tuple(map(_in_units, found.goals)))
-
-
-def _in_units(finding: Finding) -> Finding:
-    return replace(
-        finding,
-        text=finding.text.replace("partition", "unit"),
-        reason=finding.reason.replace("partition", "unit"),
-    )
+    owner = plan.owner[units.first]
+    found = Examiner(Plan.from_owner(units.as_group(plan.group), owner, plan.goal)).certificate()
+    in_units = (replace(one, text=one.text.replace("partition", "unit")) for one in found.goals)
+    return replace(found, goals=tuple(in_units))
 
 
 def _bounded(plan: Plan, units: Units) -> Certificate:
