@@ -113,12 +113,11 @@ def live_through(group: ConsumerGroup, topics: Topics) -> None:
 @pytest.mark.parametrize(
     ("client", "strategy"),
     [
-        (joins, "copartitioned"),
-        (joins, "eager"),
-        (joins, "default"),
-        (joins_on_asyncio, "copartitioned"),
+        pytest.param(joins, "copartitioned", id="kafka-python"),
+        pytest.param(joins, "eager", id="kafka-python eager", marks=pytest.mark.slow),
+        pytest.param(joins, "default", id="kafka-python by default", marks=pytest.mark.slow),
+        pytest.param(joins_on_asyncio, "copartitioned", id="aiokafka"),
     ],
-    ids=["kafka-python", "kafka-python eager", "kafka-python by default", "aiokafka"],
 )
 def test_a_join_in_memory_is_the_join_in_one_batch_whatever_happens_to_members(
     client: Any, strategy: str, topics: Topics, consumer_group: Callable[..., ConsumerGroup]
@@ -129,6 +128,23 @@ def test_a_join_in_memory_is_the_join_in_one_batch_whatever_happens_to_members(
     assert len(topics.joined) > 200
     assert separated(group) == []
     assert not group.timeline.double_assigned()
+
+
+def test_two_rolling_restarts_from_range_lose_no_pairs(
+    topics: Topics, consumer_group: Callable[..., ConsumerGroup]
+) -> None:
+    group = consumer_group(topics.names, client=(joins, {"strategy": "range"}))
+    running = [group.join(name) for name in "ab"]
+    protocols = [group.wait_stable().protocol]
+    for part, strategy in enumerate(("both", "copartitioned")):
+        for number, member in enumerate(running):
+            topics.produce(2 * part + number)
+            running[number] = member.restart(client=(joins, {"strategy": strategy}))
+            protocols.append(group.wait_stable().protocol)
+    assert protocols == ["range", "range", "copartitioned", "copartitioned", "copartitioned"]
+    group.wait_consumed(topics.counts)
+    group.wait_for(lambda: pairs(group) == topics.joined, what="all pairs")
+    assert separated(group) == []
 
 
 def test_round_robin_loses_pairs(topics: Topics, consumer_group: Callable[..., ConsumerGroup]) -> None:

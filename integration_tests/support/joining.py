@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka import KafkaConsumer
 
-from kafka_assignors import CopartitionedAssignor, RoundRobinAssignor
+from kafka_assignors import CopartitionedAssignor, RangeAssignor, RoundRobinAssignor
 from kafka_assignors.aio import CooperativeConsumer
 from tests.support.pages import defined, listings
 
@@ -21,11 +21,13 @@ PAGE: Final = "docs/how-to/join-two-topics.md"
 
 SHOWN: Final = defined(*listings(PAGE))
 
-_STRATEGIES: Final[dict[str, Callable[[Any], Assignor]]] = {
-    "copartitioned": lambda topics: CopartitionedAssignor(together=[topics]),
-    "eager": lambda topics: CopartitionedAssignor(together=[topics], cooperative=False),
-    "default": lambda _: CopartitionedAssignor(),
-    "roundrobin": lambda _: RoundRobinAssignor(),
+_STRATEGIES: Final[dict[str, Callable[[Any], list[Assignor]]]] = {
+    "copartitioned": lambda topics: [CopartitionedAssignor(together=[topics])],
+    "eager": lambda topics: [CopartitionedAssignor(together=[topics], cooperative=False)],
+    "default": lambda _: [CopartitionedAssignor()],
+    "range": lambda _: [RangeAssignor()],
+    "both": lambda topics: [CopartitionedAssignor(together=[topics]), RangeAssignor()],
+    "roundrobin": lambda _: [RoundRobinAssignor()],
 }
 
 _OWN: Final[dict[str, Any]] = {"enable_auto_commit": False, "max_poll_records": 50}
@@ -34,7 +36,7 @@ _OWN: Final[dict[str, Any]] = {"enable_auto_commit": False, "max_poll_records": 
 def joins(seat: Seat, strategy: str) -> None:
     """Joins its topics on kafka-python."""
     settings = {**seat.kafka_python(), **_OWN}
-    settings["partition_assignment_strategy"] = [_STRATEGIES[strategy](seat.topics)]
+    settings["partition_assignment_strategy"] = _STRATEGIES[strategy](seat.topics)
     consumer = seat.observe(KafkaConsumer(**settings))
     join = SHOWN["Join"](seat.topics)
     consumer.subscribe(seat.topics, listener=join)
@@ -46,7 +48,7 @@ def joins(seat: Seat, strategy: str) -> None:
 async def joins_on_asyncio(seat: Seat, strategy: str) -> None:
     """Joins its topics on our consumer of aiokafka."""
     settings = {**seat.aiokafka(), **_OWN}
-    settings["partition_assignment_strategy"] = [_STRATEGIES[strategy](seat.topics)]
+    settings["partition_assignment_strategy"] = _STRATEGIES[strategy](seat.topics)
     consumer = seat.observe(CooperativeConsumer(**settings))
     join = SHOWN["AioJoin"](seat.topics)
     consumer.subscribe(seat.topics, listener=join)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors import _leader
-from kafka_assignors._assignors import CooperativeStickyAssignor
+from kafka_assignors._assignors import CooperativeStickyAssignor, CopartitionedAssignor
 from kafka_assignors._common.strategies import STRATEGIES as TABLE, load
 from tests.lab.clients.flowing_member import kafka_python_member
 from tests.lab.clients.other_clients import (
@@ -56,6 +56,7 @@ COOPERATIVE: Final = frozenset(
 
 _THEIRS: Final[Mapping[tuple[str, str], Callable[[], AbstractPartitionAssignor]]] = {
     ("waits", "cooperative-sticky"): partial(CooperativeStickyAssignor, records_in_rebalances=False),
+    ("waits", "copartitioned"): partial(CopartitionedAssignor, records_in_rebalances=False),
     **{("kafka-python", name): load(one.stock) for name, one in TABLE.items() if one.stock},
     ("java", "cooperative-sticky"): JavaCooperativeSticky,
     ("librdkafka", "cooperative-sticky"): LibrdkafkaCooperativeSticky,

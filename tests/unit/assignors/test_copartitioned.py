@@ -236,11 +236,14 @@ def test_an_eager_consumer_is_in_a_group_with_cooperative_ones() -> None:
     assert [names(group.rebalance()) for _ in range(2)] == [expected] * 2
 
 
-def test_out_of_time_the_quicker_plan_keeps_together_what_belongs_together() -> None:
-    group = HandGroup({"a": range(4), "b": range(4)})
-    group.join("m1", CopartitionedAssignor(SETS, time_limit=1e-9))
+def test_out_of_time_the_quicker_plan_keeps_together_what_belongs_together(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    group = HandGroup({"a": range(4), "b": range(4), "c": range(2)})
+    group.join("m1", CopartitionedAssignor(SETS, time_limit=1e-9), ["a", "b"])
     group.join("m2", CopartitionedAssignor(SETS))
-    assert names(group.rebalance()) == {"m1": "ap0 ap2 bp0 bp2", "m2": "ap1 ap3 bp1 bp3"}
+    assert names(group.rebalance()) == {"m1": "ap0 ap1 ap2 bp0 bp1 bp2", "m2": "ap3 bp3 cp0 cp1"}
+    assert "was not ready" in caplog.text
 
 
 @pytest.mark.parametrize(
