@@ -2,6 +2,7 @@ from kafka_assignors._assignors import (
     Assignor as Assignor,
     BroadcastAssignor as BroadcastAssignor,
     CooperativeStickyAssignor as CooperativeStickyAssignor,
+    CopartitionedAssignor as CopartitionedAssignor,
     RandomAssignor as RandomAssignor,
     RangeAssignor as RangeAssignor,
     RoundRobinAssignor as RoundRobinAssignor,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
+    CopartitionedAssignor,
     RandomAssignor,
     RangeAssignor,
     RoundRobinAssignor,
@@ -35,6 +36,7 @@ _STRATEGIES: Final[Mapping[str, Callable[[], Assignor]]] = {
     "roundrobin": RoundRobinAssignor,
     "sticky": StickyAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
+    "copartitioned": CopartitionedAssignor,
     "random": lambda: RandomAssignor(seed=1),
     "broadcast": BroadcastAssignor,
 }

@@ -3,6 +3,7 @@
 from kafka_assignors._assignors import _relied_on as _relied_on  # first: it says which client is needed
 from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._assignors._cooperative_sticky import CooperativeStickyAssignor
+from kafka_assignors._assignors._copartitioned import CopartitionedAssignor
 from kafka_assignors._assignors._stateless import (
     BroadcastAssignor,
     RandomAssignor,
@@ -15,6 +16,7 @@ __all__ = [
     "Assignor",
     "BroadcastAssignor",
     "CooperativeStickyAssignor",
+    "CopartitionedAssignor",
     "RandomAssignor",
     "RangeAssignor",
     "RoundRobinAssignor",

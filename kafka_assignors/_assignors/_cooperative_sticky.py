@@ -41,6 +41,7 @@ class CooperativeStickyAssignor(StickyAssignor):
 
     name = "cooperative-sticky"
     _claims_as = "cooperative-sticky"
+    _cooperative = True  # a subclass may let its consumers be eager
 
     def __init__(
         self,
@@ -71,7 +72,8 @@ class CooperativeStickyAssignor(StickyAssignor):
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """Cooperative where all strategies of the consumer are, else eager."""
-        return [RebalanceProtocol.COOPERATIVE, *super().supported_protocols()]
+        eager = super().supported_protocols()
+        return [RebalanceProtocol.COOPERATIVE, *eager] if self._cooperative else eager
 
     def budget(self, group: Group) -> int | None:
         """As `StickyAssignor`; what the first round let move counts for the second as well."""
@@ -91,7 +93,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         if (host := self._host()) is not None:
             return self._consumer.hand_over.apply(plan, host)
         sent, awaited = first_round(plan)
-        return sent, awaited[:, 0]
+        return sent, plan.whole(awaited[:, 0])
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
         """As `StickyAssignor`; or shows that a round is to follow: see `HandOver.follow`."""
@@ -115,5 +117,5 @@ class CooperativeStickyAssignor(StickyAssignor):
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The generation as Java does; a member that rebalances eagerly has its prior assignment here."""
         if claim.held:
-            return encode_generation(claim.generation, self._weight, self._extra)
+            return encode_generation(claim.generation, self._weight, self.extra)
         return super().tell_claim(claim)

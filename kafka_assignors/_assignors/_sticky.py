@@ -14,6 +14,7 @@ from kafka_assignors._model.claims import NO_EXTRA, Claimed, Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import MAX_PRIORITY, MAX_WEIGHT, NO_GENERATION
 from kafka_assignors._model.plan import Plan
+from kafka_assignors._model.tick import Tick
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import Subscriptions
 from kafka_assignors._wire.user_data import encode_sticky
@@ -106,7 +107,7 @@ class StickyAssignor(Assignor):
         if time_limit is not None and not time_limit > 0:
             raise ValueError(f"time_limit must be more than 0 s, not {time_limit!r}")
         self._weight = weight
-        self._extra = Extra(priority)
+        self._priority = priority
         self._max_active, self._return_after = max_active, return_after
         self._planner = planner
         self._max_skew, self._max_moves = max_skew, max_moves
@@ -157,7 +158,7 @@ class StickyAssignor(Assignor):
                 raise _OutOfTimeError
 
         try:
-            return plan_exact(group, max_skew=self._max_skew, max_moves=self.budget(group), tick=tick)
+            return self.plan_exactly(group, tick)
         except _OutOfTimeError:
             log.warning(
                 "An exact plan of %d partitions for %d members was not ready after %.3g s. "
@@ -166,7 +167,20 @@ class StickyAssignor(Assignor):
                 len(group.members),
                 limit,
             )
-            return _quick.plan_quickly(group)
+            return self.plan_quickly(group)
+
+    def plan_exactly(self, group: Group, tick: Tick) -> Plan:
+        """The best plan, if there is time: the tick raises when there is none left."""
+        return plan_exact(group, max_skew=self._max_skew, max_moves=self.budget(group), tick=tick)
+
+    def plan_quickly(self, group: Group) -> Plan:
+        """A plan that is ready in time."""
+        return _quick.plan_quickly(group)
+
+    @property
+    def extra(self) -> Extra:
+        """What this member sends for the leader beside claim and weight."""
+        return Extra(self._priority)
 
     def budget(self, group: Group) -> int | None:
         """How many partitions may move in this plan; None if that is not limited."""
@@ -175,9 +189,9 @@ class StickyAssignor(Assignor):
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """Prior assignment and generation in Java's layout; null before the first assignment."""
-        if claim.generation == NO_GENERATION and self._weight == 1 and self._extra == NO_EXTRA:
+        if claim.generation == NO_GENERATION and self._weight == 1 and self.extra == NO_EXTRA:
             return None
-        return encode_sticky(claim.partitions, claim.generation, self._weight, self._extra)
+        return encode_sticky(claim.partitions, claim.generation, self._weight, self.extra)
 
     def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
         """What counts with this strategy by `claims_of`; a warning where user data cannot be read."""

@@ -54,6 +54,11 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
             f"{_OURS}:plan_exact",
             f"{_STOCK}.cooperative_sticky:CooperativeStickyAssignor",
         ),
+        Strategy(
+            "copartitioned",
+            "kafka_assignors:CopartitionedAssignor",
+            f"{_OURS}._copartitioned:plan_copartitioned",
+        ),
         Strategy("random", "kafka_assignors:RandomAssignor"),
         Strategy("broadcast", "kafka_assignors:BroadcastAssignor", shared=True),
         Strategy("exact", planner=f"{_OURS}:plan_exact"),
@@ -66,7 +71,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
 ASSIGNORS: Final = {one.name: one.assignor for one in STRATEGIES.values() if one.assignor is not None}
 """Where this library's assignor of each strategy is."""
 
-PLANNED: Final = ("exact", "kip54", "range", "roundrobin")
+PLANNED: Final = ("exact", "kip54", "range", "roundrobin", "copartitioned")
 """What a group can be planned by alone, the default first."""
 
 RESTARTED: Final = ("range", "roundrobin", "sticky", "cooperative-sticky", "kip848:uniform", "kip848:range")

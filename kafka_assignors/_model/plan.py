@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._model.arrays import NOBODY, IntArray, stable_order
 from kafka_assignors._model.group import Group
+from kafka_assignors._model.units import Units
 
 
 class InvalidPlanError(KafkaAssignorsError):
@@ -43,21 +44,27 @@ class Plan:
         partitions: Partitions grouped by member, ascending within a member.
         bounds: (M + 1,) member m has partitions[bounds[m]:bounds[m + 1]].
         goal: What it was to reach, for its certificate.
+        units: Which partitions belong together: a unit goes to one member as a whole, or to nobody. None if
+            each is by itself.
     """
 
     group: Group
     partitions: IntArray
     bounds: IntArray
     goal: Goal = Goal()
+    units: Units | None = None
 
     @classmethod
-    def from_owner(cls, group: Group, owner: IntArray, goal: Goal = Goal()) -> Self:
+    def from_owner(
+        cls, group: Group, owner: IntArray, goal: Goal = Goal(), units: Units | None = None
+    ) -> Self:
         """Make a plan from the member of each partition.
 
         Args:
             group: The group.
             owner: (N,) the number of the member that gets each partition, or `NOBODY`.
             goal: What the plan was to reach.
+            units: Which partitions belong together.
 
         Raises:
             InvalidPlanError: There is not one entry for each partition, or one that is no member's.
@@ -71,7 +78,7 @@ class Plan:
         place = owner + 1  # those with nobody come first
         order = stable_order(place, len(group.members) + 1)
         bounds = np.bincount(place, minlength=len(group.members) + 1).cumsum()
-        return cls(group, order[bounds[0] :], bounds - bounds[0], goal)
+        return cls(group, order[bounds[0] :], bounds - bounds[0], goal, units)
 
     @cached_property
     def loads(self) -> IntArray:
@@ -126,6 +133,10 @@ class Plan:
         """The partitions that no member gets, ascending."""
         return np.flatnonzero(self.owner == NOBODY)
 
+    def whole(self, partitions: IntArray) -> IntArray:
+        """Partitions with all that belong together with them."""
+        return partitions if self.units is None else self.units.whole(partitions)
+
     def of(self, member: int) -> dict[str, list[int]]:
         """The partition ids of the member with this number, by topic; topics and ids ascending."""
         mine = self.partitions[self.bounds[member] : self.bounds[member + 1]]
@@ -176,6 +187,7 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
             f"the plan gives {group.members.ids[int(members[foreign])]} partitions of {topic}, "
             "which it does not subscribe to"
         )
+    _check_units(plan)
     given = np.zeros(group.size, dtype=np.bool_)
     given[partitions] = True
     if held_back is not None:
@@ -183,6 +195,18 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
     if not given.all():
         topic, partition = group.name_of(int(given.argmin()))
         raise InvalidPlanError(f"the plan gives {topic}-{partition} to nobody")
+
+
+def _check_units(plan: Plan) -> None:
+    """Make sure that what belongs together goes to one member."""
+    if plan.units is None:
+        return
+    first = plan.units.first[plan.units.of]
+    together = plan.owner == plan.owner[first]
+    if not together.all():
+        apart = int(together.argmin())
+        (topic, partition), (other, number) = plan.group.name_of(apart), plan.group.name_of(int(first[apart]))
+        raise InvalidPlanError(f"the plan separates {topic}-{partition} from {other}-{number}")
 
 
 def _first_repeated(keys: IntArray, *, shared: bool) -> int | None:

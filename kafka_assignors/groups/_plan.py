@@ -142,7 +142,7 @@ class PlannedGroup:
         group = self.plan.group
         given, awaited = first_round(self.plan)
         ids = [member.member_id for member in group.members]
-        late = np.unique(awaited[:, 0])
+        late = np.unique(self.plan.whole(awaited[:, 0]))
         return Round(
             loads=dict(zip(ids, given.loads.tolist(), strict=True)),
             let_go=_by_member(group, awaited[:, 0], awaited[:, 1]),
@@ -195,9 +195,10 @@ def plan(
 
     Args:
         group: The group, also as `read_group` reads it from a file.
-        assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range`, `roundrobin`; also
-            `kip848:uniform` and `kip848:range`, what Kafka's coordinator does with the new protocol if ids of
-            topics are in the order of their names, and all members in the group already.
+        assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range`, `roundrobin`,
+            `copartitioned` (with its default sets). Also `kip848:uniform` and `kip848:range`: what Kafka's
+            coordinator does with the new protocol if ids of topics are in the order of their names, and all
+            members in the group already.
         max_skew: How many partitions loads may be off the best balance, if fewer move that way; `exact` only.
         max_moves: How many partitions may move; `exact` only.
         cooperative: Whether a cooperative group carries it out.
@@ -236,6 +237,8 @@ def _least_moves(plan: Plan, certificate: Certificate | None) -> int | None:
     """From the certificate if it proves the plan's moves to be the fewest, else those of the exact plan."""
     if certificate is None:
         return None
+    if plan.units is not None:
+        return None  # what has to move is counted in what belongs together
     proved = {finding.name: finding.proved for finding in certificate.goals}
     if proved["moves"]:
         return plan.moves

@@ -12,8 +12,8 @@ def first_round(plan: Plan) -> tuple[Plan, IntArray]:
     if not awaited.size:
         return plan, awaited
     owner = plan.owner.copy()
-    owner[awaited[:, 0]] = NOBODY
-    return Plan.from_owner(plan.group, owner), awaited
+    owner[plan.whole(awaited[:, 0])] = NOBODY
+    return Plan.from_owner(plan.group, owner, units=plan.units), awaited
 
 
 def hand_over(plan: Plan) -> Plan:
@@ -23,6 +23,9 @@ def hand_over(plan: Plan) -> Plan:
     Any other partition is assigned only if no other member holds it at this moment. Otherwise nobody gets it
     in this round, its holder revokes it, and the next round assigns it. That a holder's claim is stale, or
     that its member no longer subscribes, makes no difference: it may be consuming all the same.
+
+    Partitions that belong together (`Plan.units`) are revoked and assigned together. If one of them has to
+    wait, nobody gets any of them, and all holders revoke theirs.
 
     Returns:
         The plan for this round; the same plan if nothing is held by others.
@@ -41,5 +44,8 @@ def awaited_holders(plan: Plan) -> IntArray:
     by_owner = holder == before
     valid[partition[by_owner]] = generation[by_owner]
     stays = (owner == before) & (generation < valid[partition])
-    waiting: IntArray = group.holders[(owner != holder) & (owner != NOBODY) & ~stays]
+    waits = (owner != holder) & (owner != NOBODY) & ~stays
+    if plan.units is not None:
+        waits = np.isin(partition, plan.units.whole(partition[waits]))
+    waiting: IntArray = group.holders[waits]
     return waiting

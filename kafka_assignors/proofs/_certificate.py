@@ -26,17 +26,8 @@ _NAMED = 10
 """How many members of a chain to name."""
 
 
-def certify(plan: Plan) -> Certificate:
-    """Check whether a plan reaches its goal.
-
-    Args:
-        plan: A complete plan of any planner: each partition with one member, who subscribes to its topic.
-
-    Raises:
-        ValueError: The plan is not complete. A cooperative first round and a broadcast are not: ask for the
-            certificate of the plan that the round leads to.
-        OverflowError: The group is too large for sums of costs in 64 bits (10^8 kinds of partitions).
-    """
+def require_complete(plan: Plan) -> None:
+    """Raise ValueError if there can be no certificate of a plan."""
     try:
         check(plan, plan.group)
     except InvalidPlanError as error:
@@ -44,11 +35,10 @@ def certify(plan: Plan) -> Certificate:
             f"{error}; there are certificates only for complete plans, with one member for each "
             "partition: not for broadcast, nor for a round that holds back some"
         ) from error
-    return _Examiner(plan).certificate()
 
 
-class _Examiner:
-    """Looks at one plan."""
+class Examiner:
+    """Looks at one plan, that is complete, and in which each partition is by itself."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

@@ -43,7 +43,7 @@ def text(name: str, reached: int | Fraction, plan: Plan) -> str:
     loads, size = plan.loads, plan.group.size
     most, fewest = loads.max(initial=0), loads.min() if loads.size else 0
     return {
-        "balance": f"{fewest} to {most} partitions a member, sum of load^2 / weight {_plain(reached)}",
+        "balance": f"{fewest} to {most} partitions a member, sum of load^2 / weight {plain(reached)}",
         "racks": f"{reached} of {size} partitions on a member in one of their racks",
         "moves": f"{reached} of {size} partitions move",
         "budget": f"{reached} partitions move, {plan.goal.max_moves} may",
@@ -55,12 +55,12 @@ def text(name: str, reached: int | Fraction, plan: Plan) -> str:
 def gain(name: str, before: int | Fraction, after: int | Fraction) -> str:
     """What another plan would reach in a goal, in words."""
     return {
-        "balance": f"load^2 / weight would sum up to {_plain(after)} instead of {_plain(before)}",
+        "balance": f"load^2 / weight would sum up to {plain(after)} instead of {plain(before)}",
         "racks": f"{after} partitions would be in their rack instead of {before}",
         "moves": f"{after} partitions would move instead of {before}",
         "window": f"loads would be outside by {after} partitions instead of {before}",
     }[name]
 
 
-def _plain(number: int | Fraction) -> str:
+def plain(number: int | Fraction) -> str:
     return str(int(number)) if number == int(number) else f"{float(number):.2f}"

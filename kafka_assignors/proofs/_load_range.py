@@ -7,6 +7,7 @@ where it costs less (Harvey et al. 2006, "Semi-matchings for bipartite graphs an
 """
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 
 import numpy as np
 
@@ -26,6 +27,17 @@ def load_range(plan: Plan) -> tuple[IntArray, IntArray]:
     teams.even_out()
     lowest, highest = teams.range()
     return lowest[teams.team_of], highest[teams.team_of]
+
+
+def best_balance(plan: Plan) -> Fraction:
+    """The sum of load^2 / weight in a best-balanced plan for the plan's group."""
+    teams = _Teams(plan)
+    teams.even_out()
+    total = Fraction(0)
+    for load, size, weight in zip(teams.load, teams.size, teams.weight, strict=True):
+        each, over = divmod(load, size)
+        total += Fraction((size - over) * each**2 + over * (each + 1) ** 2, weight)
+    return total
 
 
 class _Teams:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from tests.lab.schedules import (
     shorten,
 )
 from tests.lab.schedules.__main__ import main
-from tests.lab.schedules._clients import CLIENTS, STANDBYS, STRATEGIES
+from tests.lab.schedules._clients import CLIENTS, COOPERATIVE as COOPERATIVES, STANDBYS, STRATEGIES
 from tests.support.planted_faults import (
     AIO,
     FAULTS,
@@ -42,6 +43,8 @@ from tests.support.scale import scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from kafka_assignors._timelines.events import Event
 
 ENOUGH = 2500
 """Schedules within which each planted fault shows."""
@@ -68,7 +71,7 @@ def live(*steps: Step, **fields: Any) -> Told:
 
 
 COOPERATIVE = "cooperative-sticky"
-EAGER = sorted({*STRATEGIES} - {COOPERATIVE})
+EAGER = sorted({*STRATEGIES} - COOPERATIVES)
 
 
 @pytest.mark.parametrize("client", ["ours", "waits", "unaided", "aio"])
@@ -84,6 +87,7 @@ def test_no_schedule_of_three_members_breaks_their_group(client: str) -> None:
         *((COOPERATIVE, clients, 1000) for clients in (FLOWS, WAITS, PLAIN, MIXED, AIO, EVERY_CLIENT)),
         *((COOPERATIVE, clients, 500) for clients in STANDBY_MIXES),
         *(("sticky", clients, 200) for clients in STANDBY_MIXES[:2]),
+        *(("copartitioned", clients, 500) for clients in (FLOWS, WAITS, AIO)),
         *((strategy, ("ours",), 200) for strategy in EAGER),
         *((strategy, ("aiokafka",), 250) for strategy in EAGER),
         *((strategy, EVERY_CLIENT, 200) for strategy in ("range", "sticky")),
@@ -97,6 +101,52 @@ def test_no_schedule_gives_a_partition_two_owners_or_none(
     tally = search(drawn, processes=0)
     assert tally.schedules == scaled(count)
     assert tally.broken == []
+
+
+class JoinedRun(_run._ScheduleRun):
+    """A schedule whose members join all topics: at no instant are partitions of one id with two members."""
+
+    def _follow(self, event: Event) -> None:
+        super()._follow(event)
+        members: dict[int, set[str]] = {}
+        for partition, member in self._owners.items():
+            members.setdefault(partition.partition, set()).add(member)
+        for number, names in members.items():
+            if len(names) > 1:
+                self._broken = (
+                    self._broken or f"at {event.time:.3f} s, {sorted(names)} have parts of {number}"
+                )
+
+
+def joining(schedule: Schedule) -> Schedule:
+    """A schedule whose topics stay as they are, with as many partitions, and all members subscribe to all."""
+    topics = dict.fromkeys(("t", "u"), max(schedule.topics.values()))
+    changes = {"subscribe", "grow", "delete", "create"}
+    return replace(
+        schedule,
+        topics=topics,
+        steps=tuple(
+            replace(step, topics=tuple(topics)) if step.topics else step
+            for step in schedule.steps
+            if step.kind not in changes
+        ),
+    )
+
+
+@pytest.mark.parametrize("client", ["ours", "waits", "aio"])
+def test_what_is_joined_is_together_at_every_instant(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_run, "_ScheduleRun", JoinedRun)
+    drawn = (
+        joining(draw(seed, 40, strategy="copartitioned", clients=[client])) for seed in range(scaled(500))
+    )
+    assert search(drawn, processes=0).broken == []
+
+
+def test_without_units_what_is_joined_would_be_separated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test above looks for is found where a round does not look at what belongs together."""
+    monkeypatch.setattr(_run, "_ScheduleRun", JoinedRun)
+    drawn = (joining(draw(seed, 40)) for seed in range(20))
+    assert "have parts of" in search(drawn, processes=0).broken[0][1]
 
 
 def test_what_a_leader_of_another_client_gives_away_is_counted_and_breaks_nothing() -> None:

@@ -44,6 +44,7 @@ RUN_BY = {
     "docs/how-to/migrate-to-cooperative-sticky.md": "integration_tests/test_readme.py",
     PLANNING: "integration_tests/test_readme.py",
     IN_CI: "integration_tests/test_readme.py",
+    "docs/how-to/join-two-topics.md": "integration_tests/test_joins_of_topics.py",
     "docs/how-to/which-assignor.md": "integration_tests/test_readme.py",
     "docs/how-to/write-an-assignor.md": "integration_tests/test_readme.py",
     "docs/placement.md": "tests/unit/cli/test_cli_placement.py",
@@ -193,7 +194,7 @@ def test_a_picture_is_what_the_code_draws(name: str) -> None:
 
 def test_every_stored_picture_is_drawn_and_shown() -> None:
     assert {path.name for path in FOLDER.iterdir()} == DRAWN.keys()
-    shown = read("docs/how-to/which-assignor.md")
+    shown = "".join(read(page) for page in pages())
     assert [name for name in DRAWN if f"../pictures/{name})" not in shown] == []
 
 

@@ -20,6 +20,10 @@ What a leader believes of members' claims:
    all the same is given to the claimant, and an error says so: each partition has an owner, and none has two.
    Partitions of topics to which the claimant does not subscribe cannot be given to it: others get them.
    A standby subscribes: what it never revokes it keeps.
+
+Of partitions that belong together (`Plan.units`) all wait if one does, by any of these rules: all holders
+revoke theirs. By rule 5 a claimant gets all of them. If several members claim some, and none lets go, nobody
+is given any, and the leader asks on, at intervals that double.
 """
 
 from collections.abc import Mapping, Sequence
@@ -178,14 +182,14 @@ class HandOver:
         awaited = awaited_holders(plan)
         owner, held_back = plan.owner, awaited[:0, 0]
         if self._rounds < PATIENCE:
-            held_back = np.concatenate((awaited[:, 0], self._unclaimed(plan)))
+            held_back = plan.whole(np.concatenate((awaited[:, 0], self._unclaimed(plan))))
         if held_back.size:
             owner = plan.owner.copy()
             owner[held_back] = NOBODY
         elif awaited.size:
             owner = plan.owner.copy()
-            self._leave(group, awaited, owner)
-        sent = plan if owner is plan.owner else Plan.from_owner(group, owner)
+            held_back = self._leave(plan, awaited, owner)
+        sent = plan if owner is plan.owner else Plan.from_owner(group, owner, units=plan.units)
         self._making = _Given.by(sent, waits=bool(held_back.size), unheard=self._unheard)
         return sent, held_back
 
@@ -199,23 +203,39 @@ class HandOver:
         self._is_own = False
 
     @staticmethod
-    def _leave(group: Group, awaited: IntArray, owner: IntArray) -> None:
-        """Leave what is not let go of with those that claim it; of several with the newest claim."""
-        claims = group.claims
+    def _leave(plan: Plan, awaited: IntArray, owner: IntArray) -> IntArray:
+        """Leave what is not let go of with those that claim it; of several with the newest claim.
+
+        Returns what nobody gets: partitions that belong together, of which several members claim some.
+        """
+        group, claims, split = plan.group, plan.group.claims, awaited[:0, 0]
         may_keep = group.has_sent(claims.member, group.topic_of[claims.partition])
-        possible = claims.held & may_keep & np.isin(claims.partition, awaited[:, 0])
+        possible = claims.held & may_keep & np.isin(claims.partition, plan.whole(awaited[:, 0]))
         left = np.flatnonzero(possible)
         left = left[np.argsort(claims.generation[left], kind="stable")]
         partition = claims.partition[left]
         owner[partition] = claims.member[left]  # of several the last one written stays
-        names = sorted({group.members.ids[number] for number in awaited[:, 1].tolist()})
+        if plan.units is not None:
+            claimant = plan.units.agreed(partition, owner[partition])
+            partition = plan.units.whole(partition)
+            owner[partition] = claimant[plan.units.of[partition]]
+            split = partition[owner[partition] == NOBODY]
+        names = ", ".join(sorted({group.members.ids[number] for number in awaited[:, 1].tolist()}))
         log.error(
             "Leaving %d partitions with members that claim them: asked %d times to revoke some, they claim "
             "them all the same. If their load is uneven, restart them: %s",
-            np.unique(partition).size,
+            np.unique(partition).size - split.size,
             PATIENCE + 1,
-            ", ".join(names),
+            names,
         )
+        if split.size:
+            log.error(
+                "Giving %d partitions to nobody: they belong together, and several members claim some of "
+                "them. Restart these members: %s",
+                split.size,
+                names,
+            )
+        return split
 
     def delivered(self, host: Host, generation: int) -> None:
         """The plan of the present rebalance, if it was this member's, has reached the group."""

@@ -231,6 +231,7 @@ _PLANNED: Final = {
         "roundrobin": {},
         "sticky": {"sticky": True},
         "cooperative-sticky": {"sticky": True, "in_rounds": True},
+        "copartitioned": {"sticky": True, "in_rounds": True},
         "kip54": {"sticky": True},
         "kip848:uniform": {"sticky": True},
         "kip848:range": {},

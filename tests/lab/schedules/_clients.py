@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors import _leader
-from kafka_assignors._assignors import CooperativeStickyAssignor
+from kafka_assignors._assignors import CooperativeStickyAssignor, CopartitionedAssignor
 from kafka_assignors._common.strategies import STRATEGIES as TABLE, load
 from tests.lab.clients.flowing_member import kafka_python_member
 from tests.lab.clients.other_clients import (
@@ -57,8 +57,14 @@ STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
 }
 """Strategies under which a partition has one owner."""
 
+COOPERATIVE: Final = frozenset(
+    name for name, assignor in STRATEGIES.items() if issubclass(assignor, CooperativeStickyAssignor)
+)
+"""Those of them whose members keep partitions in a rebalance."""
+
 _THEIRS: Final[Mapping[tuple[str, str], Callable[[], AbstractPartitionAssignor]]] = {
     ("waits", "cooperative-sticky"): partial(CooperativeStickyAssignor, records_in_rebalances=False),
+    ("waits", "copartitioned"): partial(CopartitionedAssignor, records_in_rebalances=False),
     **{("kafka-python", name): load(one.stock) for name, one in TABLE.items() if one.stock},
     ("java", "cooperative-sticky"): JavaCooperativeSticky,
     ("librdkafka", "cooperative-sticky"): LibrdkafkaCooperativeSticky,

@@ -28,7 +28,7 @@ from kafka_assignors.coordinator._simulator.simulation import Simulation, next_n
 from tests.lab.clients.flowing_member import FlowingMember
 from tests.lab.clients.other_clients import UnaidedMember
 from tests.lab.clients.real_member import close
-from tests.lab.schedules._clients import OURS, STANDBYS, make_client
+from tests.lab.schedules._clients import COOPERATIVE, OURS, STANDBYS, make_client
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -351,7 +351,7 @@ class _ScheduleRun:
         So do those of cooperative ones, if it was new when it joined: it is as one that has just come.
         """
         subscriptions = read_subscriptions([*sent.values()])
-        if "cooperative-sticky" not in sent or subscriptions.generations.max() < 0:
+        if COOPERATIVE.isdisjoint(sent) or subscriptions.generations.max() < 0:
             self._forfeit(member_id)
 
     def _forfeit(self, member_id: str) -> None:

@@ -12,6 +12,7 @@ from kafka_assignors import (
     Assignor,
     BroadcastAssignor,
     CooperativeStickyAssignor,
+    CopartitionedAssignor,
     Group,
     InvalidPlanError,
     Plan,
@@ -32,10 +33,12 @@ ALL: list[Any] = [
     RoundRobinAssignor,
     StickyAssignor,
     CooperativeStickyAssignor,
+    CopartitionedAssignor,
     RandomAssignor,
     BroadcastAssignor,
 ]
-STICKY = [StickyAssignor, CooperativeStickyAssignor]
+COOPERATIVE = [CooperativeStickyAssignor, CopartitionedAssignor]
+STICKY = [StickyAssignor, *COOPERATIVE]
 
 
 def given_to(assignor: Assignor, partitions: list[tuple[str, list[int]]], generation: int) -> None:
@@ -49,14 +52,17 @@ def assign(assignor: Assignor, topics: dict[str, Any], *members: Any) -> dict[st
 
 class TestContract:
     def test_wire_names(self) -> None:
-        names_of_all = ["range", "roundrobin", "sticky", "cooperative-sticky", "random", "broadcast"]
+        cooperative = ["cooperative-sticky", "copartitioned"]
+        names_of_all = ["range", "roundrobin", "sticky", *cooperative, "random", "broadcast"]
         assert [one.name for one in ALL] == [one().name for one in ALL] == names_of_all
 
     @pytest.mark.parametrize("assignor", ALL)
-    def test_only_cooperative_sticky_can_be_cooperative_and_all_can_be_eager(self, assignor: Any) -> None:
+    def test_only_those_that_are_made_for_it_can_be_cooperative_and_all_can_be_eager(
+        self, assignor: Any
+    ) -> None:
         eager = [RebalanceProtocol.EAGER]
         both = [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
-        expected = both if assignor is CooperativeStickyAssignor else eager
+        expected = both if assignor in COOPERATIVE else eager
         assert assignor().supported_protocols() == expected
 
     @pytest.mark.parametrize("assignor", ALL)

@@ -426,5 +426,5 @@ def test_giving_up_on_a_false_claim_needs_memory_for_claims_not_for_all_pairs() 
     )
     plan = plan_quickly(group)
     awaited, owner = awaited_holders(plan), plan.owner.copy()
-    _, peak = with_memory(lambda: HandOver._leave(group, awaited, owner))
+    _, peak = with_memory(lambda: HandOver._leave(plan, awaited, owner))
     assert peak < 10_000_000

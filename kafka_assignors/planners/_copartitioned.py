@@ -1,0 +1,185 @@
+"""The plan of groups that join topics: what belongs together stays together.
+
+Partition i of all topics of a set is one unit. Where units are of one size, the exact plan of the group of
+units is the exact plan: best balance, then racks, then fewest moves of units.
+
+Units of several sizes are planned size by size, the largest first. Each member takes part with as many units
+as it has load already, rounded down, so that what is smaller evens out what is larger. Each size has the
+fewest moves that its balance allows. Let members have equal topics and weights. Then loads differ by at most
+the largest size, or 2 s - 1 for a smaller size s that does not divide all larger ones (`Units.spread`):
+
+- Units of the largest size give loads that differ by one unit at most.
+- Let members have loads L before the units of size s, and u = L // s + t, with the t units that they get.
+  Balance is best, so u of a member with t > 0 is at most 1 above u of any other. Its load is s u + L % s, and
+  L % s < s. So it is at most 2 s - 1 above any other load, or s if s divides all loads.
+- A member with t = 0 is not further above others than before.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Final
+
+import numpy as np
+
+from kafka_assignors._model.arrays import NOBODY, IntArray
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.plan import Goal, Plan
+from kafka_assignors._model.racks import ReplicaRacks
+from kafka_assignors._model.tick import Tick, go_on
+from kafka_assignors._model.topic_sets import TopicNumbers
+from kafka_assignors._model.units import Units
+from kafka_assignors.planners._cooperative import awaited_holders
+from kafka_assignors.planners._exact.exact import plan_exact
+
+Together = Sequence[Collection[str]]
+"""Sets of topics that are joined; a topic is in one of them at most."""
+
+_NAMED: Final = 10
+_ID_BITS: Final = 32
+
+
+def plan_copartitioned(
+    group: Group,
+    together: Together | Units | None = None,
+    *,
+    max_skew: int | None = None,
+    max_moves: int | None = None,
+    tick: Tick = go_on,
+) -> Plan:
+    """Plan a group so that each member has the same partition ids of all topics of a set.
+
+    Args:
+        group: The group.
+        together: The sets, or what `units_of` makes of them. None for all topics that have as many partitions
+            and the same subscribers.
+        max_skew: See `Goal`; in units.
+        max_moves: See `Goal`; in units.
+        tick: Called again and again while a plan is made; it may raise to give up.
+
+    Raises:
+        ValueError: An option is negative.
+    """
+    units = together if isinstance(together, Units) else units_of(group, together)[0]
+    goal = Goal(max_skew=max_skew, max_moves=max_moves)
+    owner = np.full(units.first.size, NOBODY)
+    loads = np.zeros(len(group.members), dtype=np.int64)
+    sizes = np.unique(units.sizes)[::-1].tolist() if group.members else []
+    for size in sizes:
+        chosen = np.flatnonzero(units.sizes == size)
+        part = _beside(units.as_group(group, chosen), loads // size)
+        plan = plan_exact(part, max_skew=max_skew, max_moves=max_moves, tick=tick)
+        owner[chosen] = plan.owner[: chosen.size]
+        if len(sizes) > 1:
+            # Of equal members others may get what was revoked, and then what is smaller would have to move.
+            before = _as_after_one_round(group, units, owner)
+            prior = np.concatenate((before[chosen], part.owner[chosen.size :]))
+            left = None if max_moves is None else 0
+            again = plan_exact(replace(part, owner=prior), max_skew=max_skew, max_moves=left, tick=tick)
+            owner[chosen] = again.owner[: chosen.size]
+        loads += size * np.bincount(owner[chosen], minlength=loads.size)
+        max_moves = None if max_moves is None else max_moves - plan.moves
+    return Plan.from_owner(group, owner[units.of], goal, units)
+
+
+def _as_after_one_round(group: Group, units: Units, owner: IntArray) -> IntArray:
+    """(U,) who still owns each unit after the first round of a cooperative hand-over to these owners (U,)."""
+    kept = np.where(owner == units.owners(group), owner, NOBODY)
+    kept[units.of[awaited_holders(Plan.from_owner(group, owner[units.of], units=units))[:, 0]]] = NOBODY
+    return kept
+
+
+def _beside(group: Group, loads: IntArray) -> Group:
+    """The group in which each member has so many partitions more, of a topic that it alone subscribes to.
+
+    What all have by their weights is left out, as it makes no difference.
+    """
+    loads = loads - (loads // group.weights).min() * group.weights
+    loaded = np.flatnonzero(loads)
+    if not loaded.size:
+        return group
+    subscribed, topics = group.subscribed, len(group.topics)
+    own = np.repeat(loaded, loads[loaded])
+    sizes = np.diff(subscribed.bounds)[group.subscription_of[loaded]] + 1
+    numbers = [subscribed.numbers]
+    for place, each in enumerate(group.subscription_of[loaded].tolist()):
+        start, stop = subscribed.bounds[each : each + 2]
+        numbers += [subscribed.numbers[start:stop], np.array([topics + place])]
+    which = group.subscription_of.copy()
+    which[loaded] = len(subscribed) + np.arange(loaded.size)
+    racks = group.replica_racks
+    if racks is not None:  # a load is where all replicas are, so that racks matter as without it
+        everywhere, which_racks = frozenset[str]().union(*racks.sets), np.full(own.size, len(racks.sets))
+        racks = ReplicaRacks(sets=(*racks.sets, everywhere), which=np.concatenate((racks.which, which_racks)))
+    return replace(
+        group,
+        topics=(*group.topics, *(f"load of {group.members.ids[member]}" for member in loaded.tolist())),
+        partition_ids=np.concatenate((group.partition_ids, np.arange(own.size))),
+        topic_bounds=np.concatenate((group.topic_bounds, group.size + np.cumsum(loads[loaded]))),
+        subscribed=TopicNumbers(
+            topics=topics + loaded.size,
+            bounds=np.concatenate((subscribed.bounds, subscribed.numbers.size + np.cumsum(sizes))),
+            numbers=np.concatenate(numbers),
+        ),
+        subscription_of=which,
+        owner=np.concatenate((group.owner, own)),
+        replica_racks=racks,
+    )
+
+
+def units_of(group: Group, together: Together | None) -> tuple[Units, Mapping[str, str]]:
+    """What belongs together in a group, and what is odd about its topics, by their names.
+
+    A topic with other subscribers than most of its set is by itself.
+    """
+    set_of = np.arange(len(group.topics))
+    odd: dict[str, str] = {}
+    counts = np.diff(group.topic_bounds)
+    if together is None:
+        # Topics with the same subscribers have one tuple of them.
+        alike: dict[tuple[int, int], int] = {}
+        keys = zip(counts.tolist(), map(id, group.subscribers), strict=True)
+        set_of = np.array([alike.setdefault(key, topic) for topic, key in enumerate(keys)], dtype=np.int64)
+    else:
+        numbers = {topic: number for number, topic in enumerate(group.topics)}
+        for names in together:
+            found = sorted(numbers[name] for name in names if name in numbers)
+            kept = _subscribed_alike(group, found, odd)
+            set_of[kept] = kept[:1]
+            if len({*counts[kept].tolist()}) > 1:
+                odd[_few([group.topics[topic] for topic in kept])] = (
+                    f"they have {_few([str(count) for count in counts[kept].tolist()])} partitions; "
+                    "what only the longer ones have is joined with nothing"
+                )
+    return Units.by(set_of[group.topic_of] << _ID_BITS | group.partition_ids), odd
+
+
+def _subscribed_alike(group: Group, topics: Sequence[int], odd: dict[str, str]) -> Sequence[int]:
+    """The topics of a set with the subscribers that most of them have, of several those with the most."""
+    by_subscribers: dict[tuple[int, ...], list[int]] = {}
+    for topic in topics:
+        by_subscribers.setdefault(group.subscribers[topic], []).append(topic)
+    if len(by_subscribers) <= 1:
+        return topics
+    members, kept = max(by_subscribers.items(), key=lambda one: (len(one[1]), len(one[0])))
+    for others, listed in by_subscribers.items():
+        differing = [group.members.ids[number] for number in sorted({*others} ^ {*members})]
+        for topic in listed if others != members else ():
+            odd[group.topics[topic]] = (
+                f"it is left out of its set with {_few([group.topics[each] for each in kept])}, "
+                f"as these members do not subscribe to both: {_few(differing)}"
+            )
+    return kept
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def digest(together: Together | None) -> bytes:
+    """What members tell of their sets, to be compared: 4 bytes, none without sets."""
+    if together is None:
+        return b""
+    return blake2b(json.dumps(sorted(map(sorted, together))).encode(), digest_size=4).digest()
