@@ -146,6 +146,28 @@ def test_a_rebalance_that_others_begin_counts_the_wait_on_and_cancels_the_timer(
     assert led.host.rejoins == rejoins
 
 
+@pytest.mark.parametrize(
+    ("note", "later"),
+    [
+        (b"waits" + bytes([0, 0, 0, 30]), [30 + 16]),
+        (b"waits" + bytes([255, 0, 0, 0]), [0]),
+        (b"waits", []),
+        (b"waits" + bytes(5), []),
+        (b"other" + bytes([0, 0, 0, 30]), []),
+        (None, []),
+    ],
+)
+def test_a_member_goes_by_a_note_that_it_can_read_and_leaves_time_to_the_leader(
+    note: bytes | None, later: list[float]
+) -> None:
+    follower = Led()
+    follower.host.generation = 3
+    with calls(follower.host):
+        follower.assignor.metadata({"t"})
+        follower.assignor.on_assignment(ConsumerProtocolAssignment(1, [], note), 3)
+    assert follower.later == later
+
+
 def test_a_copy_of_an_assignor_has_its_options() -> None:
     led = Led(copy.deepcopy(CooperativeStickyAssignor(return_after=5, max_active=1)))
     assert led(0, "0a", "0b") == {"0a": ALL, "0b": []}
