@@ -72,9 +72,9 @@ def _table(outcome: PlannedGroup, width: int) -> Iterator[str]:
     shares = outcome.shares
     weighted = any(share.member.weight > 1 for share in shares)
     racks = any(share.in_rack is not None for share in shares)
-    priorities = {share.member.extra.priority for share in shares}
+    priorities = {share.member.priority for share in shares}
     columns = {
-        "priority": [str(share.member.extra.priority) for share in shares] if len(priorities) > 1 else [],
+        "priority": [str(share.member.priority) for share in shares] if len(priorities) > 1 else [],
         "weight": [str(share.member.weight) for share in shares] if weighted else [],
         "load": [str(share.load) for share in shares],
         "kept": [str(share.kept) for share in shares],

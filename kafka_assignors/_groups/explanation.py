@@ -16,7 +16,6 @@ from kafka_assignors._groups.classic import decode_members, flat
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.prediction import guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
-from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import (
     RecordError,
@@ -176,7 +175,7 @@ def plan_now(
             rack=account.rack,
             claims=by_topic(account.assignment),
             generation=generation,
-            extra=Extra(account.priority),
+            priority=account.priority,
         )
         for account in accounts
     ]

@@ -37,8 +37,8 @@ class Member:
             (cooperative). Otherwise they are only a memory of what it had (eager).
         weight: How much it can take on beside the others: twice the weight, twice the partitions;
             1 to `MAX_WEIGHT`.
-        extra: Its priority, -`MAX_PRIORITY` to `MAX_PRIORITY`, and what its strategy sends for the leader,
-            which may be any bytes.
+        priority: Of a topic's subscribers those of the highest share it; -`MAX_PRIORITY` to `MAX_PRIORITY`.
+        data: What its strategy sends for the leader, which may be any bytes.
     """
 
     member_id: str
@@ -49,7 +49,8 @@ class Member:
     generation: int = NO_GENERATION
     holds: bool = False
     weight: int = 1
-    extra: Extra = NO_EXTRA
+    priority: int = 0
+    data: bytes = b""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,7 +90,11 @@ class Members(Sequence[Member]):
             generations=np.array([member.generation for member in listed], dtype=np.int64),
             holds=np.array([member.holds for member in listed], dtype=np.bool_),
             weights=np.array([member.weight for member in listed], dtype=np.int64),
-            extras={number: member.extra for number, member in enumerate(listed) if any(member.extra)},
+            extras={
+                number: Extra(member.priority, member.data)
+                for number, member in enumerate(listed)
+                if member.priority or member.data
+            },
         )
 
     def __len__(self) -> int:
@@ -103,6 +108,7 @@ class Members(Sequence[Member]):
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
         number = range(len(self))[number]
+        extra = self.extras.get(number, NO_EXTRA)
         return Member(
             member_id=self.ids[number],
             topics=self.topics[self.topics_of[number]],
@@ -112,7 +118,8 @@ class Members(Sequence[Member]):
             generation=int(self.generations[number]),
             holds=bool(self.holds[number]),
             weight=int(self.weights[number]),
-            extra=self.extras.get(number, NO_EXTRA),
+            priority=extra.priority,
+            data=extra.data,
         )
 
     def __iter__(self) -> Iterator[Member]:

@@ -8,7 +8,6 @@ from typing import Final
 
 from kafka_assignors._common.tree import HIGHEST_ID, Node, read
 from kafka_assignors._common.words import first_of
-from kafka_assignors._model.claims import NO_EXTRA, Extra
 from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.members import MAX_PRIORITY
 
@@ -135,10 +134,10 @@ def _member(name: str, node: Node, topics: Mapping[str, _Topic], *, holds: bool)
         ),
         holds=fields["holds"].flag() if "holds" in fields else holds and bool(claims),
         weight=fields["weight"].number("a whole number", 1, MAX_WEIGHT) if "weight" in fields else 1,
-        extra=(
-            Extra(fields["priority"].number("a whole number", -MAX_PRIORITY, MAX_PRIORITY))
+        priority=(
+            fields["priority"].number("a whole number", -MAX_PRIORITY, MAX_PRIORITY)
             if "priority" in fields
-            else NO_EXTRA
+            else 0
         ),
     )
 

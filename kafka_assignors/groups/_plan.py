@@ -169,7 +169,7 @@ class PlannedGroup:
             "members": {
                 share.member.member_id: {
                     "weight": share.member.weight,
-                    "priority": share.member.extra.priority,
+                    "priority": share.member.priority,
                     "rack": share.member.rack,
                     **fields_of(share, without=("member",)),
                     "assignment": self.plan.of(number),

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors import proofs
-from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import InvalidPlanError, Plan, check
 from kafka_assignors._model.standbys import of_first, of_highest_priority
@@ -21,8 +20,7 @@ SOME = st.lists(st.sampled_from([-1000, -1, 0, 0, 1, 1000]), min_size=7, max_siz
 
 def with_priorities(case: Case, priorities: list[int]) -> Case:
     members = [
-        replace(member, extra=Extra(priority))
-        for member, priority in zip(case.members, priorities, strict=False)
+        replace(member, priority=priority) for member, priority in zip(case.members, priorities, strict=False)
     ]
     return replace(case, members=members)
 
@@ -30,14 +28,14 @@ def with_priorities(case: Case, priorities: list[int]) -> Case:
 def without_standbys(case: Case) -> Case:
     """The group in which members do not subscribe to topics of which they are standbys."""
     highest = {
-        topic: max(member.extra.priority for member in case.members if topic in member.topics)
+        topic: max(member.priority for member in case.members if topic in member.topics)
         for topic in {topic for member in case.members for topic in member.topics}
     }
     members = [
         replace(
             member,
-            topics=frozenset(topic for topic in member.topics if member.extra.priority == highest[topic]),
-            extra=Extra(),
+            topics=frozenset(topic for topic in member.topics if member.priority == highest[topic]),
+            priority=0,
         )
         for member in case.members
     ]
@@ -100,14 +98,14 @@ def test_the_first_of_a_topic_are_those_that_come_first_among_its_subscribers(
 
 @pytest.mark.parametrize("priority", [-1001, 1001])
 def test_a_priority_out_of_range_is_refused(priority: int) -> None:
-    member = Member(member_id="m", topics=frozenset("t"), extra=Extra(priority))
+    member = Member(member_id="m", topics=frozenset("t"), priority=priority)
     with pytest.raises(ValueError, match=f"the priority of m must be from -1000 to 1000, not {priority}"):
         Group.of({"t": [0]}, [member])
 
 
 def test_a_standby_gets_nothing_but_what_it_keeps_in_a_round() -> None:
     standby = Member(member_id="a", topics=frozenset("t"))
-    active = Member(member_id="b", topics=frozenset("t"), extra=Extra(1))
+    active = Member(member_id="b", topics=frozenset("t"), priority=1)
     other = Member(member_id="c", topics=frozenset("u"))
     group = Group.of({"t": [0], "u": [0]}, [standby, active, other])
     given = Plan.from_owner(group, np.array([0, 2]))
