@@ -18,6 +18,7 @@ the largest size, or 2 s - 1 for a smaller size s that does not divide all large
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import Final
 
@@ -63,31 +64,33 @@ def plan_copartitioned(
     """
     units = together if isinstance(together, Units) else units_of(group, together)[0]
     goal = Goal(max_skew=max_skew, max_moves=max_moves)
-    owner = np.full(units.first.size, NOBODY)
-    loads = np.zeros(len(group.members), dtype=np.int64)
+    owner, loads = np.full(units.first.size, NOBODY), np.zeros_like(group.weights)
     sizes = np.unique(units.sizes)[::-1].tolist() if group.members else []
+    exact = partial(plan_exact, max_skew=max_skew, tick=tick)
     for size in sizes:
         chosen = np.flatnonzero(units.sizes == size)
         part = _beside(units.as_group(group, chosen), loads // size)
-        plan = plan_exact(part, max_skew=max_skew, max_moves=max_moves, tick=tick)
-        owner[chosen] = plan.owner[: chosen.size]
-        if len(sizes) > 1:
-            # Of equal members others may get what was revoked, and then what is smaller would have to move.
-            before = _as_after_one_round(group, units, owner)
-            prior = np.concatenate((before[chosen], part.owner[chosen.size :]))
-            left = None if max_moves is None else 0
-            again = plan_exact(replace(part, owner=prior), max_skew=max_skew, max_moves=left, tick=tick)
-            owner[chosen] = again.owner[: chosen.size]
-        loads += size * np.bincount(owner[chosen], minlength=loads.size)
+        plan = exact(part, max_moves=max_moves)
         max_moves = None if max_moves is None else max_moves - plan.moves
+        waits, before = _waiting(group, units, chosen, plan.owner), 0
+        # In the second round another of equal members could get these, and smaller units would move for it.
+        # So they are planned as they will be then, until no more of them stay with those who hold them.
+        while len(sizes) > 1 and waits.size not in {0, before}:
+            before, prior = waits.size, plan.owner.copy()
+            prior[waits] = NOBODY
+            plan = exact(replace(part, owner=prior), max_moves=None if max_moves is None else 0)
+            waits = _waiting(group, units, chosen, plan.owner)
+        owner[chosen] = plan.owner[: chosen.size]
+        loads += size * np.bincount(owner[chosen], minlength=loads.size)
     return Plan.from_owner(group, owner[units.of], goal, units)
 
 
-def _as_after_one_round(group: Group, units: Units, owner: IntArray) -> IntArray:
-    """(U,) who still owns each unit after the first round of a cooperative hand-over to these owners (U,)."""
-    kept = np.where(owner == units.owners(group), owner, NOBODY)
-    kept[units.of[awaited_holders(Plan.from_owner(group, owner[units.of], units=units))[:, 0]]] = NOBODY
-    return kept
+def _waiting(group: Group, units: Units, chosen: IntArray, owner: IntArray) -> IntArray:
+    """Which of the chosen units their owners, which come first, get in the second round only, by place."""
+    of = np.full(units.first.size, NOBODY)
+    of[chosen] = owner[: chosen.size]
+    awaited = awaited_holders(Plan.from_owner(group, of[units.of], units=units))
+    return np.flatnonzero(np.isin(chosen, units.of[awaited[:, 0]]))
 
 
 def _beside(group: Group, loads: IntArray) -> Group:
@@ -133,9 +136,8 @@ def units_of(group: Group, together: Together | None) -> tuple[Units, Mapping[st
 
     A topic with other subscribers than most of its set is by itself.
     """
-    set_of = np.arange(len(group.topics))
+    set_of, counts = np.arange(len(group.topics)), np.diff(group.topic_bounds)
     odd: dict[str, str] = {}
-    counts = np.diff(group.topic_bounds)
     if together is None:
         # Topics with the same subscribers have one tuple of them.
         alike: dict[tuple[int, int], int] = {}

@@ -151,7 +151,8 @@ def test_loads_of_members_that_are_alike_are_as_even_as_the_bound_says() -> None
 @pytest.mark.parametrize("max_skew", [None, 1])
 def test_every_group_settles_in_two_rounds_and_is_together_in_both(max_skew: int | None) -> None:
     two = 0
-    for seed in range(scaled(4000)):
+    # In 2186 a unit without a valid owner comes to its only holder when it is planned again.
+    for seed in [*range(scaled(4000)), 2186]:
         case, sets = drawn(seed, holds=True)
         group = case.group
         units = together(group, sets)
