@@ -10,6 +10,7 @@ import pytest
 
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import InvalidPlanError, Plan, check
+from kafka_assignors._model.units import Units
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._copartitioned import digest, plan_copartitioned, units_of
 
@@ -174,6 +175,25 @@ def test_a_plan_that_separates_what_belongs_together_is_not_sent() -> None:
 def test_groups_without_members_or_topics_have_a_plan(topics: Mapping[str, range], names: list[str]) -> None:
     group = Group.of(topics, members(*names))
     assert plan_copartitioned(group, SETS).assignments() == {name: {} for name in names}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "spread"),
+    [
+        ([], 0),
+        ([2, 2], 2),
+        ([2, 1], 2),
+        ([3, 2], 3),
+        ([4, 3], 5),
+        ([6, 4, 3], 7),
+        ([6, 3, 2], 6),
+        ([5, 4, 3], 7),
+    ],
+)
+def test_loads_are_apart_by_the_largest_size_or_more_if_one_does_not_divide_it(
+    sizes: list[int], spread: int
+) -> None:
+    assert Units.by(np.arange(len(sizes), dtype=np.int64).repeat(sizes)).spread == spread
 
 
 def test_sets_are_the_same_in_any_order() -> None:
