@@ -208,7 +208,7 @@ class HandOver:
         Returns what nobody gets: partitions that belong together, of which several members claim some.
         """
         group, claims, split = plan.group, plan.group.claims, awaited[:0, 0]
-        possible = claims.held & claims.subscribed & np.isin(claims.partition, plan.whole(awaited[:, 0]))
+        possible = claims.held & claims.subscribed & np.isin(claims.partition, awaited[:, 0])
         left = np.flatnonzero(possible)
         left = left[np.argsort(claims.generation[left], kind="stable")]
         partition = claims.partition[left]
