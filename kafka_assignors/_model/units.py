@@ -77,7 +77,7 @@ class Units:
         """The group in which units, all or some by their numbers, are partitions.
 
         A unit has the topic and the id of its first partition, and is in the racks that all of its partitions
-        are in.
+        are in. Owners are as `owners` says; there are no claims.
         """
         if chosen is None:
             chosen = np.arange(self.first.size)
@@ -87,7 +87,7 @@ class Units:
         names = {group.topics[each]: place for place, each in enumerate(kept.tolist())}
         sets = TopicSets(names=group.topics, bounds=group.subscribed.bounds, entries=group.subscribed.numbers)
         subscribed, which = TopicNumbers.of(sets, names)
-        owned = np.flatnonzero(owner != NOBODY)
+        nothing = first[:0]
         return Group(
             members=group.members,
             topics=tuple(names),
@@ -96,11 +96,11 @@ class Units:
             subscribed=subscribed,
             subscription_of=which[group.subscription_of],
             claims=Claims(
-                partition=owned,
-                member=owner[owned],
-                generation=np.zeros_like(owned),
-                subscribed=np.ones(owned.size, dtype=np.bool_),
-                held=np.zeros(owned.size, dtype=np.bool_),
+                partition=nothing,
+                member=nothing,
+                generation=nothing,
+                subscribed=nothing.astype(np.bool_),
+                held=nothing.astype(np.bool_),
             ),
             owner=owner,
             replica_racks=None if group.replica_racks is None else self._racks(group.replica_racks, chosen),

@@ -210,7 +210,7 @@ class HandOver:
         """
         group, claims, split = plan.group, plan.group.claims, awaited[:0, 0]
         may_keep = group.has_sent(claims.member, group.topic_of[claims.partition])
-        possible = claims.held & may_keep & np.isin(claims.partition, plan.whole(awaited[:, 0]))
+        possible = claims.held & may_keep & np.isin(claims.partition, awaited[:, 0])
         left = np.flatnonzero(possible)
         left = left[np.argsort(claims.generation[left], kind="stable")]
         partition = claims.partition[left]

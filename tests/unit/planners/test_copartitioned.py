@@ -10,6 +10,7 @@ import pytest
 
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import InvalidPlanError, Plan, check
+from kafka_assignors._model.units import Units
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._copartitioned import digest, plan_copartitioned, units_of
 
@@ -130,6 +131,20 @@ def test_the_owner_of_most_of_a_unit_keeps_it_and_of_several_the_first() -> None
     assert plan.assignments() == {"m1": {name: [0] for name in "abc"}, "m2": {name: [1] for name in "abc"}}
 
 
+def test_all_holders_of_a_unit_revoke_it_in_the_first_round_and_nobody_gets_the_rest_of_it() -> None:
+    claims = {"m1": {"a": [0]}, "m2": {"a": [1], "b": [0, 1], "c": [1]}}
+    held = [
+        replace(member, claims=claims[member.member_id], generation=1, holds=True)
+        for member in members("m1", "m2", topics=frozenset("abc"))
+    ]
+    plan = plan_copartitioned(Group.of({name: range(2) for name in "abc"}, held))
+    assert plan.assignments() == {"m1": {name: [0] for name in "abc"}, "m2": {name: [1] for name in "abc"}}
+    sent, awaited = first_round(plan)
+    assert sent.assignments() == {"m1": {}, "m2": {name: [1] for name in "abc"}}
+    assert sent.units is plan.units
+    assert sorted(awaited.tolist()) == [[0, 0], [2, 1]]
+
+
 def test_a_unit_is_in_the_racks_of_all_of_its_partitions() -> None:
     racks = {("ads", 0): {"r1", "r2"}, ("clicks", 0): {"r2"}, ("ads", 1): {"r1"}, ("clicks", 1): {"r1", "r2"}}
     topics = {"ads": range(2), "clicks": range(2)}
@@ -174,6 +189,25 @@ def test_a_plan_that_separates_what_belongs_together_is_not_sent() -> None:
 def test_groups_without_members_or_topics_have_a_plan(topics: Mapping[str, range], names: list[str]) -> None:
     group = Group.of(topics, members(*names))
     assert plan_copartitioned(group, SETS).assignments() == {name: {} for name in names}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "spread"),
+    [
+        ([], 0),
+        ([2, 2], 2),
+        ([2, 1], 2),
+        ([3, 2], 3),
+        ([4, 3], 5),
+        ([6, 4, 3], 7),
+        ([6, 3, 2], 6),
+        ([5, 4, 3], 7),
+    ],
+)
+def test_loads_are_apart_by_the_largest_size_or_more_if_one_does_not_divide_it(
+    sizes: list[int], spread: int
+) -> None:
+    assert Units.by(np.arange(len(sizes), dtype=np.int64).repeat(sizes)).spread == spread
 
 
 def test_sets_are_the_same_in_any_order() -> None:
