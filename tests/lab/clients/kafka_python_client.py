@@ -28,7 +28,7 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.consumer.group import JoinGroupResponse
 
-from kafka_assignors._assignors import _adapter, _flow, _host, _joins
+from kafka_assignors._assignors import _adapter, _flow, _flow_member, _host, _joins
 from kafka_assignors.coordinator._simulator.messages import Join, Sync
 from tests.lab.clients.connection import GroupClient, SimulatedCluster
 
@@ -65,6 +65,7 @@ for _module in (
     kafka.util,
     _adapter,
     _flow,
+    _flow_member,
     _host,
     _joins,
 ):
