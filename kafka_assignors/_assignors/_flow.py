@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
-from kafka.coordinator.base import UnjoinedGroupException
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import (
     FencedInstanceIdError,
@@ -239,8 +238,7 @@ class FlowingCoordinator(MemberCoordinator):
         flow = self._flow
         while True:
             try:
-                assignment: bytes = await super()._do_join_and_sync_async()
-                break
+                return bytes(await super()._do_join_and_sync_async())
             except BaseException as error:
                 again = isinstance(error, RebalanceInProgressError)
                 if isinstance(error, RetriableError) and flow.phase is Phase.SYNCING:
@@ -254,9 +252,6 @@ class FlowingCoordinator(MemberCoordinator):
                 if isinstance(error, FencedInstanceIdError):
                     self._lose_to_namesake()
                 raise
-        if flow.phase is not Phase.ASSIGNED:
-            raise UnjoinedGroupException
-        return assignment
 
     @property
     def _joins_unseen(self) -> bool:

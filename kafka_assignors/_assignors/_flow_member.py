@@ -66,10 +66,8 @@ class MemberCoordinator(ConsumerCoordinator):
 
     def coordinator_dead(self, error: Any) -> None:
         """As BaseCoordinator's; a join on its way fails, which would wait for `max_poll_interval_ms` else."""
-        was_known = self.coordinator_id is not None
         super().coordinator_dead(error)
-        if was_known:
-            self._manager.call_soon(self._manager.close_joins)  # not in the midst of an answer
+        self._manager.call_soon(self._manager.close_joins)  # not in the midst of an answer
 
     def reset_generation(self, member_id: str = "") -> None:
         """As BaseCoordinator's: it has fallen out of the group."""

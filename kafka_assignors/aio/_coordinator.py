@@ -290,8 +290,7 @@ class EagerCoordinator(GroupCoordinator):
         super().reset_generation()
         # By a commit, too: what was sent in a generation that is over is not taken for overtaken here.
         super().request_rejoin()
-        known = self._group_instance_id is not None and not self.joining and not self._closing.done()
-        self._known_as = known_as if known else ""
+        self._known_as = known_as if self._group_instance_id is not None and not self.joining else ""
 
     def request_rejoin(self) -> None:
         """As aiokafka's, but for a commit or heartbeat that a rebalance overtook."""
