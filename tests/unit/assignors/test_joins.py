@@ -158,11 +158,13 @@ EAGER, COOPERATIVE = RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE
     ],
 )
 def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(
+    *,
     protocol: RebalanceProtocol,
     taken: Generation,
     joins_to: list[Generation],
     committed: Mapping[TopicPartition, OffsetAndMetadata],
     position: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Another member may have had its partitions in that generation, and have read on."""
     coordinator = made(Overtaken)
@@ -182,6 +184,7 @@ def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(
     subscription.assign_from_subscribed([ORDERS])
     assert subscription.position(ORDERS).offset == position
     assert subscription.is_paused(ORDERS)
+    assert ("Records may come twice" in caplog.text) is (committed == REFUSED)
 
 
 class Clock:
@@ -197,6 +200,7 @@ class Polled(ConsumerCoordinator):
     """A consumer whose joins end at once, and that is asked poll by poll; `heartbeats` are their answers."""
 
     joined = 0
+    assignment = ASSIGNED
     heartbeats: list[type[KafkaError] | None]
     fetched: list[set[TopicPartition]]
     meanwhile: Callable[[], None]
@@ -205,7 +209,7 @@ class Polled(ConsumerCoordinator):
         self.joined += 1
         self.state = MemberState.REBALANCING
         self._generation = Generation(self.joined, "m1", "range")
-        return ASSIGNED
+        return self.assignment
 
     async def _send_heartbeat_request(self) -> None:
         answer = self.heartbeats.pop(0)
@@ -248,7 +252,7 @@ def poll(coordinator: Any) -> Any:
 @pytest.mark.parametrize(
     ("seconds", "answer", "asked", "joined"),
     [
-        pytest.param(5.9, None, 0, 1, id="fresh"),
+        pytest.param(5.999, None, 0, 1, id="fresh"),
         pytest.param(6.0, None, 1, 1, id="known"),
         pytest.param(60, RebalanceInProgressError, 1, 1, id="others wait for it"),
         pytest.param(6.0, UnknownMemberIdError, 1, 2, id="expelled"),
@@ -270,6 +274,7 @@ def test_a_join_that_ended_between_two_polls_is_taken_while_the_coordinator_know
     clock.now = seconds
     assert poll(polled) == ASSIGNED
     assert (1 - len(polled.heartbeats), polled.joined) == (asked, joined)
+    assert joins.REFUSED not in vars(polled)
     # As long again without another question, if the poll was over before it had taken it.
     clock.now = seconds + 5.9 if asked else seconds
     poll(polled)
@@ -309,6 +314,7 @@ def test_an_assignment_that_was_refused_is_noted_and_what_follows_it_begins_at_t
         pytest.param(COOPERATIVE, True, [0], ["events"], LAST, True, id="topics that it left"),
         pytest.param(COOPERATIVE, False, [0], ["events"], LAST, False, id="before the join"),
         pytest.param(COOPERATIVE, True, [], ["events"], LAST, False, id="holds nothing"),
+        pytest.param(COOPERATIVE, True, [], ["orders"], Generation.NO_GENERATION, False, id="is new"),
         pytest.param(EAGER, True, [0], ["events"], LAST, False, id="eager"),
     ],
 )
@@ -369,3 +375,16 @@ def test_partitions_that_were_assigned_by_hand_meanwhile_stay_where_they_are(pol
     poll(polled)
     assert polled.fetched == []
     assert polled._subscription.position(ORDERS).offset == 144
+
+
+def test_an_eager_consumer_leaves_an_assignment_that_cannot_be_read_to_kafka_python(polled: Any) -> None:
+    polled.assignment = b"\0"
+    assert poll(polled) == b"\0"
+    assert polled.fetched == [set()]
+
+
+def test_who_subscribes_to_nothing_subscribes_to_no_topic_of_what_it_has() -> None:
+    coordinator = made()
+    assert coordinator._subscription.subscription is None
+    assert not joins.subscribes(coordinator, {ORDERS})
+    assert joins.subscribes(coordinator, ())
