@@ -50,6 +50,7 @@ from kafka_assignors.aio._coordinator import (
     revoked_meanwhile,
 )
 from kafka_assignors.aio._partitions import LastingState
+from kafka_assignors.aio._strategies import lead_beside_the_loop
 from kafka_assignors.testing._groups.clients import described
 from kafka_assignors.testing._groups.clients.aio import ObservedAiokafkaConsumer
 
@@ -1606,3 +1607,53 @@ async def test_who_listens_is_done_when_a_rebalance_begins(
         coordinator._rejoin_needed_fut.set_result(None)
     await coordinator._listen(4 if over == "another generation" else 5)
     assert len(coordinator._client.sent) == (over == "nothing")
+
+
+async def test_commits_are_waited_for_no_longer_than_a_third_of_a_session_before_partitions_go(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    commit = await cancelled_commit(coordinator)
+    coordinator._session_timeout_ms = 30
+    await asyncio.wait_for(coordinator._revoke({A}), 5)
+    assert coordinator._owned == {B}
+    commit.lets.set()
+    await asyncio.wait(coordinator._committing)
+
+
+@pytest.mark.parametrize(
+    ("generation", "others", "beats"), [(5, False, True), (5, True, False), (-1, False, False)]
+)
+async def test_a_join_sends_heartbeats_of_who_is_a_member_and_sends_none_otherwise(
+    coordinator: CooperativeCoordinator, *, generation: int, others: bool, beats: bool
+) -> None:
+    coordinator._client.answers["HeartbeatRequest"] = OK
+    coordinator._heartbeat_interval_ms, coordinator.generation = 1, generation
+    coordinator._heartbeat_task = asyncio.create_task(asyncio.sleep(60)) if others else None
+    async with _coordinator._beside(coordinator._beat()):
+        await asyncio.sleep(0.05)
+    assert bool(coordinator._client.sent) is beats
+    await coordinator._stop_heartbeat_task()
+
+
+@pytest.mark.parametrize(("join", "sync", "assigned"), [(0, 0, True), (0, 27, False), (79, 27, True)])
+async def test_only_answers_without_an_error_say_that_a_member_has_its_assignment(
+    coordinator: CooperativeCoordinator, *, join: int, sync: int, assigned: bool
+) -> None:
+    """It had one: of JoinGroup's generation it has none until SyncGroup is answered."""
+    joins(coordinator, 6, assignment(A))
+    coordinator._client.answers |= {
+        "JoinGroupRequest": follows_in(6, error_code=join),
+        "SyncGroupRequest": SimpleNamespace(error_code=sync, member_assignment=b""),
+    }
+    for request in (
+        JoinGroupRequest("g", 1, 1, "m", None, "consumer", [("s", b"")]),
+        SyncGroupRequest("g", 6, "m", None, []),
+    ):
+        await coordinator._send_req(request)
+    assert coordinator._certainty._has_assignment is assigned
+
+
+@each_kind
+async def test_a_coordinator_of_ours_plans_beside_the_loop_by_itself(coordinator: EagerCoordinator) -> None:
+    lead_beside_the_loop(coordinator)
+    assert "_perform_assignment" not in vars(coordinator)
