@@ -77,8 +77,7 @@ class UnknownPartitionsError(KafkaAssignorsError, errors.CommitFailedError):
     """The broker knows no such partitions; other offsets of the commit are stored."""
 
     def __init__(self, partitions: Collection[TopicPartition]) -> None:
-        # CommitFailedError says that the group has rebalanced. A copy is made of `args`.
-        RuntimeError.__init__(self, partitions)
+        # CommitFailedError's own says that the group has rebalanced. A copy is made of `args`, which are set.
         self.partitions = partitions
 
     def __str__(self) -> str:
