@@ -22,6 +22,7 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
+    NodeNotReadyError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -833,3 +834,72 @@ def test_who_listens_is_done_when_there_is_nothing_to_hear(
     asyncio.run(asked._send_heartbeats_after(generation, [0.0, 0.05]))
     assert len(sent) == beats
     assert slept == [0.0, 0.05][: max(1, beats)]
+
+
+# When a join has ended
+
+
+@pytest.mark.parametrize(
+    ("over", "joins"),
+    [
+        pytest.param({}, True, id="all is well"),
+        pytest.param({"phase": Phase.OUT}, False, id="out"),
+        pytest.param({"_heartbeat_closed": True}, False, id="it closes"),
+        pytest.param({"poll_is_late": True}, False, id="its application does not poll"),
+        pytest.param({"coordinator_id": None}, False, id="no coordinator"),
+        pytest.param({"held": [U0]}, False, id="topics that it left"),
+    ],
+)
+def test_another_round_is_joined_without_a_poll_by_who_has_nothing_to_give_up(
+    asked: Any, *, over: dict[str, Any], joins: bool
+) -> None:
+    asked._heartbeat_closed = False
+    asked.heartbeat.poll_timeout_expired = lambda: over.get("poll_is_late", False)
+    asked._subscription.subscribe(["t", "u"])
+    asked._subscription.assign_from_subscribed(over.get("held", [T0]))
+    asked._subscription.subscription = {"t"}
+    put(asked, {name: value for name, value in over.items() if name not in {"held", "poll_is_late"}})
+    assert asked._joins_unseen is joins
+
+
+@pytest.mark.parametrize(
+    ("error", "apart", "pause", "raised"),
+    [
+        pytest.param(RebalanceInProgressError(), True, 0.0, False, id="at once"),
+        pytest.param(KafkaConnectionError(), False, 0.25, False, id="no connection"),
+        pytest.param(NodeNotReadyError(), False, 0.25, False, id="not ready"),
+        pytest.param(CoordinatorNotAvailableError(), True, 0.25, False, id="no coordinator"),
+        pytest.param(FencedInstanceIdError(), True, 0.0, True, id="for good"),
+    ],
+)
+@pytest.mark.parametrize("former", [False, True])
+def test_an_error_of_a_join_is_followed_by_another_try_or_comes_out_of_the_poll(
+    asked: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    error: Any,
+    apart: bool,
+    pause: float,
+    raised: bool,
+    former: bool,
+) -> None:
+    given_up: list[str] = []
+
+    async def give_up() -> None:
+        given_up.append("all")
+
+    monkeypatch.setattr(_flow, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    asked.config["retry_backoff_ms"], asked._give_up = 250, give_up
+    asked._flow.phase = Phase.JOINING
+    task = asked._join_task = Future().failure(error)
+    asked._flow.former_join = task if former else None
+    raised = raised and not former
+    if raised:
+        with pytest.raises(type(error)):
+            asyncio.run(asked._end_join())
+    else:
+        asyncio.run(asked._end_join())
+    assert given_up == ["all"] * raised
+    assert (asked._join_task, asked._flow.phase) == (None, Phase.RETRYING)
+    assert asked._manager.apart is apart
+    assert asked._flow.not_before == (100.0 + pause if pause else 0.0)
