@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 SOON = 5.0
 """Seconds within which who is on call is to know."""
 
+TAKEN_OVER = 25.0
+"""Seconds within which it is known who has taken over from a broker that hangs, or that nobody has."""
+
 TLS = "use security.protocol=SSL or SASL_SSL (--command-config), or the port of plain text"
 PLAIN = "use security.protocol=PLAINTEXT or SASL_PLAINTEXT, or the port that speaks TLS"
 
@@ -241,3 +244,66 @@ def test_commands_work_with_the_brokers_that_are_not_frozen(
         broker for broker, state in described.health.brokers.items() if state != "up"
     }
     assert explained.account.group_id == group_id
+
+
+OF_A_GROUP = [name for name in COMMANDS if name.startswith("group ")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", OF_A_GROUP)
+def test_a_coordinator_that_freezes_after_it_was_reached_is_named_and_its_successor_asked(
+    disturbed_brokers: Cluster, group_id: str, left_out: Callable[[], list[str]], command: str
+) -> None:
+    cluster = disturbed_brokers
+    topic = create_topic(cluster, 3, replication=3)
+    commit(cluster, group_id, topic, 0)
+    frozen = cluster.coordinator_of(group_id)
+    with ClusterHandle(cluster.bootstrap_servers) as handle:
+        before = COMMANDS[command](handle, topic, group_id)
+        with cluster.broker(frozen).freeze():
+            began = time.monotonic()
+            after = COMMANDS[command](handle, topic, group_id)
+            took = time.monotonic() - began
+    cluster.wait_complete()
+    assert took < longer(TAKEN_OVER)
+    assert type(after) is type(before)
+    if command == "group find":  # any broker knows who leads the partition
+        return
+    assert any(f"broker {frozen} as " in warning for warning in left_out())
+
+
+@pytest.mark.slow
+def test_a_coordinator_that_nobody_succeeds_is_named_in_the_error(
+    disturbed_brokers: Cluster, group_id: str
+) -> None:
+    cluster = disturbed_brokers
+    topic = create_topic(cluster, 3, replication=3)
+    commit(cluster, group_id, topic, 0)
+    frozen = cluster.coordinator_of(group_id)
+    other = next(broker.node_id for broker in cluster.brokers if broker.node_id != frozen)
+    with ClusterHandle(cluster.bootstrap_servers) as handle, ExitStack() as stack:
+        groups.list_groups(handle, [group_id])
+        for node in (frozen, other):  # the controllers have no quorum
+            stack.enter_context(cluster.broker(node).freeze())
+        for command in ("group list", "group explain"):
+            began = time.monotonic()
+            with pytest.raises(
+                ClusterError, match=rf"broker ({frozen}|{other}) alone can answer, and no other"
+            ):
+                COMMANDS[command](handle, topic, group_id)
+            assert time.monotonic() - began < longer(TAKEN_OVER)
+    cluster.wait_complete()
+
+
+@pytest.mark.slow
+def test_a_cluster_that_freezes_after_it_was_reached_is_said_to_soon(disturbed_brokers: Cluster) -> None:
+    cluster = disturbed_brokers
+    with ClusterHandle(cluster.bootstrap_servers) as handle, ExitStack() as stack:
+        groups.list_groups(handle)
+        for broker in cluster.brokers:
+            stack.enter_context(broker.freeze())
+        began = time.monotonic()
+        with pytest.raises(ClusterError, match=r"^no broker answers at "):
+            groups.list_groups(handle)
+        assert time.monotonic() - began < longer(SOON)
+    cluster.wait_complete()

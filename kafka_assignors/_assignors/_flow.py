@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
-from kafka.coordinator.base import UnjoinedGroupException
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import (
     FencedInstanceIdError,
@@ -157,6 +156,15 @@ class FlowingCoordinator(MemberCoordinator):
         return self._flow.phase.is_member and time.monotonic() < self._flow.certainty.until
 
     @property
+    def _may_take(self) -> bool:
+        """Whether a join that has ended may be looked at: its assignment only while the member is known.
+
+        A process that was frozen finds an assignment of which others may have got all since.
+        """
+        flow = self._flow
+        return flow.phase is not Phase.ASSIGNED or time.monotonic() < flow.certainty.known_until
+
+    @property
     def _delivers(self) -> bool:
         """Whether a poll may give records though the group rebalances.
 
@@ -185,6 +193,8 @@ class FlowingCoordinator(MemberCoordinator):
                 await wait(self, self._join_task, 1000 * min(_LOOK, _left(timer)))
             if not self._join_task.is_done:
                 return self._delivers
+            if not self._may_take:
+                break
             await self._end_join()
         if not self._is_certain and await self.ensure_coordinator_ready_async(timeout_ms=timer.timeout_ms):
             self._maybe_start_heartbeat_loop()  # an error may have ended it
@@ -213,11 +223,6 @@ class FlowingCoordinator(MemberCoordinator):
             self._disable_heartbeat()
         self._join_task = self._manager.call_soon(self._join)
 
-    def _send_heartbeats(self) -> None:
-        """As _enable_heartbeat, but for the time of the last poll, which it sets."""
-        self._heartbeat_enabled = True
-        self._heartbeat_wakeup.notify()
-
     async def _join(self) -> bytes:
         """One join, from the look for the coordinator on."""
         await self.ensure_coordinator_ready_async(timeout_ms=self.config["session_timeout_ms"])
@@ -233,8 +238,7 @@ class FlowingCoordinator(MemberCoordinator):
         flow = self._flow
         while True:
             try:
-                assignment: bytes = await super()._do_join_and_sync_async()
-                break
+                return bytes(await super()._do_join_and_sync_async())
             except BaseException as error:
                 again = isinstance(error, RebalanceInProgressError)
                 if isinstance(error, RetriableError) and flow.phase is Phase.SYNCING:
@@ -248,15 +252,6 @@ class FlowingCoordinator(MemberCoordinator):
                 if isinstance(error, FencedInstanceIdError):
                     self._lose_to_namesake()
                 raise
-        with self._lock:
-            if flow.phase is not Phase.ASSIGNED:
-                raise UnjoinedGroupException
-            self.state = MemberState.STABLE
-            # As _enable_heartbeat, but for the time of the last poll: the application may be at work.
-            self.heartbeat.last_reset = time.monotonic()
-            self.heartbeat.heartbeat_failed = False
-            self._send_heartbeats()
-        return assignment
 
     @property
     def _joins_unseen(self) -> bool:

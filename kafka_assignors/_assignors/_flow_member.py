@@ -5,6 +5,7 @@ answers still mean.
 """
 
 import contextlib
+import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from kafka.errors import (
     KafkaError,
 )
 from kafka.protocol.consumer import HeartbeatRequest
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._assignors._flow_state import Commit, FlowState
 from kafka_assignors._assignors._joins import subscribes
@@ -24,6 +25,7 @@ from kafka_assignors._assignors._membership.offsets import revoked_text
 from kafka_assignors._assignors._membership.phases import (
     REBALANCE_IN_PROGRESS,
     Event,
+    Phase,
     Sender,
     Verdict,
     verdict,
@@ -64,10 +66,8 @@ class MemberCoordinator(ConsumerCoordinator):
 
     def coordinator_dead(self, error: Any) -> None:
         """As BaseCoordinator's; a join on its way fails, which would wait for `max_poll_interval_ms` else."""
-        was_known = self.coordinator_id is not None
         super().coordinator_dead(error)
-        if was_known:
-            self._manager.call_soon(self._manager.close_joins)  # not in the midst of an answer
+        self._manager.call_soon(self._manager.close_joins)  # not in the midst of an answer
 
     def reset_generation(self, member_id: str = "") -> None:
         """As BaseCoordinator's: it has fallen out of the group."""
@@ -103,9 +103,21 @@ class MemberCoordinator(ConsumerCoordinator):
         assignment = super()._process_sync_group_response(response, send_time)
         self._flow.certainty.synced(send_time)
         self._flow.on(Event.SYNC_ANSWERED)
+        if self._flow.phase is Phase.ASSIGNED:
+            # Here, as a consumer's first join began before this class was its coordinator's.
+            with self._lock:
+                self.state = MemberState.STABLE
+                self.heartbeat.last_reset = time.monotonic()
+                self.heartbeat.heartbeat_failed = False
+                self._send_heartbeats()
         return assignment
 
     # Heartbeats ------------------------------------------------------------------------------------------
+
+    def _send_heartbeats(self) -> None:
+        """As _enable_heartbeat, but for the time of the last poll: the application may be at work."""
+        self._heartbeat_enabled = True
+        self._heartbeat_wakeup.notify()
 
     async def _send_heartbeat_request(self) -> None:
         """As BaseCoordinator's, but for an answer that a join overtook: it does not reset the generation."""

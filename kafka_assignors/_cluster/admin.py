@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.cluster import collect_hosts
-from kafka.errors import AuthorizationError, KafkaError, UnknownBrokerIdError
+from kafka.errors import AuthorizationError, KafkaError, NodeNotReadyError, UnknownBrokerIdError
 
 from kafka_assignors._cluster.reaching import look
-from kafka_assignors._cluster.requests import known_brokers, leave_out
+from kafka_assignors._cluster.requests import answered_within, known_brokers, leave_out
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.waiting import Deadline
@@ -32,6 +33,9 @@ _Answer = TypeVar("_Answer")
 _PATIENCE_SECONDS: Final = 60.0
 _ONE_BROKER_SECONDS: Final = 3.0  # of patience with a broker that alone can answer
 _STILL_SECONDS: Final = 5.0  # for which a broker that did not answer is not asked again
+_ANSWER_SECONDS: Final = 1.5  # for a first answer; then it is looked who answers at all
+_SUCCESSOR_SECONDS: Final = 15.0
+"""For which another broker may take over from one that does not answer. It is missed after 9 s by default."""
 
 
 class ClusterError(KafkaAssignorsError, RuntimeError):
@@ -86,26 +90,44 @@ class Admin:
     def ask(self, request: Callable[[KafkaAdminClient], _Answer], *, node: int | None = None) -> _Answer:
         """Send what may be sent twice; again, and to others, while brokers come and go.
 
-        `node` is the broker that alone can answer, or the controller, if there is one: it gets less time.
+        A first answer is waited for briefly. Then it is looked at which brokers hang; one that is slow gets
+        the usual time. `node` is the broker that alone can answer, or the controller, if there is one.
 
         Raises:
             ClusterError: No broker answers any more; `SilentBrokerError` if only that one does not.
             KafkaError: The cluster does not do it.
         """
         deadline = Deadline(_PATIENCE_SECONDS if node is None else _ONE_BROKER_SECONDS)
+        successor = Deadline(_SUCCESSOR_SECONDS)
+        seconds = _ANSWER_SECONDS
         while True:
+            began = time.monotonic()
             try:
-                return request(self._client)
+                with answered_within(self._client, seconds):
+                    return request(self._client)
             except KafkaError as error:
                 if not (error.retriable or isinstance(error, UnknownBrokerIdError)):
                     raise
+                late = time.monotonic() - began >= seconds
+                over = deadline.passed and not late
                 still = node in self.left_out and time.monotonic() - self._looked < _STILL_SECONDS
-                if node is not None and (still or deadline.passed):
+                if node is not None and (still or over):
                     raise SilentBrokerError(self.left_out.get(node, str(error))) from error
-                if deadline.passed:
+                if successor.passed and (silent := self._silent(error)) is not None:
+                    raise SilentBrokerError(
+                        f"broker {silent} alone can answer, and no other has taken over from it within"
+                        f" {_SUCCESSOR_SECONDS:.0f} s: {self.left_out[silent]}; start it again, or ask later"
+                    ) from error
+                if over:
                     raise
+                seconds = math.inf if late else seconds
             time.sleep(LOOK_SECONDS)
             self.reconnect()
+
+    def _silent(self, error: KafkaError) -> int | None:
+        """The broker that is left out and that a request was for, if it failed by that."""
+        named = error.args[0] if isinstance(error, NodeNotReadyError) and error.args else None
+        return named if named in self.left_out else None
 
     def reconnect(self) -> None:
         """Begin again, also by brokers that were not named: after Ctrl-C during a request.

@@ -7,16 +7,39 @@ elsewhere. Other tests call these functions on a client of the release that is i
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import GroupAuthorizationFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kafka import KafkaAdminClient, KafkaConsumer
 
 _LEFT_OUT_SECONDS: Final = 60.0
+_TIMEOUTS: Final = ("request_timeout_ms", "socket_connection_setup_timeout_ms")
+
+
+@contextmanager
+def answered_within(client: KafkaAdminClient, seconds: float) -> Iterator[None]:
+    """Let requests fail that are not answered in so many seconds, and so connections that are not made.
+
+    A request that has a time of its own keeps it.
+    """
+    usual = {name: client._manager.config[name] for name in _TIMEOUTS}  # noqa: SLF001
+    _limit(client, {name: min(limit, 1000 * seconds) for name, limit in usual.items()})
+    try:
+        yield
+    finally:
+        _limit(client, usual)
+
+
+def _limit(client: KafkaAdminClient, limits: Mapping[str, float]) -> None:
+    manager = client._manager  # noqa: SLF001
+    manager.config.update(limits)
+    for connection in [*manager._conns.values()]:  # noqa: SLF001 - those made from now on have it as well
+        connection._timeout_secs = limits["request_timeout_ms"] / 1000  # noqa: SLF001
 
 
 def send(

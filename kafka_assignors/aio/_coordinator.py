@@ -77,8 +77,7 @@ class UnknownPartitionsError(KafkaAssignorsError, errors.CommitFailedError):
     """The broker knows no such partitions; other offsets of the commit are stored."""
 
     def __init__(self, partitions: Collection[TopicPartition]) -> None:
-        # CommitFailedError says that the group has rebalanced. A copy is made of `args`.
-        RuntimeError.__init__(self, partitions)
+        # CommitFailedError's own says that the group has rebalanced. A copy is made of `args`, which are set.
         self.partitions = partitions
 
     def __str__(self) -> str:
@@ -290,8 +289,7 @@ class EagerCoordinator(GroupCoordinator):
         super().reset_generation()
         # By a commit, too: what was sent in a generation that is over is not taken for overtaken here.
         super().request_rejoin()
-        known = self._group_instance_id is not None and not self.joining and not self._closing.done()
-        self._known_as = known_as if known else ""
+        self._known_as = known_as if self._group_instance_id is not None and not self.joining else ""
 
     def request_rejoin(self) -> None:
         """As aiokafka's, but for a commit or heartbeat that a rebalance overtook."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka import TopicPartition
+from kafka.errors import KafkaTimeoutError
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._groups.finding import GROUPS_TOPIC
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.admin import Admin
 
 _FIRST_STRETCH: Final = 2_000  # records, from the end of the log; then twice as many, and so on
+_ANSWER_MS: Final = 5_000  # for where the log begins, and ends
 _POLL_MS: Final = 1_000
 _IDLE_POLLS: Final = 20
 
@@ -56,10 +58,10 @@ def read_backwards(
     """Read the log from its end backwards, in ever longer stretches, until as many as wanted were found.
 
     `stretch` finds in the log from one offset to before another. `watch` gets how many records were read, and
-    how many there are.
+    how many there are. Raises ClusterError if the log's broker does not answer.
     """
     log = TopicPartition(GROUPS_TOPIC, partition)
-    first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
+    first, end = _extent(consumer, log)
     length, begin, found = _FIRST_STRETCH, end, list[Found]()
     while begin > first and len(found) < wanted:
         until, begin = begin, max(first, begin - length)
@@ -68,6 +70,17 @@ def read_backwards(
         if watch is not None:
             watch(end - begin, end - first)
     return found
+
+
+def _extent(consumer: KafkaConsumer, log: TopicPartition) -> tuple[int, int]:
+    try:
+        first = consumer.beginning_offsets([log], timeout_ms=_ANSWER_MS)[log]
+        return first, consumer.end_offsets([log], timeout_ms=_ANSWER_MS)[log]
+    except KafkaTimeoutError as error:
+        raise ClusterError(
+            f"the broker that leads {log.topic}-{log.partition} does not answer within"
+            f" {_ANSWER_MS // 1000} s: it hangs, or is slow; ask again"
+        ) from error
 
 
 def read_log(consumer: KafkaConsumer, partition: int, begin: int, until: int) -> Iterator[Any]:

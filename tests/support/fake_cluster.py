@@ -144,6 +144,11 @@ class Cluster:
         return self
 
     _net = _manager
+    _conns: Mapping[int, Any] = {}
+
+    @property
+    def config(self) -> dict[str, float]:
+        return {"request_timeout_ms": 30_000, "socket_connection_setup_timeout_ms": 10_000}
 
     def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return work(*arguments)

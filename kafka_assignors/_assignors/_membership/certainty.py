@@ -21,6 +21,8 @@ class Certainty:
         self._awaited_until = -math.inf
         self._has_assignment = False  # of the generation in which it is
         self.until = -math.inf
+        self.known_until = -math.inf
+        """Until when the coordinator's last answer shows that it knows the member."""
 
     def confirm(self, sent: float, *, awaited: bool = False) -> None:
         """Note that the coordinator answered a heartbeat, and knew the member.
@@ -34,6 +36,7 @@ class Certainty:
         if self._has_assignment and not awaited:
             self.synced(sent)
         self.until = max(self.until, min(sent + self._session, self._awaited_until))
+        self._known(sent)
 
     def joined(self) -> None:
         """Note that JoinGroup was answered with a generation: its assignment is yet to come."""
@@ -43,6 +46,10 @@ class Certainty:
         """Note that a SyncGroup, sent then, was answered: the coordinator did not wait for this member."""
         self._has_assignment = True
         self._awaited_until = max(self._awaited_until, sent + self._rebalance)
+        self._known(sent)
+
+    def _known(self, sent: float) -> None:
+        self.known_until = max(self.known_until, sent + min(self._session, self._rebalance))
 
 
 def sooner_than(interval: float) -> Iterator[float]:

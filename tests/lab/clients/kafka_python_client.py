@@ -24,14 +24,15 @@ from kafka.protocol.consumer import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    OffsetCommitRequest,
     SyncGroupRequest,
 )
 from kafka.protocol.consumer.group import JoinGroupResponse
 
-from kafka_assignors._assignors import _adapter, _flow, _host, _joins
+from kafka_assignors._assignors import _adapter, _flow, _flow_member, _host, _joins
 from kafka_assignors._assignors._membership import host
-from kafka_assignors.coordinator._simulator.messages import Join, Sync
-from tests.lab.clients.connection import GroupClient, SimulatedCluster
+from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
+from tests.lab.clients.connection import CODES, GroupClient, SimulatedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -66,6 +67,7 @@ for _module in (
     kafka.util,
     _adapter,
     _flow,
+    _flow_member,
     _host,
     _joins,
     host,
@@ -178,13 +180,17 @@ class TopicMetadata(SimulatedCluster):
 
 
 class SimulatedManager(GroupClient, KafkaConnectionManager):
-    """kafka-python's connection manager, and its client, as far as a group's coordinator is concerned."""
+    """kafka-python's connection manager, and its client, as far as a group's coordinator is concerned.
+
+    `committed` are the commits that were stored, offsets by topic and partition.
+    """
 
     def __init__(
         self, name: str, group: HostedClassicGroup, clock: Clock, net: VirtualNet, **options: Any
     ) -> None:
         GroupClient.__init__(self, name, group, clock, **options)
         self.cluster = TopicMetadata(self._fetch_metadata)
+        self.committed: list[dict[tuple[str, int], int]] = []
         self._manager = self  # as of the client
         self._net = net
 
@@ -265,8 +271,27 @@ class SimulatedManager(GroupClient, KafkaConnectionManager):
                 return self._heartbeat(request.member_id, request.group_instance_id, request.generation_id)
             case LeaveGroupRequest():
                 return self._leave(request.member_id)
+            case OffsetCommitRequest():
+                return self._commit(request)
         found = SimpleNamespace(coordinators=[], error_code=0, node_id="0", host="localhost", port=9092)
         return lambda reply: reply(found)
+
+    def _commit(self, request: OffsetCommitRequest) -> Performed:
+        offsets = {
+            (topic.name, one.partition_index): one.committed_offset
+            for topic in request.topics
+            for one in topic.partitions
+        }
+
+        def perform(reply: Callable[[Any], None]) -> None:
+            generation = request.generation_id_or_member_epoch
+            error = self._group.commit(request.member_id, request.group_instance_id, generation)
+            if error is Error.NONE:
+                self.committed.append(offsets)
+            codes = [(topic, [(partition, CODES[error])]) for topic, partition in offsets]
+            reply(SimpleNamespace(topics=codes))
+
+        return perform
 
     def _member(self, member_id: str, instance_id: str | None, subscription: bytes) -> Any:
         return JoinGroupResponse.JoinGroupResponseMember(

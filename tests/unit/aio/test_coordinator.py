@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import logging
 import threading
 import time
 from collections import defaultdict
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import kafka.errors
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
@@ -48,6 +50,7 @@ from kafka_assignors.aio._coordinator import (
     revoked_meanwhile,
 )
 from kafka_assignors.aio._partitions import LastingState
+from kafka_assignors.aio._strategies import lead_beside_the_loop
 from kafka_assignors.testing._groups.clients import described
 from kafka_assignors.testing._groups.clients.aio import ObservedAiokafkaConsumer
 
@@ -494,13 +497,15 @@ async def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_re
 
 
 async def test_a_commit_that_is_cancelled_and_then_refused_is_no_exception_that_nobody_heard(
-    coordinator: CooperativeCoordinator,
+    coordinator: CooperativeCoordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.CRITICAL, "aiokafka")  # a record would keep the error, and so the task
     unheard: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
     (await cancelled_commit(coordinator, IllegalGenerationError.errno)).lets.set()
     await asyncio.wait(coordinator._committing)
-    await asyncio.sleep(0)
+    for _turn in range(10):  # until its task has ended
+        await asyncio.sleep(0)
     gc.collect()  # a task that is collected reports what nobody heard
     assert unheard == []
 
@@ -1377,3 +1382,278 @@ async def test_a_commit_for_a_topic_that_is_gone_is_an_event_for_each_part(
             {**said, "positions": [("gone", 0, 9)], "text": described(UnknownPartitionsError({C}))},
         ),
     ]
+
+
+# What only a look at the code says, and a broker would show
+
+
+def test_the_code_of_a_fenced_instance_is_kafkas() -> None:
+    assert kafka.errors.FencedInstanceIdError.errno == FENCED_INSTANCE_ID
+
+
+def test_an_error_that_names_unknown_partitions_is_copied_with_them() -> None:
+    error = UnknownPartitionsError(frozenset({A}))
+    assert copy.copy(error).partitions == {A}
+    assert str(copy.copy(error)) == str(error)
+
+
+@pytest.mark.parametrize("error", [None, KafkaError("broken")])
+async def test_a_task_that_is_stopped_is_waited_for_and_what_it_raises_in_its_end_is_raised(
+    error: KafkaError | None,
+) -> None:
+    ended = asyncio.Event()
+
+    async def works() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.set()
+            if error is not None:
+                raise error
+
+    async def stops() -> None:
+        await _coordinator._stop(task)
+
+    task = asyncio.create_task(works())
+    await asyncio.sleep(0)
+    if error is None:
+        await stops()
+    else:
+        with pytest.raises(KafkaError, match="broken"):
+            await stops()
+    assert ended.is_set()
+    await stops()  # it has ended
+    await _coordinator._stop(None)
+
+
+@each_kind
+async def test_heartbeats_that_end_without_an_error_are_forgotten_and_others_are_not(
+    coordinator: EagerCoordinator,
+) -> None:
+    loop = asyncio.get_running_loop()
+    ended: Any = loop.create_future()
+    failed: Any = loop.create_future()
+    cancelled: Any = loop.create_future()
+    ended.set_result(None)
+    failed.set_exception(KafkaError())
+    cancelled.cancel()
+    for task, other, left in (
+        (ended, False, None),
+        (cancelled, False, None),
+        (failed, False, failed),
+        (ended, True, failed),
+    ):
+        coordinator._heartbeat_task = failed if other else task
+        coordinator._heartbeats_ended(task)
+        assert coordinator._heartbeat_task is left
+    failed.exception()
+
+
+@each_kind
+async def test_the_task_that_refreshes_commits_is_stopped_and_gone(coordinator: EagerCoordinator) -> None:
+    task = coordinator._commit_refresh_task = asyncio.create_task(asyncio.Event().wait())  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    await coordinator._stop_commit_offsets_refresh_task()
+    assert task.cancelled()
+    assert coordinator._commit_refresh_task is None
+
+
+async def test_a_consumer_without_a_listener_gives_up_what_it_has_to(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    coordinator._subscription.subscribe({"t"})
+    coordinator._subscription.assign_from_subscribed({A, B})
+    await coordinator._revoke({A})
+    assert coordinator._owned == {B}
+    coordinator.reset_generation()
+    await coordinator._give_up_what_was_lost()
+    assert coordinator._owned == frozenset()
+
+
+async def test_a_leader_of_the_last_generation_forgets_its_groups_topics_before_the_next_join(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    leader: Any = coordinator
+    leader._group_subscription = {"t", "of others"}
+    coordinator._enable_auto_commit = True
+    await coordinator._on_join_prepare(None)  # it has joined, and was given nothing yet
+    assert leader._group_subscription is None
+
+
+@each_kind
+async def test_what_was_sent_says_no_more_of_what_is_done_after_it(coordinator: EagerCoordinator) -> None:
+    coordinator._client.answers["HeartbeatRequest"] = OK
+    await coordinator._do_heartbeat()
+    assert _SENT_IN.get() is None
+    coordinator.generation = -1
+    with coordinator._sending():  # by who is in no generation, as with partitions of its own choice
+        coordinator.request_rejoin()
+    assert not coordinator._rejoin_needed_fut.done()
+
+
+@each_kind
+async def test_unknown_partitions_are_asked_for_again_after_a_pause(
+    coordinator: EagerCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def pause(seconds: float) -> None:
+        if seconds:
+            pauses.append(seconds)
+        await sleep(0.02 if seconds else 0)
+
+    monkeypatch.setattr(asyncio, "sleep", pause)
+    monkeypatch.setattr(_coordinator, "NEWS", 0.05)
+    coordinator._retry_backoff_ms = 500
+    given, sent = with_a_topic_that_is_gone(coordinator)
+    with pytest.raises(UnknownPartitionsError):
+        await coordinator.commit_offsets(given, OF_A_AND_GONE)
+    assert {*pauses} == {0.5}
+    assert len(sent) == len(pauses) + 1
+
+
+@each_kind
+@pytest.mark.parametrize("closing", [False, True])
+@pytest.mark.parametrize("ended", ["by this error", "cancelled"])
+async def test_heartbeats_begin_anew_after_their_own_error_and_not_while_the_consumer_stops(
+    coordinator: EagerCoordinator, closing: bool, ended: str
+) -> None:
+    error = GroupAuthorizationFailedError("group")
+    task: Any = asyncio.get_running_loop().create_future()
+    if ended == "cancelled":
+        task.cancel()
+    else:
+        task.set_exception(error)
+        task.exception()
+    coordinator._heartbeat_task = task
+    if closing:
+        coordinator._closing.set_result(None)
+    began: list[bool] = []
+    coordinator._start_heartbeat_task = lambda: began.append(True)  # type: ignore[method-assign]
+    pushing = asyncio.create_task(coordinator._push_error_to_user(error))
+    await asyncio.sleep(0)
+    if not coordinator._error_consumed_fut.done():
+        coordinator._error_consumed_fut.set_result(None)
+    await pushing
+    begins = ended != "cancelled"
+    assert coordinator._heartbeat_task is (None if begins else task)
+    assert began == [True] * (begins and not closing)
+
+
+async def test_who_closes_while_it_listens_sends_no_more_heartbeats(
+    coordinator: CooperativeCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[bool] = []
+    listens: Any = asyncio.create_task(asyncio.sleep(60))
+
+    async def close(_: object) -> None:
+        closed.append(coordinator._listening is None)
+        coordinator._listening = listens  # a rebalance ended meanwhile
+
+    monkeypatch.setattr(GroupCoordinator, "close", close)
+    coordinator._listening = asyncio.create_task(asyncio.sleep(60))
+    await coordinator.close()
+    assert closed == [True]
+    await asyncio.wait([listens])
+    assert listens.cancelled()
+
+
+async def test_a_heartbeat_may_be_answered_before_anything_is_assigned(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    coordinator._subscription = LastingState()
+    coordinator._client.answers["HeartbeatRequest"] = OK
+    assert await coordinator._do_heartbeat()
+    assert coordinator._certainty.until > time.monotonic()
+
+
+@pytest.mark.parametrize(
+    ("generation", "lost", "error", "again"),
+    [
+        pytest.param(5, False, RebalanceInProgressError(), True, id="overtaken"),
+        pytest.param(-1, False, RebalanceInProgressError(), False, id="in no generation"),
+        pytest.param(5, True, RebalanceInProgressError(), False, id="fell out"),
+        pytest.param(5, False, RequestTimedOutError(), False, id="another error"),
+    ],
+)
+async def test_a_commit_is_sent_again_by_who_is_still_a_member(
+    coordinator: CooperativeCoordinator, *, generation: int, lost: bool, error: KafkaError, again: bool
+) -> None:
+    coordinator.generation = generation
+    coordinator._subscription.lasting.lost = lost
+    assert coordinator.sends_again(error) is again
+
+
+async def test_a_commit_before_the_new_generation_does_not_wait_for_the_end_of_the_join(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    coordinator._client.answers["OffsetCommitRequest"] = Held(answered)
+    coordinator._client.answers["OffsetCommitRequest"].lets.set()
+    coordinator.joining = True
+    coordinator._not_joining.clear()
+    await asyncio.wait_for(coordinator.commit_offsets(coordinator._lasting, OF_A), 5)
+
+
+@pytest.mark.parametrize("over", ["another generation", "a join", "asked to join", "nothing"])
+async def test_who_listens_is_done_when_a_rebalance_begins(
+    coordinator: CooperativeCoordinator, over: str
+) -> None:
+    coordinator._client.answers["HeartbeatRequest"] = OK
+    coordinator._heartbeat_interval_ms = 40  # one, and at once
+    coordinator.joining = over == "a join"
+    if over == "asked to join":
+        coordinator._rejoin_needed_fut.set_result(None)
+    await coordinator._listen(4 if over == "another generation" else 5)
+    assert len(coordinator._client.sent) == (over == "nothing")
+
+
+async def test_commits_are_waited_for_no_longer_than_a_third_of_a_session_before_partitions_go(
+    coordinator: CooperativeCoordinator,
+) -> None:
+    commit = await cancelled_commit(coordinator)
+    coordinator._session_timeout_ms = 30
+    await asyncio.wait_for(coordinator._revoke({A}), 5)
+    assert coordinator._owned == {B}
+    commit.lets.set()
+    await asyncio.wait(coordinator._committing)
+
+
+@pytest.mark.parametrize(
+    ("generation", "others", "beats"), [(5, False, True), (5, True, False), (-1, False, False)]
+)
+async def test_a_join_sends_heartbeats_of_who_is_a_member_and_sends_none_otherwise(
+    coordinator: CooperativeCoordinator, *, generation: int, others: bool, beats: bool
+) -> None:
+    coordinator._client.answers["HeartbeatRequest"] = OK
+    coordinator._heartbeat_interval_ms, coordinator.generation = 1, generation
+    coordinator._heartbeat_task = asyncio.create_task(asyncio.sleep(60)) if others else None
+    async with _coordinator._beside(coordinator._beat()):
+        await asyncio.sleep(0.05)
+    assert bool(coordinator._client.sent) is beats
+    await coordinator._stop_heartbeat_task()
+
+
+@pytest.mark.parametrize(("join", "sync", "assigned"), [(0, 0, True), (0, 27, False), (79, 27, True)])
+async def test_only_answers_without_an_error_say_that_a_member_has_its_assignment(
+    coordinator: CooperativeCoordinator, *, join: int, sync: int, assigned: bool
+) -> None:
+    """It had one: of JoinGroup's generation it has none until SyncGroup is answered."""
+    joins(coordinator, 6, assignment(A))
+    coordinator._client.answers |= {
+        "JoinGroupRequest": follows_in(6, error_code=join),
+        "SyncGroupRequest": SimpleNamespace(error_code=sync, member_assignment=b""),
+    }
+    for request in (
+        JoinGroupRequest("g", 1, 1, "m", None, "consumer", [("s", b"")]),
+        SyncGroupRequest("g", 6, "m", None, []),
+    ):
+        await coordinator._send_req(request)
+    assert coordinator._certainty._has_assignment is assigned
+
+
+@each_kind
+async def test_a_coordinator_of_ours_plans_beside_the_loop_by_itself(coordinator: EagerCoordinator) -> None:
+    lead_beside_the_loop(coordinator)
+    assert "_perform_assignment" not in vars(coordinator)

@@ -22,6 +22,20 @@ def test_a_session_counts_from_when_the_request_was_sent() -> None:
     assert certainty.until == 106.0
 
 
+def test_a_member_is_known_for_a_session_from_each_answer_also_while_it_is_waited_for() -> None:
+    certainty = Certainty(6.0, 10.0)
+    assert certainty.known_until == -math.inf
+    certainty.synced(100.0)
+    assert certainty.known_until == 106.0
+    certainty.confirm(105.0, awaited=True)
+    assert certainty.known_until == 111.0
+    certainty.confirm(103.0)
+    assert certainty.known_until == 111.0
+    brief = Certainty(6.0, 4.0)  # it may be expelled for not having joined
+    brief.synced(100.0)
+    assert brief.known_until == 104.0
+
+
 def test_each_heartbeat_of_a_member_that_is_not_waited_for_counts_however_long_ago_it_synced() -> None:
     certainty = Certainty(6.0, 10.0)
     certainty.confirm(99.0)  # without an assignment nobody knows for what the coordinator waits

@@ -17,12 +17,13 @@ from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.base import Generation
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.errors import NotCoordinatorError, RebalanceInProgressError
+from kafka.errors import KafkaError, NotCoordinatorError, RebalanceInProgressError, UnknownMemberIdError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, OffsetAndMetadata
 
 from kafka_assignors._assignors import _joins as joins
 from kafka_assignors._assignors._host import KafkaPythonHost
+from kafka_assignors._assignors._relied_on import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -157,11 +158,13 @@ EAGER, COOPERATIVE = RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE
     ],
 )
 def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(
+    *,
     protocol: RebalanceProtocol,
     taken: Generation,
     joins_to: list[Generation],
     committed: Mapping[TopicPartition, OffsetAndMetadata],
     position: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Another member may have had its partitions in that generation, and have read on."""
     coordinator = made(Overtaken)
@@ -181,3 +184,207 @@ def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(
     subscription.assign_from_subscribed([ORDERS])
     assert subscription.position(ORDERS).offset == position
     assert subscription.is_paused(ORDERS)
+    assert ("Records may come twice" in caplog.text) is (committed == REFUSED)
+
+
+class Clock:
+    """The time of a consumer."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Polled(ConsumerCoordinator):
+    """A consumer whose joins end at once, and that is asked poll by poll; `heartbeats` are their answers."""
+
+    joined = 0
+    assignment = ASSIGNED
+    heartbeats: list[type[KafkaError] | None]
+    fetched: list[set[TopicPartition]]
+    meanwhile: Callable[[], None]
+
+    async def _do_join_and_sync_async(self) -> bytes:
+        self.joined += 1
+        self.state = MemberState.REBALANCING
+        self._generation = Generation(self.joined, "m1", "range")
+        return self.assignment
+
+    async def _send_heartbeat_request(self) -> None:
+        answer = self.heartbeats.pop(0)
+        if answer is not None:
+            raise answer
+
+    async def _send_offset_fetch_request(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        self.fetched.append({*partitions})
+        self.meanwhile()
+        return {one: OffsetAndMetadata(148, "", -1) for one in partitions}
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(joins, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def polled(clock: Clock) -> Any:  # noqa: ARG001 - its time
+    """One that subscribes to `orders`, and has taken nothing yet."""
+    coordinator = made(Polled)
+    coordinator.config = {"session_timeout_ms": 9000, "max_poll_interval_ms": 300_000}
+    coordinator._generation, coordinator.state = Generation.NO_GENERATION, MemberState.UNJOINED
+    coordinator._rebalance_protocol, coordinator.rejoining = EAGER, True
+    coordinator.heartbeats, coordinator.fetched, coordinator.meanwhile = [], [], lambda: None
+    coordinator._subscription.subscribe(["orders"])
+    joins.complete(coordinator)
+    return coordinator
+
+
+def poll(coordinator: Any) -> Any:
+    return asyncio.run(coordinator._do_join_and_sync_async())
+
+
+@pytest.mark.parametrize("limits", [(9000, 300_000), (300_000, 9000)], ids=["session", "polls"])
+@pytest.mark.parametrize(
+    ("seconds", "answer", "asked", "joined"),
+    [
+        pytest.param(5.999, None, 0, 1, id="fresh"),
+        pytest.param(6.0, None, 1, 1, id="known"),
+        pytest.param(60, RebalanceInProgressError, 1, 1, id="others wait for it"),
+        pytest.param(6.0, UnknownMemberIdError, 1, 2, id="expelled"),
+    ],
+)
+def test_a_join_that_ended_between_two_polls_is_taken_while_the_coordinator_knows_the_member(
+    polled: Any,
+    clock: Clock,
+    *,
+    limits: tuple[int, int],
+    seconds: float,
+    answer: type[KafkaError] | None,
+    asked: int,
+    joined: int,
+) -> None:
+    polled.config = dict(zip(("session_timeout_ms", "max_poll_interval_ms"), limits, strict=True))
+    polled.heartbeats = [answer]
+    poll(polled)
+    clock.now = seconds
+    assert poll(polled) == ASSIGNED
+    assert (1 - len(polled.heartbeats), polled.joined) == (asked, joined)
+    assert joins.REFUSED not in vars(polled)
+    # As long again without another question, if the poll was over before it had taken it.
+    clock.now = seconds + 5.9 if asked else seconds
+    poll(polled)
+    assert (1 - len(polled.heartbeats), polled.joined) == (asked, joined)
+
+
+def test_what_was_taken_or_belongs_to_another_membership_is_not_taken_again(polled: Any) -> None:
+    poll(polled)
+    polled.state = MemberState.STABLE
+    poll(polled)
+    assert polled.joined == 2
+    polled._generation = Generation.NO_GENERATION
+    poll(polled)
+    assert polled.joined == 3
+
+
+def test_an_assignment_that_was_refused_is_noted_and_what_follows_it_begins_at_the_commits(
+    polled: Any, clock: Clock
+) -> None:
+    subscription = polled._subscription
+    subscription.subscribe(["events"])
+    polled.state, polled._generation = MemberState.STABLE, Generation(0, "m1", "range")
+    poll(polled)
+    assert polled.fetched == []
+    assert joins.REFUSED not in vars(polled)
+    polled.heartbeats, clock.now = [UnknownMemberIdError], 6.0
+    poll(polled)
+    assert vars(polled)[joins.REFUSED] == 1
+    assert polled.fetched == [set()]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "rejoining", "held", "topics", "generation", "prepares"),
+    [
+        pytest.param(COOPERATIVE, True, [0], ["orders"], LAST, False, id="keeps all"),
+        pytest.param(COOPERATIVE, True, [0], ["orders"], Generation.NO_GENERATION, True, id="expelled"),
+        pytest.param(COOPERATIVE, True, [0], ["events"], LAST, True, id="topics that it left"),
+        pytest.param(COOPERATIVE, False, [0], ["events"], LAST, False, id="before the join"),
+        pytest.param(COOPERATIVE, True, [], ["events"], LAST, False, id="holds nothing"),
+        pytest.param(COOPERATIVE, True, [], ["orders"], Generation.NO_GENERATION, False, id="is new"),
+        pytest.param(EAGER, True, [0], ["events"], LAST, False, id="eager"),
+    ],
+)
+def test_a_cooperative_consumer_gives_up_what_it_must_not_hold_before_the_next_join(
+    polled: Any,
+    *,
+    protocol: RebalanceProtocol,
+    rejoining: bool,
+    held: list[int],
+    topics: list[str],
+    generation: Generation,
+    prepares: bool,
+) -> None:
+    polled._rebalance_protocol, polled.rejoining, polled._generation = protocol, rejoining, generation
+    polled._subscription.assign_from_subscribed([TopicPartition("orders", one) for one in held])
+    polled._subscription.subscription = {*topics}
+    if prepares:
+        with pytest.raises(RebalanceInProgressError):
+            poll(polled)
+        assert not polled.rejoining
+        assert polled.joined == 0
+    else:
+        poll(polled)
+        assert polled.rejoining is rejoining
+        assert polled.joined == 1
+
+
+def test_a_release_without_what_is_relied_on_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Part, "is_in", lambda *_: False)
+    coordinator = made()
+    joins.complete(coordinator)
+    assert not joins.completes(coordinator)
+
+
+def test_commits_are_asked_for_of_what_an_eager_consumer_had_and_gets_again(polled: Any) -> None:
+    other = TopicPartition("orders", 1)
+    polled._subscription.assign_from_subscribed([ORDERS, other])
+    for one in (ORDERS, other):
+        polled._subscription.seek(one, 144)
+    poll(polled)
+    assert polled.fetched == [{ORDERS}]
+    assert [polled._subscription.position(one).offset for one in (ORDERS, other)] == [148, 144]
+
+
+def test_what_is_given_up_while_commits_are_asked_for_is_moved_nowhere(polled: Any) -> None:
+    subscription = polled._subscription
+    subscription.assign_from_subscribed([ORDERS])
+    polled.meanwhile = lambda: subscription.assign_from_subscribed([])
+    assert poll(polled) == ASSIGNED
+    assert polled.fetched == [{ORDERS}]
+    assert subscription.assigned_partitions() == set()
+
+
+def test_partitions_that_were_assigned_by_hand_meanwhile_stay_where_they_are(polled: Any) -> None:
+    polled._subscription.unsubscribe()
+    polled._subscription.assign_from_user([ORDERS])
+    polled._subscription.seek(ORDERS, 144)
+    poll(polled)
+    assert polled.fetched == []
+    assert polled._subscription.position(ORDERS).offset == 144
+
+
+def test_an_eager_consumer_leaves_an_assignment_that_cannot_be_read_to_kafka_python(polled: Any) -> None:
+    polled.assignment = b"\0"
+    assert poll(polled) == b"\0"
+    assert polled.fetched == [set()]
+
+
+def test_who_subscribes_to_nothing_subscribes_to_no_topic_of_what_it_has() -> None:
+    coordinator = made()
+    assert coordinator._subscription.subscription is None
+    assert not joins.subscribes(coordinator, {ORDERS})
+    assert joins.subscribes(coordinator, ())

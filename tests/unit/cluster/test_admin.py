@@ -6,14 +6,20 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka.errors import KafkaTimeoutError, NodeNotReadyError
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+)
 
 from kafka_assignors._cluster import admin as module
 from kafka_assignors._cluster.admin import Admin, ClusterError, SilentBrokerError
 from kafka_assignors._cluster.reaching import Found
+from kafka_assignors._common import waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class Clients:
@@ -29,7 +35,9 @@ class Clients:
         if not self.up:
             raise KafkaTimeoutError
         known = SimpleNamespace(brokers=lambda: self.advertised)
-        return SimpleNamespace(_manager=SimpleNamespace(cluster=known, _backoff={}), close=lambda: None)
+        config = {"request_timeout_ms": 30_000, "socket_connection_setup_timeout_ms": 10_000}
+        manager = SimpleNamespace(cluster=known, config=config, _backoff={}, _conns={})
+        return SimpleNamespace(_manager=manager, close=lambda: None)
 
 
 def opened(monkeypatch: pytest.MonkeyPatch, clients: Clients) -> Admin:
@@ -85,3 +93,112 @@ def test_a_broker_that_does_not_answer_is_left_out_and_said_to_be_once(
     with pytest.raises(SilentBrokerError, match=r"^it hangs$"):
         admin.ask(refused, node=2)
     assert len(asked) == 1
+
+
+class Timeline:
+    """The clock of a module: it passes when somebody sleeps, or waits for an answer."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        for where in (module, waiting):
+            monkeypatch.setattr(where, "time", SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def three_brokers(
+    monkeypatch: pytest.MonkeyPatch, clock: Timeline, hanging: set[int], looks: float = 3.0
+) -> Admin:
+    """A client of three brokers of which some hang; to look at these takes time."""
+    addresses = {number: (f"kafka-{number}", 9092) for number in (1, 2, 3)}
+
+    def look(*_: object) -> dict[tuple[str, int], Found]:
+        clock.sleep(looks if hanging else 0)
+        return {
+            address: Found("it hangs") if number in hanging else Found(advertised=addresses)
+            for number, address in addresses.items()
+        }
+
+    admin = opened(monkeypatch, Clients(*addresses.values()))
+    monkeypatch.setattr(module, "look", look)
+    admin.reconnect()
+    return admin
+
+
+def asks(clock: Timeline, node: int, hanging: set[int], answers_after: float) -> Callable[[Any], str]:
+    """A request to a broker that answers after so many seconds if it does not hang."""
+
+    def request(client: Any) -> str:
+        if node in client._manager._backoff:
+            raise NodeNotReadyError(node)
+        limit = client._manager.config["request_timeout_ms"] / 1000
+        clock.sleep(min(limit, answers_after))
+        if node in hanging or answers_after > limit:
+            clock.sleep(max(0.0, limit - answers_after))
+            raise RequestTimedOutError
+        return f"answer after {clock.now:.1f} s"
+
+    return request
+
+
+@pytest.mark.parametrize("node", [None, 2])
+@pytest.mark.parametrize(
+    ("takes", "answered"), [(1.4, "1.4"), (1.6, "3.3"), (29.0, "30.7")], ids=["at once", "late", "very late"]
+)
+def test_a_broker_that_is_slow_gets_the_usual_time_after_a_look_at_who_hangs(
+    monkeypatch: pytest.MonkeyPatch, node: int | None, takes: float, answered: str
+) -> None:
+    clock = Timeline(monkeypatch)
+    admin = three_brokers(monkeypatch, clock, set())
+    assert admin.ask(asks(clock, 2, set(), takes), node=node) == f"answer after {answered} s"
+
+
+def test_a_broker_that_hangs_after_it_was_reached_is_known_to_within_five_seconds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, hanging = Timeline(monkeypatch), set[int]()
+    admin = three_brokers(monkeypatch, clock, hanging)
+    hanging.add(2)
+    with pytest.raises(SilentBrokerError, match=r"^it hangs$"):
+        admin.ask(asks(clock, 2, hanging, 0.0), node=2)
+    assert clock.now == pytest.approx(1.5 + 0.2 + 3.0)
+    assert [record.getMessage() for record in caplog.records] == [
+        "left out: broker 2 as kafka-2:9092: it hangs"
+    ]
+
+
+def test_who_alone_can_answer_and_hangs_is_waited_for_until_another_takes_over_or_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, hanging = Timeline(monkeypatch), set[int]()
+    admin = three_brokers(monkeypatch, clock, hanging)
+    hanging.add(2)
+    with pytest.raises(SilentBrokerError) as caught:
+        admin.ask(asks(clock, 2, hanging, 0.0))
+    assert str(caught.value) == (
+        "broker 2 alone can answer, and no other has taken over from it within 15 s: it hangs; start it"
+        " again, or ask later"
+    )
+    assert 15 <= clock.now < 20
+    began = clock.now
+
+    def taken_over(client: Any) -> str:
+        return asks(clock, 2 if clock.now < began + 9 else 3, hanging, 0.0)(client)
+
+    assert admin.ask(taken_over).startswith("answer")
+    assert 9 <= clock.now - began < 9 + 0.2 + 3.0
+
+
+def test_what_brokers_refuse_for_as_long_as_they_change_is_asked_for_up_to_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Timeline(monkeypatch)
+    admin = three_brokers(monkeypatch, clock, set())
+
+    def loading(_: object) -> None:
+        raise CoordinatorLoadInProgressError
+
+    with pytest.raises(CoordinatorLoadInProgressError):
+        admin.ask(loading)
+    assert 60 <= clock.now < 61

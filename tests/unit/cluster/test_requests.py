@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from contextlib import closing
+import math
+from contextlib import closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -11,19 +12,26 @@ from typing import TYPE_CHECKING, Any
 import kafka
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka.errors import NodeNotReadyError, UnknownBrokerIdError
+from kafka.errors import KafkaError, NodeNotReadyError, UnknownBrokerIdError
+from kafka.net.connection import KafkaConnection
 from kafka.protocol.metadata import MetadataRequest
 
 import kafka_assignors
 from kafka_assignors._cluster import requests
-from kafka_assignors._cluster.requests import find_coordinators, known_brokers, leave_out, send
+from kafka_assignors._cluster.requests import (
+    answered_within,
+    find_coordinators,
+    known_brokers,
+    leave_out,
+    send,
+)
 from tests.support.sources import private_names
 from tests.support.unconnected import Unconnected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RELIED_ON = {"_backoff", "_find_coordinator_ids", "_manager", "_net"}
+RELIED_ON = {"_backoff", "_conns", "_find_coordinator_ids", "_manager", "_net", "_timeout_secs"}
 """The private names."""
 
 CONSUMERS = {"aio", "_assignors", "testing"}
@@ -80,6 +88,30 @@ def test_a_client_does_not_ask_brokers_that_are_left_out(kind: Any) -> None:
         assert {client._manager.least_loaded_node() for _ in range(20)} == {8}
         with pytest.raises(NodeNotReadyError, match="7"):
             client._manager.get_connection(7)
+
+
+def limits_of(client: Any) -> list[float]:
+    """How long it waits: for answers and for connections, in ms, and for an answer on a connection, in s."""
+    config = client._manager.config
+    connection = client._manager._conns[7]
+    waits = connection._timeout_at(now=0.0)
+    return [config["request_timeout_ms"], config["socket_connection_setup_timeout_ms"], waits]
+
+
+def test_answers_and_connections_are_waited_for_no_longer_than_is_said(client: Any) -> None:
+    manager = client._manager
+    manager._conns[7] = KafkaConnection(manager._net, node_id=7, **manager.config)
+    usual = limits_of(client)
+    assert usual == [30_000, 10_000, 30]
+    with suppress(KafkaError), answered_within(client, 1.5):
+        assert limits_of(client) == [1500, 1500, 1.5]
+        raise KafkaError
+    assert limits_of(client) == usual
+    with answered_within(client, 20):
+        assert limits_of(client) == [20_000, 10_000, 20]
+    with answered_within(client, math.inf):
+        assert limits_of(client) == usual
+    del manager._conns[7]
 
 
 def test_private_names_of_kafka_pythons_admin_client_are_used_in_one_file_only() -> None:
