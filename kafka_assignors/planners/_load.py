@@ -76,7 +76,7 @@ class Load:
     def is_even(self) -> bool:
         """Whether all partitions cost the same, and all members are of one speed."""
         columns = (self.arriving, self.waiting, self.speed)
-        return not self.stays.any() and all(np.ptp(each) == 0 for each in columns)
+        return not self.stays.any() and all((each == each[:1]).all() for each in columns)
 
 
 def drain_time(owner: IntArray, load: Load) -> float:
