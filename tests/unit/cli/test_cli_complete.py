@@ -7,6 +7,7 @@ import pytest
 
 from kafka_assignors._cli.command_line import COMPLETE
 from kafka_assignors._cli.main import main
+from kafka_assignors._common.strategies import PLANNED
 from kafka_assignors.history._what_if.assignors import NAMES
 from tests.support.pages import read
 from website.reference import contexts
@@ -37,7 +38,7 @@ def complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         (["p"], ["plain,plan", "plain,placement"]),
         (["group", "e"], ["plain,explain", "plain,export", "plain,elect"]),
         (["plan", "--max"], ["plain,--max-skew", "plain,--max-moves"]),
-        (["plan", "--assignor", ""], [f"plain,{name}" for name in ("exact", "kip54", "range", "roundrobin")]),
+        (["plan", "--assignor", ""], [f"plain,{name}" for name in PLANNED]),
         (["demo", "--assignor", "r"], ["plain,range", "plain,roundrobin", "plain,random"]),
         (["demo", "--client", "a"], ["plain,aiokafka"]),
         (["group", "what-if", "--assignor", "kip"], ["plain,kip848:uniform", "plain,kip848:range"]),

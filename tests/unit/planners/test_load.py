@@ -14,7 +14,6 @@ from tests.support.load_oracle import random_load
 from tests.support.random_groups import random_case
 from tests.support.scale import sampled
 
-
 TOPICS = {"t": 12}
 
 
@@ -66,7 +65,9 @@ def test_what_gains_less_than_the_tolerance_does_not_move() -> None:
     group = group_of([[0, 1], [2, 3]], 4)
     within = load_of([0.105, 0.1, 0.09, 0.09], [0.0] * 4, [1.0, 1.0])
     assert plan_load(group, within, tolerance=0.1).moves == 0
-    beyond = load_of([0.3, 0.1, 0.09, 0.01], [0.0] * 4, [1.0, 1.0])
+    idle = load_of([0.02, 0.02, 0.0, 0.0], [0.0] * 4, [1.0, 1.0])  # all of it in seconds a minute
+    assert plan_load(group, idle, tolerance=0.1).moves == 0
+    beyond = load_of([0.4, 0.2, 0.09, 0.01], [0.0] * 4, [1.0, 1.0])
     plan = plan_load(group, beyond, tolerance=0.1)
     assert plan.moved.tolist() == [1]
     assert plan_load(owned_after(plan), beyond).moves == 0
