@@ -205,10 +205,13 @@ class _Search:
         stays = self.load.stays & self.owned
         found = self.best(start, stays)
         best = self.time(found[0])
-        if best > self.least * (1 + tolerance / 2):
+        if best > min(self.least * (1 + tolerance), enough):
+            # Few moves do not reach what is possible: whether many do is worth a look, and rarely the price.
             anew = np.where(stays, self.places.group.owner, NOBODY)
-            found += self.best(self.pack(anew, stays, self.least * (1 + _FINE / 2)), stays)
-            best = min(map(self.time, found))
+            others = self.best(self.pack(anew, stays, self.least * (1 + _FINE / 2)), stays)
+            if best > min(self.time(others[0]) * (1 + tolerance), enough):
+                found += others
+                best = min(map(self.time, found))
         if best > enough:
             return start
         limit = max(best, min(best * (1 + tolerance / 2), enough))
