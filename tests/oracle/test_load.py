@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors._model.plan import check
-from kafka_assignors.planners._load import least_time, plan_load
+from kafka_assignors.planners._load import HORIZON, least_time, plan_load
 from tests.support.load_oracle import Solved, random_problems
 from tests.support.scale import block, few
 
@@ -41,7 +41,7 @@ def test_what_moves_is_worth_it_and_hardly_more_than_has_to(seeds: range) -> Non
         if load.is_even:
             continue
         assert time <= before * 0.9 * 1.003 if plan.moves else time == before, seed
-        assert time <= solved.best(plan.owner) * (1 + FARTHEST), seed
+        assert time <= solved.best(plan.owner) * (1 + FARTHEST) + 0.1 * HORIZON, seed
         if not group.local_racks:  # they come before moves
             moves += plan.moves
             fewest += solved.fewest(time)
