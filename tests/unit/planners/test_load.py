@@ -86,7 +86,7 @@ def test_racks_come_before_moves_and_after_the_time() -> None:
     racks = {("t", number): frozenset({"a" if number < 4 else "b"}) for number in range(8)}
     members = [Member(member_id=f"m{rack}", topics=frozenset("t"), rack=rack) for rack in "ab"]
     group = Group.of({"t": range(8)}, members, racks)
-    alike = load_of([0.05, 0.053, 0.052, 0.051] * 2, [0.0] * 8, [1.0] * 2)
+    alike = load_of([0.06, 0.05, 0.05, 0.05, 0.07, 0.07, 0.05, 0.02], [0.0] * 8, [1.0] * 2)
     assert plan_load(group, alike).owner.tolist() == [0] * 4 + [1] * 4
     hot = plan_load(group, load_of([0.3] * 4 + [0.1] * 4, [0.0] * 8, [1.0] * 2))
     assert [hot.owner[:4].tolist().count(member) for member in (0, 1)] == [2, 2]
