@@ -21,6 +21,7 @@ the file, in YAML (needs: pip install 'kafka-assignors[cli]') or the same in JSO
     payments:
       partitions: [0, 1, 4]        # or a number
       racks: [[a, b], [b], [a]]    # where the replicas are, for each partition
+      lag: [0, 9000, 20]           # for load-aware: records; rate a second; cost in microseconds
   members:
     c1:
       owns: {orders: [0, 1, 2, 3, 4, 5]}
@@ -74,6 +75,8 @@ def plan(*, file: str, check: bool, assignments: bool, as_json: bool, **options:
         refuse(f"--max-skew and --max-moves are options of --assignor {PLANNED[0]}")
     if check and not options["certify"]:
         refuse("--check needs the certificate that --no-certify leaves out")
+    if check and options["assignor"] == PLANNED[-1]:
+        refuse(f"--check needs a certificate; {PLANNED[-1]} has a bound in its notes")
     from kafka_assignors._cli.plan_text import lines
     from kafka_assignors.groups import plan, read_group
 

@@ -61,6 +61,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
         ),
         Strategy("random", "kafka_assignors:RandomAssignor"),
         Strategy("broadcast", "kafka_assignors:BroadcastAssignor", shared=True),
+        Strategy("load-aware", planner=f"{_OURS}._load:plan_load"),
         Strategy("exact", planner=f"{_OURS}:plan_exact"),
         Strategy("kip54", planner=f"{_OURS}._kip54:plan_kip54"),
         Strategy("kip848:uniform", planner=f"{_OURS}._kip848_uniform:plan_kip848_uniform", kip848="uniform"),
@@ -71,7 +72,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
 ASSIGNORS: Final = {one.name: one.assignor for one in STRATEGIES.values() if one.assignor is not None}
 """Where this library's assignor of each strategy is."""
 
-PLANNED: Final = ("exact", "kip54", "range", "roundrobin", "copartitioned")
+PLANNED: Final = ("exact", "kip54", "range", "roundrobin", "copartitioned", "load-aware")
 """What a group can be planned by alone, the default first."""
 
 RESTARTED: Final = ("range", "roundrobin", "sticky", "cooperative-sticky", "kip848:uniform", "kip848:range")

@@ -6,15 +6,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from kafka_assignors._common.tree import HIGHEST_ID, Node, read
 from kafka_assignors._common.words import first_of
 from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.members import MAX_PRIORITY
+from kafka_assignors.planners._load import Load
 
 MAX_PARTITIONS: Final = 1_000_000
 """The most partitions of a topic: a zero too many should not fill the memory."""
 
 _IDS_SHOWN: Final = 10
+_WORK: Final = {"rate": 1, "lag": 0, "cost": 1000}
+"""What is said of a partition's work: records a second, records, microseconds a record; if it is not said."""
 _MEMBER_FIELDS: Final = ("topics", "rack", "weight", "priority", "instance_id", "owns", "generation", "holds")
 
 
@@ -25,16 +30,19 @@ class GroupFile:
     Attributes:
         group: The group.
         notes: What is allowed and yet may not be meant.
+        load: What partitions cost, as far as the file says so.
     """
 
     group: Group
     notes: tuple[str, ...]
+    load: Load
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Topic:
     ids: tuple[int, ...]
     racks: tuple[frozenset[str], ...] | None
+    work: tuple[list[int], ...]
 
 
 def read_group(file: str | Path, *, cooperative: bool = False) -> GroupFile:
@@ -68,19 +76,54 @@ def read_group(file: str | Path, *, cooperative: bool = False) -> GroupFile:
         for partition, at in zip(topic.ids, topic.racks, strict=True)
     }
     group = Group.of({name: topic.ids for name, topic in topics.items()}, members, racks or None)
-    return GroupFile(group=group, notes=tuple(_notes(group, topics, members)))
+    notes = tuple(_notes(group, topics, members))
+    return GroupFile(group=group, notes=notes, load=_load(group, topics))
 
 
 def _topic(node: Node) -> _Topic:
     """A topic: a number of partitions, or a mapping with that or their ids, and maybe racks."""
     what = "a mapping with partitions and racks, or a number of partitions"
     if not isinstance(node.value, list):
-        return _Topic(ids=_first(node, what), racks=None)
-    fields = node.fields(what, ("partitions", "racks"))
+        ids = _first(node, what)
+        return _Topic(ids=ids, racks=None, work=_work({}, len(ids)))
+    fields = node.fields(what, ("partitions", "racks", *_WORK))
     if "partitions" not in fields:
         node.fail("partitions is missing: their number, or a list of their ids")
     ids = _ids(fields["partitions"])
-    return _Topic(ids=ids, racks=_racks(fields["racks"], len(ids)) if "racks" in fields else None)
+    racks = _racks(fields["racks"], len(ids)) if "racks" in fields else None
+    return _Topic(ids=ids, racks=racks, work=_work(fields, len(ids)))
+
+
+def _work(fields: Mapping[str, Node], partitions: int) -> tuple[list[int], ...]:
+    """Rate, lag and cost of each partition, in the order of their ids in the file."""
+    columns = []
+    for name, usual in _WORK.items():
+        what = f"a number, or a list of {partitions} numbers, one for each partition"
+        if name not in fields:
+            columns.append([usual] * partitions)
+        elif type(fields[name].value) is not list:
+            columns.append([fields[name].number(what, 0, HIGHEST_ID)] * partitions)
+        else:
+            columns.append(
+                [item.number("a whole number", 0, HIGHEST_ID) for item in fields[name].items(what)]
+            )
+            if len(columns[-1]) != partitions:
+                fields[name].expected(what)
+    return tuple(columns)
+
+
+def _load(group: Group, topics: Mapping[str, _Topic]) -> Load:
+    """The load of the group's partitions, on members of one speed."""
+    rows = [
+        row for name in group.topics for row in sorted(zip(topics[name].ids, *topics[name].work, strict=True))
+    ]
+    _, rate, lag, cost = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+    return Load(
+        arriving=rate * cost / 1e6,
+        waiting=lag * cost / 1e6,
+        speed=np.ones(len(group.members)),
+        stays=np.zeros(group.size, dtype=np.bool_),
+    )
 
 
 def _ids(node: Node) -> tuple[int, ...]:

@@ -19,10 +19,13 @@ from kafka_assignors._model.plan import Plan, check
 from kafka_assignors.groups._file import GroupFile
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._exact.exact import plan_exact
+from kafka_assignors.planners._load import least_time, work_times
 from kafka_assignors.proofs._findings import Certificate
 
 EXACT: Final = PLANNED[0]
 """The planner that takes options."""
+LOAD_AWARE: Final = "load-aware"
+"""The planner that takes what a file says of the work, and has a bound instead of a certificate."""
 _PLANNERS: Final = (*PLANNED, *(name for name, one in STRATEGIES.items() if one.kip848))
 
 
@@ -196,9 +199,9 @@ def plan(
     Args:
         group: The group, also as `read_group` reads it from a file.
         assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range`, `roundrobin`,
-            `copartitioned` (with its default sets). Also `kip848:uniform` and `kip848:range`: what Kafka's
-            coordinator does with the new protocol if ids of topics are in the order of their names, and all
-            members in the group already.
+            `copartitioned` (with its default sets), `load-aware` (the group of a file; a note says how near
+            the best it is). Also `kip848:uniform` and `kip848:range`: what Kafka's coordinator does with the new
+            protocol if ids of topics are in the order of their names, and all members in the group already.
         max_skew: How many partitions loads may be off the best balance, if fewer move that way; `exact` only.
         max_moves: How many partitions may move; `exact` only.
         cooperative: Whether a cooperative group carries it out.
@@ -213,11 +216,22 @@ def plan(
     if not limits and (max_skew is not None or max_moves is not None):
         raise NoPlannerError(f"max_skew and max_moves are options of {EXACT}, not of {assignor}")
     notes: tuple[str, ...] = ()
+    given: dict[str, Any] = {**limits}
+    if assignor == LOAD_AWARE:
+        if not isinstance(group, GroupFile):
+            raise NoPlannerError(f"{LOAD_AWARE} plans the group of a file, which has what partitions cost")
+        given["load"], certify = group.load, False
     if isinstance(group, GroupFile):
         notes, group = group.notes, group.group
     began = time.perf_counter()
-    made: Plan = load(str(STRATEGIES[assignor].planner))(group, **limits)
+    made: Plan = load(str(STRATEGIES[assignor].planner))(group, **given)
     check(made, group)
+    if assignor == LOAD_AWARE:
+        times = work_times(made.owner, given["load"].weighted(group.weights))
+        bound = least_time(group, given["load"])
+        notes += (
+            f"the slowest member is done in {times.max():.3g} s; no plan takes less than {bound:.3g} s",
+        )
     planned = time.perf_counter()
     certificate = proofs.certify(made) if certify else None
     certified = time.perf_counter()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from benchmarks import wire
+from benchmarks import load, wire
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
 from benchmarks.measure import Measurement, Times
@@ -181,3 +181,16 @@ def test_the_ratio_is_to_the_fastest_of_the_others_that_have_a_result() -> None:
     assert ratio(alone, "library", lambda times: times.wall) is None
     page = markdown(Report(machine={"CPU": "a fast one"}, skipped={}, measurements=measurements))
     assert "| a case | sticky | 150 | 5 | 200 | 100 | > 130 s | 1.50 | 4.00 | 0.05 | 0.50 |" in page
+
+
+def test_a_day_with_plans_by_load_is_the_same_each_time_and_nothing_flaps() -> None:
+    scenario = load.SCENARIOS["a slow member"]
+    one, again = (load.Simulated(load.Traffic(scenario, 3), load.AWARE, 3).run() for _ in range(2))
+    assert (one.lags == again.lags).all()
+    assert one.moves == again.moves > 0
+    assert one.flaps == 0
+    assert one.bound <= one.drained <= 1.5 * one.bound
+
+
+def test_the_rule_of_kafka_5337_gives_the_most_lag_to_whom_has_the_least() -> None:
+    assert load.by_lag(np.array([1.0, 5.0, 4.0, 3.0]), 2).tolist() == [0, 0, 1, 1]

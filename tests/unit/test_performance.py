@@ -71,3 +71,19 @@ def test_a_row_of_performance_is_that_of_the_stored_run(row: list[str]) -> None:
 
 def test_every_case_is_in_the_table() -> None:
     assert [row[0] for row in ROWS] == [*CASES]
+
+
+LOADS = rows("| scenario | strategy | drained |")
+
+
+@pytest.mark.parametrize("row", LOADS, ids=lambda row: f"{row[0]}, {row[1]}")
+def test_a_row_of_plans_by_load_is_that_of_the_stored_days(row: list[str]) -> None:
+    scenario, strategy, drained, lag, moves = row
+    stored = read("benchmarks/results/load.md").split(f"## {scenario.capitalize()}\n")[1].split("##")[0]
+    (line,) = [line for line in stored.splitlines() if line.startswith(f"| {strategy.strip('`')} |")]
+    _, when, longest, moved, _ = [cell.strip() for cell in line.strip("|").split(" | ")]
+    assert drained.split()[0] == when.split()[0]
+    assert lag == f"{longest.split()[0]} s"
+    assert moves == moved
+    if "no plan" in drained:
+        assert f"Bound: {drained.split()[-2]} s." in stored

@@ -104,7 +104,7 @@ def test_a_group_is_planned_as_by_the_coordinator_of_the_new_protocol(tmp_path: 
     for name, planner in (("uniform", plan_kip848_uniform), ("range", plan_kip848_range)):
         assert plan(group, f"kip848:{name}").plan.assignments() == planner(group).assignments()
     for name in ("best", "sticky"):
-        known = "exact, kip54, range, roundrobin, copartitioned, kip848:uniform, kip848:range"
+        known = "exact, kip54, range, roundrobin, copartitioned, load-aware, kip848:uniform, kip848:range"
         with pytest.raises(ValueError, match=f"no planner '{name}'; choose of {known}$"):
             plan(group, name)
 

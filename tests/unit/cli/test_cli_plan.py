@@ -524,3 +524,43 @@ def test_a_large_group_is_planned_in_little_space(write: Write, run: Run) -> Non
 
 def test_a_long_value_is_cut_in_an_error() -> None:
     assert describe("x" * 100) == f'"{"x" * 59}...'
+
+
+WORK: dict[str, Any] = {
+    "topics": {"orders": {"partitions": [4, 0, 1, 2], "rate": [100, 600, 100, 100], "lag": 9, "cost": 900}},
+    "members": {"c1": {"owns": {"orders": [0, 1, 2, 4]}}, "c2": None},
+}
+
+
+def test_load_aware_goes_by_what_the_file_says_of_the_work(write: Write, run: Run) -> None:
+    status, out, _ = run(write(WORK), "--assignor", "load-aware", "--json")
+    told = json.loads(out)
+    assert status == 0
+    # 0.54 s of work a second are partition 0's, wherever it stands in the list; the others have 0.09 each.
+    loads = {name: member["assignment"] for name, member in told["members"].items()}
+    assert sorted(map(len, (ids["orders"] for ids in loads.values()))) == [1, 3]
+    assert [0] in [ids["orders"] for ids in loads.values()]
+    assert told["certificate"] is None
+    assert told["notes"] == ["the slowest member is done in 32.4 s; no plan takes less than 32.4 s"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("rate", [1, 2], "must be a number, or a list of 4 numbers, one for each partition, not a list of 2"),
+        ("lag", -1, "from 0 to 2147483647, not -1"),
+        ("cost", [1, 2, 3, "x"], "topics.orders.cost[3]: must be a whole number"),
+    ],
+)
+def test_work_that_cannot_be_is_named(write: Write, run: Run, field: str, value: object, said: str) -> None:
+    topic = {**WORK["topics"]["orders"], field: value}
+    status, _, error = run(write({**WORK, "topics": {"orders": topic}}), "--assignor", "load-aware")
+    assert status == 2
+    assert f"topics.orders.{field}" in error
+    assert said in " ".join(error.split())
+
+
+def test_load_aware_has_no_certificate_to_check(write: Write, run: Run) -> None:
+    status, _, error = run(write(WORK), "--assignor", "load-aware", "--check")
+    assert status == 2
+    assert "load-aware has a bound in its notes" in " ".join(error.split())
