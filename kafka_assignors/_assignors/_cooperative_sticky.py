@@ -107,5 +107,5 @@ class CooperativeStickyAssignor(StickyAssignor):
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The generation as Java does; a member that rebalances eagerly has its prior assignment here."""
         if claim.held:
-            return encode_generation(claim.generation, self._weight)
+            return encode_generation(claim.generation, self._weight, self._extra)
         return super().tell_claim(claim)

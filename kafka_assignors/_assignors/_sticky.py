@@ -8,10 +8,11 @@ from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
 from kafka_assignors._common.escaping import get_logger
-from kafka_assignors._model.claims import Claimed
+from kafka_assignors._model.claims import NO_EXTRA, Claimed, Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
 from kafka_assignors._model.plan import Plan
+from kafka_assignors._model.tick import Tick
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import Subscriptions
 from kafka_assignors._wire.user_data import encode_sticky
@@ -85,6 +86,7 @@ class StickyAssignor(Assignor):
         if time_limit is not None and not time_limit > 0:
             raise ValueError(f"time_limit must be more than 0 s, not {time_limit!r}")
         self._weight = weight
+        self._extra = Extra()
         self._planner = planner
         self._max_skew, self._max_moves = max_skew, max_moves
         self._time_limit = time_limit
@@ -94,6 +96,13 @@ class StickyAssignor(Assignor):
         """Plan by the planner chosen."""
         if self._planner != "exact":
             return PLANNERS[self._planner](group) if isinstance(self._planner, str) else self._planner(group)
+        budget = self.budget(group)
+        return self._in_time(
+            group, lambda tick: plan_exact(group, max_skew=self._max_skew, max_moves=budget, tick=tick)
+        )
+
+    def _in_time(self, group: Group, planner: Callable[[Tick], Plan]) -> Plan:
+        """The plan of a planner that calls a tick; a quicker one if it is not ready in time."""
         host = self._host()
         limit = self._time_limit
         if limit is None:
@@ -106,7 +115,7 @@ class StickyAssignor(Assignor):
                 raise _OutOfTimeError
 
         try:
-            return plan_exact(group, max_skew=self._max_skew, max_moves=self.budget(group), tick=tick)
+            return planner(tick)
         except _OutOfTimeError:
             log.warning(
                 "An exact plan of %d partitions for %d members was not ready after %.3g s. "
@@ -124,9 +133,9 @@ class StickyAssignor(Assignor):
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """Prior assignment and generation in Java's layout; null before the first assignment."""
-        if claim.generation == NO_GENERATION and self._weight == 1:
+        if claim.generation == NO_GENERATION and self._weight == 1 and self._extra == NO_EXTRA:
             return None
-        return encode_sticky(claim.partitions, claim.generation, self._weight)
+        return encode_sticky(claim.partitions, claim.generation, self._weight, self._extra)
 
     def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
         """What counts with this strategy by `claims_of`; a warning where user data cannot be read."""

@@ -54,6 +54,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
             f"{_OURS}:plan_exact",
             f"{_STOCK}.cooperative_sticky:CooperativeStickyAssignor",
         ),
+        Strategy("load-aware", "kafka_assignors:LoadAwareAssignor"),
         Strategy("random", "kafka_assignors:RandomAssignor"),
         Strategy("broadcast", "kafka_assignors:BroadcastAssignor", shared=True),
         Strategy("exact", planner=f"{_OURS}:plan_exact"),
