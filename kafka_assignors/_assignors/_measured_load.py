@@ -128,7 +128,7 @@ def speeds(group: Group, costs: NDArray[np.float64]) -> NDArray[np.float64]:
     compared = times > 0
     found = np.exp(-slower[compared] / times[compared])
     speed[compared] = np.clip(found / found.mean(), 1 / FASTEST, FASTEST)
-    return speed / speed.mean()
+    return np.asarray(speed / speed.mean())
 
 
 def known_now(

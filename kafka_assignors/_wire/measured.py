@@ -98,8 +98,9 @@ def encode_measured(measured: Mapping[tuple[str, int], Measured]) -> bytes:
             continue
         keys = [*listed]
         alone = [one for one in keys if one in singles]
-        rows = np.array([(number, measured[name, number]) for _, number in alone], dtype=_PARTITION)
-        rows["numbers"] = _sent(rows["numbers"])
+        rows = np.zeros(len(alone), dtype=_PARTITION)
+        rows["id"] = [number for _, number in alone]
+        rows["numbers"] = _sent(np.array([measured[one] for one in alone]).reshape(-1, 3))
         others = _mean(measured[one] for one in keys if one not in singles)
         parts += [encode_string(name), _sent(others).tobytes(), INT16.pack(len(alone)), rows.tobytes()]
     return b"".join(parts)

@@ -46,7 +46,7 @@ def measure(subscriptions: Any, measures: Measures) -> None:
             return
         got = time.monotonic()
         after = _standing(subscriptions)
-        measures.gave({one: _read(before.get(one), now) for one, now in after.items()})
+        measures.gave({one: _records(before.get(one), now) for one, now in after.items()})
         if measures.is_due:
             measures.stand(after.items())
         ended = time.monotonic()
@@ -68,7 +68,7 @@ def _standing(subscriptions: Any) -> dict[TopicPartition, Standing]:
     }
 
 
-def _read(before: Standing | None, after: Standing) -> int:
+def _records(before: Standing | None, after: Standing) -> int:
     if before is None or before.position is None or after.position is None:
         return 0
     return max(0, after.position - before.position)

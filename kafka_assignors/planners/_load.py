@@ -40,6 +40,8 @@ def _cost(owner: IntArray, load: Load) -> NDArray[np.float64]:
 def plan_load(
     group: Group, load: Load, *, tolerance: float = 0.1, max_moves: int | None = None, tick: Tick = go_on
 ) -> Plan:
+    if not len(group.members) or not group.size:
+        return Plan.from_owner(group, group.owner)
     owner = group.owner.copy()
     work = load.waiting + 60 * load.arriving
     left = np.inf if max_moves is None else max_moves
