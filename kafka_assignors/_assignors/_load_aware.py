@@ -32,6 +32,8 @@ log = get_logger(__name__)
 Cost = Mapping[str, float] | Callable[[str, int], float]
 """The relative work of a record: by topic, 1 for those that are not listed; or of a (topic, partition id)."""
 
+_LEAST_COST, _MOST_COST = 1e-9, 1e9
+
 _SAID_FOR: Final = 300.0
 """Seconds for which a member that is asked again before its assignment says the same as before."""
 
@@ -124,7 +126,7 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
             raise ValueError(f"settle must be 0 s or more, not {settle!r}")
         for topic, one in cost.items() if isinstance(cost, Mapping) else ():
             if not _is_cost(one):
-                raise ValueError(f"the cost of {topic!r} must be a number above 0, not {one!r}")
+                raise ValueError(f"the cost of {topic!r} must be a number from 1e-9 to 1e9, not {one!r}")
         self._cost = cost
         self._tolerance, self._settle = tolerance, settle
         self._cooperative = cooperative
@@ -260,7 +262,9 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         bad = next((index for index, one in enumerate(said) if not _is_cost(one)), None)
         if bad is not None:  # the group goes on
             log.warning(
-                "A cost must be a number above 0: of %s-%d it is %r, and counts as 1", *names[bad], said[bad]
+                "A cost must be a number from 1e-9 to 1e9: of %s-%d it is %r, and counts as 1",
+                *names[bad],
+                said[bad],
             )
         return np.array([one if _is_cost(one) else 1.0 for one in said], dtype=np.float64)
 
@@ -271,8 +275,10 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
             return None
         owner, count = plan.owner, len(plan.group.members)
         has = owner != NOBODY
+        weights = plan.group.weights
+        speed = load.speed * weights / weights.mean()
         means = [
-            (np.bincount(owner[has], weights=work[has], minlength=count) / load.speed).mean()
+            (np.bincount(owner[has], weights=work[has], minlength=count) / speed).mean()
             for work in (load.waiting, load.arriving)
         ]
         return _MEAN.pack(_MARK, *means)
@@ -293,4 +299,5 @@ def _mean_in(user_data: bytes | None) -> tuple[float, float] | None:
 
 
 def _is_cost(number: object) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < math.inf
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return is_number and _LEAST_COST <= number <= _MOST_COST

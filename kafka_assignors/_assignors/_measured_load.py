@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 from kafka_assignors._model.arrays import NOBODY, BoolArray
 from kafka_assignors._model.claims import Existing
 from kafka_assignors._model.group import Group
-from kafka_assignors._wire.measured import MeasuredTopic, decode_measured
+from kafka_assignors._wire.measured import Measured, MeasuredTopic, decode_measured
 from kafka_assignors.planners._load import Load
 
 FASTEST: Final = 16.0
 """How many times as fast as the mean a member may be, or as slow, whatever it sends."""
 
-LEAST: Final = 0.01
-"""The least work of a partition, as a part of the mean: idle partitions are shared out, too."""
-
-_ARRIVES, _WAITS = 1e-3, 1.0  # where nothing is known at all: then partitions count alike
+_NOTHING_KNOWN: Final = Measured(cost=1.0, lag=1.0, arriving=1e-3)
+"""What partitions count as where nothing at all is known: alike."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,7 +103,7 @@ def speeds(group: Group, costs: NDArray[np.float64]) -> NDArray[np.float64]:
     Members that cannot be compared have the mean speed. If members have weights, these are the speeds.
     """
     count, topics = len(group.members), len(group.topics)
-    if count and group.weights.min() != group.weights.max():
+    if _is_weighted(group):
         return np.asarray(group.weights / group.weights.mean())
     known = np.flatnonzero((costs > 0) & (group.owner != NOBODY))
     speed = np.ones(count)
@@ -129,6 +127,10 @@ def speeds(group: Group, costs: NDArray[np.float64]) -> NDArray[np.float64]:
     found = np.exp(-slower[compared] / times[compared])
     speed[compared] = np.clip(found / found.mean(), 1 / FASTEST, FASTEST)
     return np.asarray(speed / speed.mean())
+
+
+def _is_weighted(group: Group) -> bool:
+    return bool(group.weights.size) and group.weights.min() != group.weights.max()
 
 
 def known_now(
@@ -163,10 +165,12 @@ def load_of(
         measured = numbers[:, 0] > 0
         unit = np.exp(np.log(numbers[measured, 0] / said[measured]).mean()) if measured.any() else 1.0
         numbers[:, 0] = said * unit
-    for column, default in enumerate((1.0, _WAITS, _ARRIVES)):
+    for column, default in enumerate(_NOTHING_KNOWN):
         _fill(group, numbers[:, column], default)
     seconds, lag, rate = numbers.T
-    return Load(arriving=_at_least(seconds * rate), waiting=seconds * lag, speed=speed, stays=stays)
+    if _is_weighted(group):
+        speed = np.ones(speed.size)  # the planner multiplies speeds by the weights
+    return Load(arriving=seconds * rate, waiting=seconds * lag, speed=speed, stays=stays)
 
 
 def _fill(group: Group, values: NDArray[np.float64], default: float) -> None:
@@ -179,9 +183,3 @@ def _fill(group: Group, values: NDArray[np.float64], default: float) -> None:
     overall = sums.sum() / counts.sum() if counts.sum() else default
     means = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
     values[~known] = means[group.topic_of[~known]]
-
-
-def _at_least(arriving: NDArray[np.float64]) -> NDArray[np.float64]:
-    if not arriving.size:
-        return arriving
-    return np.maximum(arriving, LEAST * arriving.mean() or _ARRIVES * LEAST)

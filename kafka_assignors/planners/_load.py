@@ -1,78 +1,252 @@
-"""Plans by load: a stand-in that the planner of load replaces."""
+"""A plan by what partitions cost: the slowest member is done soonest, then racks, then the fewest moves.
 
-from dataclasses import dataclass
+A member with W seconds of work that waits, A that arrive a second, and speed s is done after W / (s - A). That
+says little where next to nothing waits, and nothing where more arrives than it can take. So a plan's *time* is
+the least t of its slowest member with W + h * A <= t * s, where h is t, but at least `HORIZON` and at most
+`SATURATED`. Between the two it is exactly W / (s - A). Below, it is the share of its speed that a member
+needs for what arrives; and above, too.
+
+For a given t this is to pack parts of given sizes into members of given room. `_packing.py` does that from the
+present owners on; here is which t to ask for, and whether what is gained is worth it.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
 from kafka_assignors._model.group import Group
-from kafka_assignors._model.plan import Plan
+from kafka_assignors._model.plan import Goal, Plan
 from kafka_assignors._model.tick import Tick, go_on
+from kafka_assignors.planners._exact.exact import plan_exact
+from kafka_assignors.planners._packing import Packing, Places, bound_of
+
+FloatArray = NDArray[np.float64]
+
+HORIZON: Final = 60.0
+"""Seconds of arrivals that count at the least: lag of less is noise."""
+
+SATURATED: Final = 86_400.0
+"""Seconds of arrivals that count at the most: who is not done in a day is taken for never done."""
+
+_LEAST_SHARE: Final = 0.01
+"""What a partition costs at the least, of the mean: so that idle ones are not all one member's."""
+
+_FINE: Final = 0.01
+"""How near to the bound a search ends."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Load:
-    """What partitions cost and how fast members are."""
+    """What partitions cost, and how fast members are; N partitions, M members.
 
-    arriving: NDArray[np.float64]
-    waiting: NDArray[np.float64]
-    speed: NDArray[np.float64]
+    Attributes:
+        arriving: (N,) seconds of work of a member of speed 1 that arrive a second.
+        waiting: (N,) seconds of such work that wait (lag).
+        speed: (M,) how fast members are; 1 is the mean.
+        stays: (N,) whether it was moved for load lately: it stays with its owner, if that is there.
+
+    Raises:
+        ValueError: A number is not finite or below 0, or a speed is 0.
+    """
+
+    arriving: FloatArray
+    waiting: FloatArray
+    speed: FloatArray
     stays: BoolArray
+
+    def __post_init__(self) -> None:
+        for name in ("arriving", "waiting", "speed"):
+            values = getattr(self, name)
+            wrong = ~np.isfinite(values) | (values < 0) | ((values == 0) & (name == "speed"))
+            if wrong.any():
+                at = int(wrong.argmax())
+                raise ValueError(
+                    f"{name} must be finite and {'above' if name == 'speed' else 'at least'} 0,"
+                    f" but number {at} is {values[at]}"
+                )
+
+    def weighted(self, weights: IntArray) -> Self:
+        """The same with speeds times members' weights (M,), in units of their mean."""
+        return replace(self, speed=self.speed * weights / weights.mean()) if weights.size else self
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether all partitions cost the same, and all members are of one speed."""
+        columns = (self.arriving, self.waiting, self.speed)
+        return not self.stays.any() and all(np.ptp(each) == 0 for each in columns)
 
 
 def drain_time(owner: IntArray, load: Load) -> float:
-    has = owner != NOBODY
-    count = load.speed.size
-    waiting = np.bincount(owner[has], weights=load.waiting[has], minlength=count) / load.speed
-    arriving = np.bincount(owner[has], weights=load.arriving[has], minlength=count) / load.speed
+    """Seconds until the slowest member has worked off what waits; inf if more arrives than it can take.
+
+    Args:
+        owner: (N,) the member of each partition, or `NOBODY`.
+        load: What partitions cost; its speeds as they are, without weights (`Load.weighted`).
+    """
+    arriving, waiting = _of_members(owner, load)
+    spare = load.speed - arriving
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.where(waiting > 0, np.where(arriving < 1, waiting / (1 - arriving), np.inf), 0.0)
+        times = np.where(waiting == 0, 0.0, np.where(spare > 0, waiting / spare, np.inf))
     return float(times.max(initial=0.0))
 
 
-def _cost(owner: IntArray, load: Load) -> NDArray[np.float64]:
-    has = owner != NOBODY
-    work = load.waiting + 60 * load.arriving
-    return np.bincount(owner[has], weights=work[has], minlength=load.speed.size) / load.speed
+def work_times(owner: IntArray, load: Load) -> FloatArray:
+    """(M,) the time of each member, as this module defines it: finite, and never without arrivals."""
+    arriving, waiting = _of_members(owner, load)
+    least, most = ((waiting + h * arriving) / load.speed for h in (HORIZON, SATURATED))
+    spare = np.maximum(load.speed - arriving, np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore"):
+        between = np.clip(waiting / spare, HORIZON, SATURATED)
+    return np.where(least <= HORIZON, least, np.where(most >= SATURATED, most, between))
+
+
+def least_time(group: Group, load: Load) -> float:
+    """Seconds below which no plan's time is, racks and moves aside: a bound, which need not be reached.
+
+    What is proved for each horizon: that members of a topic have to take all of it, one of them its costliest
+    partition; that the j costliest of all are with j members; and that one has k + 1 of the k * M + 1 costliest.
+    """
+    if not group.size or not group.members:
+        return 0.0
+    return _least_time(Places(group, go_on), load.weighted(group.weights))
 
 
 def plan_load(
-    group: Group, load: Load, *, tolerance: float = 0.1, max_moves: int | None = None, tick: Tick = go_on
+    group: Group,
+    load: Load,
+    *,
+    tolerance: float = 0.1,
+    max_moves: int | None = None,
+    tick: Tick = go_on,
 ) -> Plan:
-    if not len(group.members) or not group.size:
-        return Plan.from_owner(group, group.owner)
-    owner = group.owner.copy()
-    work = load.waiting + 60 * load.arriving
-    left = np.inf if max_moves is None else max_moves
+    """Plan for the least time, within a tolerance; in that for racks (KIP-881), then for few moves.
 
-    def best(partition: int, costs: NDArray[np.float64]) -> int:
-        may = [m for m in range(len(group.members)) if group.topic_of[partition] in group.subscriptions[m]]
-        return min(may, key=lambda m: (costs[m] + work[partition] / load.speed[m], m), default=NOBODY)
+    Partitions stay with their owners unless the time that this takes can be cut by more than the tolerance. What
+    moves then is to cut it by more than that, and to come within half of the tolerance of the best plan found. So
+    noise does not make the same partitions move again. Free partitions go where they are done soonest, the
+    costliest first. If all costs and speeds are equal, and nothing has to stay, the plan is `plan_exact`'s.
 
-    for partition in sorted(np.flatnonzero(owner == NOBODY), key=lambda p: -work[p]):
-        owner[partition] = best(partition, _cost(owner, load))
-    start = owner.copy()
-    while left > 0:
-        tick()
-        costs = _cost(owner, load)
-        slow = int(costs.argmax())
-        found = None
-        for partition in np.flatnonzero((owner == slow) & ~load.stays):
-            to = best(partition, costs)
-            after = max(
-                costs[to] + work[partition] / load.speed[to], costs[slow] - work[partition] / load.speed[slow]
-            )
-            if (
-                to not in {slow, NOBODY}
-                and after < costs[slow] * 0.999
-                and (found is None or after < found[0])
-            ):
-                found = after, partition, to
-        if found is None:
-            break
-        owner[found[1]] = found[2]
-        left -= 1
-    if _cost(owner, load).max(initial=0) > (1 - tolerance) * _cost(start, load).max(initial=0):
-        owner = start
-    return Plan.from_owner(group, owner)
+    Args:
+        group: The group; the members' weights multiply their speed.
+        load: What its partitions cost, and how fast its members are.
+        tolerance: A share of the time, from 0 to below 1.
+        max_moves: How many partitions may move; the gain is as large as so few make it.
+        tick: Called again and again while a plan is made; it may raise to give up.
+
+    Raises:
+        ValueError: An option is out of range, or the load is of another number of partitions or members.
+    """
+    if not 0 <= tolerance < 1:
+        raise ValueError(f"tolerance must be from 0 to below 1, not {tolerance}")
+    if max_moves is not None and max_moves < 0:
+        raise ValueError(f"max_moves must be 0 or more, not {max_moves}")
+    shapes = [each.shape for each in (load.arriving, load.waiting, load.stays, load.speed)]
+    if shapes != [*[(group.size,)] * 3, (len(group.members),)]:
+        raise ValueError(
+            f"a load of shapes {shapes} for {group.size} partitions and {len(group.members)} members"
+        )
+    if not group.members or not group.size:
+        return Plan.from_owner(group, np.full(group.size, NOBODY, dtype=np.int64))
+    if load.is_even:
+        return plan_exact(group, max_moves=max_moves, tick=tick)
+    floor = (load.arriving.mean() + load.waiting.mean() / SATURATED or 1.0) * _LEAST_SHARE
+    counted = replace(load, arriving=np.maximum(load.arriving, floor)).weighted(group.weights)
+    search = _Search(Places(group, tick), counted)
+    owner = search.better(search.placed(), tolerance, max_moves)
+    return Plan.from_owner(group, owner, Goal(max_moves=max_moves))
+
+
+class _Search:
+    """Asks for one time after another."""
+
+    def __init__(self, places: Places, load: Load) -> None:
+        self.places, self.load = places, load
+        self.least = _least_time(places, load)
+        self.owned = places.group.owner != NOBODY
+
+    def time(self, owner: IntArray) -> float:
+        return float(work_times(owner, self.load).max())
+
+    def pack(self, owner: IntArray, fixed: BoolArray, time: float, budget: int | None = None) -> IntArray:
+        """Owners after a try to bring each member to this time; as good as it came if it failed."""
+        sizes = _sizes(self.load, time)
+        return Packing(self.places, owner, sizes, self.load.speed, time, fixed).settle(budget)
+
+    def placed(self) -> IntArray:
+        """The present owners, and free partitions as well placed as they can be."""
+        start = self.pack(self.places.group.owner, self.owned, self.least * (1 + _FINE / 2))
+        return start if self.owned.all() else self.best(start, self.owned)[0]
+
+    def best(self, start: IntArray, fixed: BoolArray) -> list[IntArray]:
+        """Better and better owners, the best first, by bisection between the bound and what there is."""
+        found, low, high = [start], self.least, self.time(start)
+        target = low * (1 + _FINE / 2)  # most often the bound is reached
+        while high > low * (1 + _FINE):
+            tried = self.pack(start, fixed, target)
+            time = self.time(tried)
+            if time < high:
+                found.insert(0, tried)
+                high = time
+            if time > target * (1 + _FINE / 4):
+                low = target
+            target = (low * high) ** 0.5
+        return found
+
+    def better(self, start: IntArray, tolerance: float, max_moves: int | None) -> IntArray:
+        """Owners whose time is within the tolerance of the best, or the present ones if little is gained."""
+        now = self.time(start)
+        enough = now * (1 - tolerance)
+        if self.least > enough or max_moves == 0:
+            return start
+        stays = self.load.stays & self.owned
+        found = self.best(start, stays)
+        best = self.time(found[0])
+        if best > self.least * (1 + tolerance / 2):
+            anew = np.where(stays, self.places.group.owner, NOBODY)
+            found += self.best(self.pack(anew, stays, self.least * (1 + _FINE / 2)), stays)
+            best = min(map(self.time, found))
+        if best > enough:
+            return start
+        limit = max(best, min(best * (1 + tolerance / 2), enough))
+        found = [self.pack(start, stays, limit), *found]
+        within = [owner for owner in found if self.time(owner) <= limit * (1 + _FINE / 4)]
+        chosen = min(within, key=lambda owner: (self.places.away(owner), self.places.moves(owner)))
+        if max_moves is not None and self.places.moves(chosen) > max_moves:
+            return self.pack(start, stays, limit, max_moves)
+        return chosen
+
+
+def _of_members(owner: IntArray, load: Load) -> tuple[FloatArray, FloatArray]:
+    """(M,) what arrives at each member, and what waits there."""
+    given, members = owner != NOBODY, load.speed.size
+    arriving, waiting = (
+        np.bincount(owner[given], weights=each[given], minlength=members)
+        for each in (load.arriving, load.waiting)
+    )
+    return arriving, waiting
+
+
+def _sizes(load: Load, time: float) -> FloatArray:
+    """(N,) the work of each partition that has to be done in this time."""
+    return load.waiting + min(max(time, HORIZON), SATURATED) * load.arriving
+
+
+def _least_time(places: Places, load: Load) -> float:
+    low, high = (bound_of(places, _sizes(load, h), load.speed) for h in (HORIZON, SATURATED))
+    if low <= HORIZON:
+        return low
+    if high >= SATURATED:
+        return high
+    # In between the bound grows more slowly than the time, so that they meet once.
+    low, high = HORIZON, SATURATED
+    while high > low * (1 + _FINE / 10):
+        middle = (low * high) ** 0.5
+        if bound_of(places, _sizes(load, middle), load.speed) > middle:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -19,7 +19,9 @@ from kafka_assignors._wire.measured import (
 )
 
 UNKNOWN = st.just(math.nan)
-MEASURED = st.builds(Measured, *(st.floats(0, most, width=32) | UNKNOWN for most in MOST))
+MEASURED = st.builds(
+    Measured, *(st.floats(0, float(np.float32(most * 0.99)), width=32) | UNKNOWN for most in MOST)
+)
 MEASURES = st.dictionaries(st.tuples(st.text(max_size=90), st.integers(0, 2**31 - 1)), MEASURED, max_size=150)
 
 

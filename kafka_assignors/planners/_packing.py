@@ -1,0 +1,304 @@
+"""Partitions of different sizes packed into members of different speeds, with few moves.
+
+Longest first to whoever is done with it soonest (Graham 1969; Gonzalez, Ibarra and Sahni 1977 for speeds). Then
+the member that takes longest gives one partition away, or exchanges it for a smaller one, until each is done in
+time, or nothing makes it better.
+"""
+
+from functools import cache, cached_property
+from heapq import heapify, heapreplace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray, stable_order
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.tick import Tick
+from kafka_assignors.planners._exact.cells import Contraction
+
+FloatArray = NDArray[np.float64]
+
+_MANY: Final = 5_000
+"""From how many partitions on they are placed, or given up, in one go at first."""
+
+_TRIED: Final = 64
+"""How many partitions of a member are tried, and how many members to give them to."""
+
+_EXCHANGED: Final = 16
+"""How many partitions of each of these are tried in exchange."""
+
+_STEPS: Final = 2_000
+"""How many times one is given away or exchanged, at the most."""
+
+_GAIN: Final = 1e-4
+"""By what share of its time the member that takes longest has to become quicker in a step."""
+
+_BREATH: Final = 1_000
+_NOTHING: Final = -1
+
+
+class Places:
+    """A group as a packing sees it: who may get what, and whose rack it is in."""
+
+    def __init__(self, group: Group, tick: Tick) -> None:
+        self.group, self.tick = group, tick
+        self.contraction = Contraction.of(group, tick)
+        self.cell_of = self.contraction.cell_of
+        self.members_of = cache(self._members_of)
+        self.home_of = cache(self._home_of)
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        return self.contraction.arcs.starts(int(self.cell_of.max()) + 1)
+
+    def _members_of(self, cell: int) -> IntArray:
+        """The members that may get partitions of a cell."""
+        kinds = self.contraction.arcs.nodes[self._starts[cell] : self._starts[cell + 1]]
+        allowed = np.zeros(int(self.contraction.kind_of.max()) + 1, dtype=np.bool_)
+        allowed[kinds] = True
+        return np.flatnonzero(allowed[self.contraction.kind_of])
+
+    def _home_of(self, cell: int) -> IntArray:
+        """Which of these are in a rack of the cell's replicas."""
+        members = self.members_of(cell)
+        return members[self.is_home(cell, members)]
+
+    def is_home(self, cell: int | IntArray, member: IntArray) -> BoolArray:
+        """Whether members are in racks of the partitions of cells; false where racks do not matter."""
+        if self.contraction.is_local is None or self.contraction.rack_of is None:
+            return np.zeros(np.broadcast(cell, member).shape, dtype=np.bool_)
+        home: BoolArray = self.contraction.is_local[cell, self.contraction.rack_of[member]]
+        return home
+
+    @property
+    def has_racks(self) -> bool:
+        """Whether racks matter."""
+        return self.contraction.rack_of is not None
+
+    def may_have(self, member: IntArray, partition: IntArray) -> BoolArray:
+        """Whether members subscribe to the topics of partitions; the arrays are broadcast."""
+        member, topic = np.broadcast_arrays(member, self.group.topic_of[partition])
+        return self.group.subscribes(member, topic)
+
+    def is_moved(self, partition: IntArray, member: IntArray) -> IntArray:
+        """1 where a partition moves if it is a member's, else 0."""
+        prior = self.group.owner[partition]
+        moved: IntArray = ((prior != NOBODY) & (prior != member)).astype(np.int64)
+        return moved
+
+    def moves(self, owner: IntArray) -> int:
+        """How many partitions move."""
+        return int(self.is_moved(np.arange(owner.size), owner).sum())
+
+    def away(self, owner: IntArray) -> int:
+        """How many partitions are on members in none of their racks."""
+        return int(np.count_nonzero(~self.is_home(self.cell_of, owner))) if self.has_racks else 0
+
+
+def bound_of(places: Places, sizes: FloatArray, speed: FloatArray) -> float:
+    """A time in which no plan is done; `least_time` says why."""
+    places.tick()
+    members, fastest = speed.size, np.sort(speed)[::-1]
+    most = min(sizes.size, 20 * members + 1)
+    largest = np.sort(np.partition(sizes, sizes.size - most)[sizes.size - most :])[::-1]
+    together = np.cumsum(largest[:members]) / np.cumsum(fastest)[: largest[:members].size]
+    bounds = [sizes.sum() / speed.sum(), together.max()]
+    sums = np.concatenate(([0.0], np.cumsum(largest)))
+    share = np.arange(1, (most - 1) // members + 1)  # k, of whom one has k + 1 of the largest k * M + 1
+    last = share * members + 1
+    bounds.extend((sums[last] - sums[last - share - 1]) / fastest[0])
+    if not places.group.uniform:
+        cells = int(places.cell_of.max()) + 1
+        total = np.bincount(places.cell_of, weights=sizes, minlength=cells)
+        largest = np.zeros(cells)
+        np.maximum.at(largest, places.cell_of, sizes)
+        theirs = [speed[places.members_of(cell)] for cell in range(cells)]
+        bounds.append(max(total / [each.sum() for each in theirs]))
+        bounds.append(max(largest / [each.max() for each in theirs]))
+    return float(max(bounds))
+
+
+class Packing:
+    """Owners on their way to a time in which each member is to be done.
+
+    Args:
+        places: The group.
+        owner: (N,) the owners to begin with; `NOBODY` for what is to be placed.
+        sizes: (N,) the work of each partition, in seconds of speed 1.
+        speed: (M,) of the members.
+        time: Seconds in which each member is to be done.
+        fixed: (N,) what stays with its owner.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        owner: IntArray,
+        sizes: FloatArray,
+        speed: FloatArray,
+        time: float,
+        fixed: BoolArray,
+    ) -> None:
+        self.places, self.sizes, self.speed, self.time, self.fixed = places, sizes, speed, time, fixed
+        self.owner = owner.copy()
+        given = owner != NOBODY
+        self.work = np.bincount(owner[given], weights=sizes[given], minlength=speed.size)
+
+    def settle(self, budget: int | None) -> IntArray:
+        """The owners, after all that helps was done; at most so many of them new ones."""
+        if self.owner.size > _MANY and budget is None:
+            self._give_up()
+        self._place(np.flatnonzero(self.owner == NOBODY))
+        order = stable_order(self.owner, self.speed.size)
+        order = order[~self.fixed[order]]
+        ends = np.bincount(self.owner[order], minlength=self.speed.size).cumsum()
+        self.movable = np.split(order, ends[:-1])
+        left = self.owner.size if budget is None else budget - self.places.moves(self.owner)
+        for _ in range(_STEPS):
+            self.places.tick()
+            cost = self._step(left)
+            if cost is None:
+                break
+            left -= cost
+        return self.owner
+
+    def _give_up(self) -> None:
+        """Members with too much give up their largest partitions, as far as these are not more than too much."""
+        order = np.lexsort((-self.sizes, self.owner))
+        order = order[~self.fixed[order] & (self.owner[order] != NOBODY)]
+        bounds = np.searchsorted(self.owner[order], np.arange(self.speed.size + 1))
+        excess = self.work - self.time * self.speed
+        for member in np.flatnonzero(excess > 0).tolist():
+            self.places.tick()
+            mine = order[bounds[member] : bounds[member + 1]]
+            sizes, rest, at = self.sizes[mine], excess[member], 0
+            while (at := max(at, int(np.searchsorted(-sizes, -rest)))) < mine.size:
+                taken = int(np.searchsorted(np.cumsum(sizes[at:]), rest, side="right"))
+                if not taken:
+                    break
+                self.owner[mine[at : at + taken]] = NOBODY
+                rest -= sizes[at : at + taken].sum()
+                at += taken
+            self.work[member] -= excess[member] - rest
+
+    def _place(self, free: IntArray) -> None:
+        """Give free partitions away, longest first; of very many the smaller ones without weighing each."""
+        free = free[np.argsort(-self.sizes[free], kind="stable")]
+        places, work, speed = self.places, self.work, self.speed
+        for number, partition in enumerate(free[:_MANY].tolist()):
+            if number % _BREATH == 0:
+                places.tick()
+            cell, size = int(places.cell_of[partition]), self.sizes[partition]
+            chosen, done = NOBODY, np.inf
+            if places.has_racks and (home := places.home_of(cell)).size:
+                chosen, done = self._soonest(home, size)
+            if chosen == NOBODY or done > self.time:
+                chosen, _ = self._soonest(places.members_of(cell), size)
+            self.owner[partition] = chosen
+            work[chosen] += size
+        if free.size > _MANY:
+            self._pour(free[_MANY:])
+
+    def _soonest(self, members: IntArray, size: float) -> tuple[int, float]:
+        """Who of some members is done soonest with a partition of this size, and when."""
+        done = (self.work[members] + size) / self.speed[members]
+        first = int(done.argmin())
+        return int(members[first]), float(done[first])
+
+    def _pour(self, free: IntArray) -> None:
+        """Each of many small partitions to the member that is done soonest without it."""
+        work, speed = self.work.tolist(), self.speed.tolist()
+        heaps: dict[int, list[tuple[float, int]]] = {}
+        chosen = []
+        for number, (cell, size) in enumerate(
+            zip(self.places.cell_of[free].tolist(), self.sizes[free].tolist(), strict=True)
+        ):
+            if number % _BREATH == 0:
+                self.places.tick()
+            if cell not in heaps:
+                members = self.places.home_of(cell) if self.places.has_racks else self.places.members_of(cell)
+                members = members if members.size else self.places.members_of(cell)
+                heaps[cell] = [(work[one] / speed[one], one) for one in members.tolist()]
+                heapify(heaps[cell])
+            heap = heaps[cell]
+            done, member = heap[0]
+            while done != (now := work[member] / speed[member]):  # it got something of another cell
+                heapreplace(heap, (now, member))
+                done, member = heap[0]
+            work[member] += size
+            heapreplace(heap, (work[member] / speed[member], member))
+            chosen.append(member)
+        self.owner[free] = chosen
+        self.work = np.array(work)
+
+    def _step(self, budget: int) -> int | None:
+        """Relieve the member that takes longest by one partition; None if it is in time or nothing helps.
+
+        Returns how many partitions more move than before. What brings both members in time is preferred, and
+        of that what is good for racks, then what moves least. Else both are to be done as soon as possible.
+        """
+        done = self.work / self.speed
+        giver = int(done.argmax())
+        if done[giver] <= self.time or not self.movable[giver].size:
+            return None
+        mine = _spread(self.movable[giver], self.sizes, _TRIED)
+        others = np.argsort(done, kind="stable")[: _TRIED + 1]
+        others = others[others != giver]
+        back = [_spread(self.movable[other], self.sizes, _EXCHANGED) for other in others.tolist()]
+        takers = np.concatenate([others, np.repeat(others, [each.size for each in back])])
+        back_ids = np.concatenate([np.full(others.size, _NOTHING), *back])
+        is_back = back_ids != _NOTHING
+        less = self.sizes[mine][:, np.newaxis] - np.where(is_back, self.sizes[back_ids], 0.0)
+        after = (
+            np.maximum(
+                (self.work[giver] - less) / self.speed[giver], (self.work[takers] + less) / self.speed[takers]
+            )
+            / done[giver]
+        )
+        helps = (after < 1 - _GAIN) & self.places.may_have(takers, mine[:, np.newaxis])
+        helps &= ~is_back | self.places.may_have(np.array(giver), back_ids)
+        cost, nearer = self._changes(giver, mine, takers, back_ids)
+        helps &= cost <= budget
+        if not helps.any():
+            return None
+        in_time = after * done[giver] <= self.time
+        key = np.where(in_time, after - 100 - 10 * nearer + cost, after + cost / 1000)
+        row, column = divmod(int(np.where(helps, key, np.inf).argmin()), takers.size)
+        taker = int(takers[column])
+        self._move(int(mine[row]), giver, taker)
+        if is_back[column]:
+            self._move(int(back_ids[column]), taker, giver)
+        return int(cost[row, column])
+
+    def _changes(
+        self, giver: int, mine: IntArray, takers: IntArray, back: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Of each exchange, how many partitions more move, and how many more are in their racks."""
+        places, here = self.places, np.array(giver)
+        mine = mine[:, np.newaxis]
+        there = back != _NOTHING
+        cost = places.is_moved(mine, takers) - places.is_moved(mine, here)
+        cost += np.where(there, places.is_moved(back, here) - places.is_moved(back, takers), 0)
+        if not places.has_racks:
+            return cost, np.zeros_like(cost)
+        cell, cell_back = places.cell_of[mine], places.cell_of[back]
+        nearer = places.is_home(cell, takers).astype(np.int64) - places.is_home(cell, here)
+        gained = places.is_home(cell_back, here).astype(np.int64) - places.is_home(cell_back, takers)
+        return cost, nearer + np.where(there, gained, 0)
+
+    def _move(self, partition: int, giver: int, taker: int) -> None:
+        self.owner[partition] = taker
+        size = self.sizes[partition]
+        self.work[giver] -= size
+        self.work[taker] += size
+        self.movable[giver] = self.movable[giver][self.movable[giver] != partition]
+        self.movable[taker] = np.append(self.movable[taker], partition)
+
+
+def _spread(partitions: IntArray, sizes: FloatArray, most: int) -> IntArray:
+    """Some of the partitions, of all sizes that there are."""
+    if partitions.size <= most:
+        return partitions
+    ordered = partitions[np.argsort(sizes[partitions], kind="stable")]
+    return ordered[np.linspace(0, ordered.size - 1, most).astype(np.int64)]
