@@ -150,7 +150,7 @@ def test_who_joins_gets_its_share_of_what_has_just_moved(clock: Clock) -> None:
     group = group_of(2, 8, settle=300)
     before = ids(group.rebalance())
     heavy, *others = sorted(before["m0"])
-    measure(group, {("t", one): Measured(0.01, 99_000 if one == heavy else 1_000, 0) for one in range(8)})
+    measure(group, {("t", one): Measured(0.01, 7_000 if one == heavy else 1_000, 0) for one in range(8)})
     assert ids(group.rebalance()) == {"m0": {heavy}, "m1": {*range(8)} - {heavy}}
     group.join("m2", LoadAwareAssignor(cooperative=False))
     measure(group, {("t", one): Measured(0.01, 9_000 if one in others else 10, 0) for one in range(8)})
