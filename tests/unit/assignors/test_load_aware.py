@@ -146,12 +146,12 @@ def test_what_moved_for_load_stays_for_a_time_unless_members_come(clock: Clock) 
 
 
 def test_who_joins_gets_its_share_of_what_has_just_moved(clock: Clock) -> None:
-    del clock
     group = group_of(2, 8, settle=300)
     before = ids(group.rebalance())
     heavy, *others = sorted(before["m0"])
     measure(group, {("t", one): Measured(0.01, 7_000 if one == heavy else 1_000, 0) for one in range(8)})
     assert ids(group.rebalance()) == {"m0": {heavy}, "m1": {*range(8)} - {heavy}}
+    clock.now += 1
     group.join("m2", LoadAwareAssignor(cooperative=False))
     measure(group, {("t", one): Measured(0.01, 9_000 if one in others else 10, 0) for one in range(8)})
     assert [len(owned.intersection(others)) for owned in ids(group.rebalance()).values()] == [1, 1, 1]
@@ -184,7 +184,7 @@ def test_members_say_the_same_until_they_have_their_assignment(clock: Clock) -> 
     assert encode_measured({("t", 0): Measured(4, 5, 6)}) in assignor.metadata({"t"}).encode()
 
 
-def test_the_second_round_of_a_rebalance_plans_by_the_load_of_the_first() -> None:
+def test_the_second_round_of_a_rebalance_plans_by_the_load_of_the_first(clock: Clock) -> None:
     # A member measures what it has revoked no more, so that in the second round nobody does.
     host, leader = HandHost(), LoadAwareAssignor()
 
@@ -203,10 +203,13 @@ def test_the_second_round_of_a_rebalance_plans_by_the_load_of_the_first() -> Non
         return ids({name: partitions_in(one) for name, one in assigned.items()})
 
     hot = {("t", number): Measured(0.01, 9_000 if number < 2 else 10, 0) for number in range(4)}
+    even = {("t", number): Measured(0.01, 10, 0) for number in range(4)}
+    assert one_round(1, {"a": [0, 1], "b": [2, 3]}, even) == {"a": {0, 1}, "b": {2, 3}}
+    clock.now += 1
     first = one_round(2, {"a": [0, 1], "b": [2, 3]}, hot)
     assert (len(first["a"]), first["b"]) == (1, {2, 3})
-    even = {("t", number): Measured(0.01, 10, 0) for number in range(4)}
     # A member that has not heard of it claims all that it had, and is asked again.
+    clock.now += 1
     assert one_round(3, {"a": [0, 1], "b": [2, 3]}, even) == first
     # What is measured now would give "a" back what it has revoked.
     second = one_round(4, {name: sorted(owned) for name, owned in first.items()}, even)
