@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, LoadAwareAssignor, enforce_rebalance, rebalance_when
 from kafka_assignors.aio import CooperativeConsumer, strategies
 from kafka_assignors.planners._load import Load, drain_time
+from tests.support.pages import defined, listings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
     from kafka_assignors.testing._plugin import TopicFactory
 
+PAGE: Final = "docs/how-to/one-partition-is-hot.md"
 PARTITIONS: Final = 12
 COST: Final = 0.005
 TIMES: Final = {"slow": 3.0, "fast": 1.0, "faster": 1.0}
@@ -121,7 +124,7 @@ class Group:
             for worker in self.workers
             for measured in worker.assignor._work.measures.of({self.topic: worker.has}).values()
         )
-        return known >= 0.9 * self.left.total()
+        return bool(known >= 0.9 * self.left.total())
 
     def best(self, left: Counter[int]) -> float:
         """Seconds for so much by the best of all plans, by the simulation's rule and the work as it was."""
@@ -168,7 +171,7 @@ def test_a_backlog_is_drained_in_nearly_the_best_time_and_far_sooner_than_by_sti
         living(kafka_cluster, topic_factory(PARTITIONS), CooperativeStickyAssignor) as sticky,
     ):
         for group in (aware, sticky):
-            wait_for("4 partitions for each member", lambda group=group: group.is_settled, 120)
+            wait_for("4 partitions for each member", partial(getattr, group, "is_settled"), 120)
             group.produce(dict.fromkeys(range(PARTITIONS), WARM))
         wait_for("what is to learn from", lambda: not aware.left and not sticky.left, 120)
         for group in (sticky, aware):
@@ -179,7 +182,9 @@ def test_a_backlog_is_drained_in_nearly_the_best_time_and_far_sooner_than_by_sti
         wait_for("the backlog", lambda: not aware.left, 120)
         took = time.monotonic() - began
         assert took <= 1.2 * aware.best(left)
-        wait_for("the time in which sticky shall not be done", lambda: time.monotonic() - began >= took / 0.6, 120)
+        wait_for(
+            "the time in which sticky shall not be done", lambda: time.monotonic() - began >= took / 0.6, 120
+        )
         assert sticky.left.total() > 0
 
 
@@ -225,6 +230,33 @@ async def test_members_on_aiokafka_measure_and_ask_by_themselves(
         left, began = group.left, time.monotonic()
         await until(lambda: not group.left, "the backlog")
         took = time.monotonic() - began
-        # By the first plan the slow one would have its hot partition alone until the end: three times as long.
+        # By the first plan the slow one would have its hot partition to the end: three times as long.
         assert took <= 0.6 * 3 * COST * 2000
         assert took <= 1.5 * group.best(left)
+
+
+def test_the_listings_of_the_page_make_a_consumer_that_asks_for_a_rebalance(
+    kafka_cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "kafka_assignors")
+    monkeypatch.setitem(KafkaConsumer.DEFAULT_CONFIG, "bootstrap_servers", kafka_cluster.bootstrap_servers)
+    names = defined("\n".join(listings(PAGE)))
+    assert "Asking for a rebalance of group billing: the night's backlog is in" in caplog.text
+    assert (names["strategy"].name, names["by_partition"].name) == ("load-aware", "load-aware")
+    names["consumer"].close()
+
+
+def test_the_lists_of_the_page_lead_from_cooperative_sticky_to_load_aware(consumer_group: Any) -> None:
+    names = defined("from kafka_assignors import LoadAwareAssignor", listings(PAGE)[-1])
+    group = consumer_group(assignors=[CooperativeStickyAssignor], members=2)
+    protocols = [group.wait_stable().protocol]
+    members = [*group.members.values()]
+    eager = names["first"][0]
+    assert not eager._cooperative
+    first = [(LoadAwareAssignor, {"cooperative": False}), *names["first"][1:]]  # each process makes its own
+    for assignors in (first, names["then"]):
+        for number, member in enumerate(members):
+            members[number] = member.restart(assignors=assignors)
+            protocols.append(group.wait_stable().protocol)
+    assert protocols == ["cooperative-sticky", "cooperative-sticky", *["load-aware"] * 3]
+    group.timeline.assert_never_owned_twice()

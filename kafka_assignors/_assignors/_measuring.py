@@ -54,6 +54,13 @@ def measure(consumer: Any, measures: Measures) -> None:
 
 
 def _standing(consumer: Any) -> Iterator[tuple[TopicPartition, Standing]]:
+    """Where partitions stand; the ends of fetches that wait behind others are not in their states yet."""
+    fetched = consumer._fetcher._completed_fetches.copy()  # noqa: SLF001
+    ends = {one.topic_partition: one.partition_data.high_watermark for one in fetched}
     for partition, state in list(consumer._subscription.assignment.items()):  # noqa: SLF001
         position = state.position
-        yield partition, Standing(None if position is None else position.offset, state.highwater)
+        end = max(ends.get(partition, -1), -1 if state.highwater is None else state.highwater)
+        yield (
+            partition,
+            Standing(None if position is None else position.offset, None if end < 0 else end),
+        )

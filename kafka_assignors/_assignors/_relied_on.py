@@ -201,7 +201,7 @@ TOPICS: Final = Part(
 POLLS: Final = Part(
     cost="Nothing is measured of this consumer: to load-aware, its partitions cost what others' do",
     methods={"_poll_once": ("timer", "max_records", "update_offsets")},
-    attributes=("_subscription.assignment",),
+    attributes=("_fetcher._completed_fetches", "_subscription.assignment"),
 )
 """For `kafka_assignors._assignors._measuring`; of the consumer, not of its coordinator."""
 

@@ -42,6 +42,7 @@ RUN_BY = {
     "docs/history_queries.md": "tests/spark/test_history_engines.py",
     "docs/how-to/migrate-to-cooperative-sticky.md": "integration_tests/test_readme.py",
     PLANNING: "integration_tests/test_readme.py",
+    "docs/how-to/one-partition-is-hot.md": "integration_tests/test_load_aware.py",
     IN_CI: "integration_tests/test_readme.py",
     "docs/how-to/which-assignor.md": "integration_tests/test_readme.py",
     "docs/how-to/write-an-assignor.md": "integration_tests/test_readme.py",

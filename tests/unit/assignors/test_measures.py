@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import weakref
+from collections import deque
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from tests.support.unconnected import Unconnected
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+A, B, C = (TopicPartition("t", number) for number in range(3))
 BOTH = {"t": [0, 1]}
 
 
@@ -193,10 +194,17 @@ def test_a_release_that_polls_otherwise_is_left_alone_with_one_warning(
     made.close()
 
 
-def test_positions_are_read_as_the_client_has_them() -> None:
+def test_positions_and_ends_are_read_as_the_client_has_them() -> None:
     states = {
         A: SimpleNamespace(position=OffsetAndMetadata(5, "", -1), highwater=9),
         B: SimpleNamespace(position=None, highwater=None),
+        C: SimpleNamespace(position=OffsetAndMetadata(0, "", -1), highwater=4),
     }
-    held: Any = SimpleNamespace(_subscription=SimpleNamespace(assignment=states))
-    assert dict(_measuring._standing(held)) == {A: Standing(5, 9), B: Standing(None, None)}
+    # A fetch that waits behind those of other partitions.
+    fetched = SimpleNamespace(topic_partition=C, partition_data=SimpleNamespace(high_watermark=70))
+    held: Any = SimpleNamespace(
+        _subscription=SimpleNamespace(assignment=states),
+        _fetcher=SimpleNamespace(_completed_fetches=deque([fetched])),
+    )
+    standing = {A: Standing(5, 9), B: Standing(None, None), C: Standing(0, 70)}
+    assert dict(_measuring._standing(held)) == standing
