@@ -60,6 +60,7 @@ class Worker:
     assignor: Any
     done: Counter[int] = field(default_factory=Counter)
     busy: float = 0.0
+    polls: threading.Event = field(default_factory=threading.Event)
 
     @property
     def has(self) -> set[int]:
@@ -74,6 +75,7 @@ class Worker:
 
     def work(self, stop: threading.Event) -> None:
         while not stop.is_set():
+            self.polls.wait()
             batch = self.consumer.poll(100, max_records=10)
             began = time.monotonic()
             time.sleep(self.seconds(batch))
@@ -105,6 +107,15 @@ class Group:
     @property
     def is_settled(self) -> bool:
         return sorted(len(worker.has) for worker in self.workers) == [4, 4, 4]
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nobody polls meanwhile, so that the next fetches have all that is produced."""
+        for worker in self.workers:
+            worker.polls.clear()
+        yield
+        for worker in self.workers:
+            worker.polls.set()
 
     def produce(self, counts: dict[int, int]) -> None:
         self.produced.update(counts)
@@ -153,12 +164,15 @@ def living(cluster: Cluster, topic: str, kind: type[Assignor]) -> Iterator[Group
         )
         workers.append(Worker(name, consumer, assignor))
     threads = [threading.Thread(target=worker.work, args=(stop,)) for worker in workers]
-    for thread in threads:
+    for worker, thread in zip(workers, threads, strict=True):
+        worker.polls.set()
         thread.start()
     try:
         yield Group(cluster, topic, workers)
     finally:
         stop.set()
+        for worker in workers:
+            worker.polls.set()
         for thread in threads:
             thread.join()
 
@@ -175,7 +189,8 @@ def test_a_backlog_is_drained_in_nearly_the_best_time_and_far_sooner_than_by_sti
             group.produce(dict.fromkeys(range(PARTITIONS), WARM))
         wait_for("what is to learn from", lambda: not aware.left and not sticky.left, 120)
         for group in (sticky, aware):
-            group.produce_hot(hot=4000, cold=300)
+            with group.paused():
+                group.produce_hot(hot=4000, cold=300)
         wait_for("the members to know what waits", lambda: aware.is_measured, 120)
         left, began = aware.left, time.monotonic()
         enforce_rebalance(aware.workers[0].consumer, "two partitions are hot")
