@@ -50,7 +50,7 @@ class _Consumer:
     `known` gives the consumer's host as long as it is alive; None for an assignor without one. `memory` is
     what it claims when it joins. `hand_over` is the leader's state between the rounds of a cooperative
     rebalance. `tries` is how often in a row each topic had no metadata, `wait` in which generation, and until
-    when, to wait for it.
+    when, to wait for it. `more` is what a strategy keeps beside that.
     """
 
     known: Callable[[], Host | None] | None = None
@@ -58,6 +58,7 @@ class _Consumer:
     hand_over: HandOver = field(default_factory=HandOver)
     tries: dict[str, int] = field(default_factory=dict)
     wait: tuple[int | None, float] = (None, 0.0)
+    more: Any = None
 
     def host(self) -> Host | None:
         """The consumer, if there is one that is alive."""
@@ -280,7 +281,8 @@ class Assignor(AbstractPartitionAssignor):
                 "consumer owns, so pass the class, or make an instance for each consumer"
             )
         self._consumer.hand_over.end()
-        self._consumer = _Consumer(known=host.weakly())
+        more = self._consumer.more if before is None and self._consumer.known is None else None
+        self._consumer = _Consumer(known=host.weakly(), more=more)
 
     def _claim(self, host: Host | None) -> Claim:
         """What this member owns or owned, as far as that is certain."""

@@ -17,7 +17,6 @@ from kafka_assignors._assignors._measured_load import Known, known_now, load_of,
 from kafka_assignors._assignors._measures import Measures, needed
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
-from kafka_assignors._assignors._membership.host import Host
 from kafka_assignors._assignors._uneven import Uneven
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.words import by_topic
@@ -130,15 +129,14 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         self._cost = cost
         self._tolerance, self._settle = tolerance, settle
         self._cooperative = cooperative
-        self._work = _Work()
         self._bad_measures = MemberWarnings("Some of what member %s has measured counts as unknown: %s")
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_work"}
-
-    def __setstate__(self, options: dict[str, Any]) -> None:
-        super().__setstate__(options)
-        self._work = _Work()
+    @property
+    def _work(self) -> _Work:
+        if self._consumer.more is None:
+            self._consumer.more = _Work()
+        work: _Work = self._consumer.more
+        return work
 
     # As a member.
 
@@ -196,12 +194,6 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         if (host := self._host()) is not None:
             log.info("Asking for a rebalance: %s", reason)
             host.request_rejoin()
-
-    def _belong_to(self, host: Host) -> None:
-        before = self._consumer
-        super()._belong_to(host)
-        if self._consumer is not before and before.known is not None:
-            self._work = _Work()
 
     # As a leader.
 
@@ -299,5 +291,6 @@ def _mean_in(user_data: bytes | None) -> tuple[float, float] | None:
 
 
 def _is_cost(number: object) -> bool:
-    is_number = isinstance(number, int | float) and not isinstance(number, bool)
-    return is_number and _LEAST_COST <= number <= _MOST_COST
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        return False
+    return _LEAST_COST <= number <= _MOST_COST

@@ -1,13 +1,12 @@
-"""A plan by what partitions cost: the slowest member is done soonest, then racks, then the fewest moves.
+"""A plan by what partitions cost: the slowest member is done soonest, then racks, then few moves.
 
-A member with W seconds of work that waits, A that arrive a second, and speed s is done after W / (s - A). That
-says little where next to nothing waits, and nothing where more arrives than it can take. So a plan's *time* is
-the least t of its slowest member with W + h * A <= t * s, where h is t, but at least `HORIZON` and at most
-`SATURATED`. Between the two it is exactly W / (s - A). Below, it is the share of its speed that a member
-needs for what arrives; and above, too.
+A member with W seconds of work that waits, A that arrive a second, and speed s is done after W / (s - A).
+That says little where next to nothing waits, and nothing where more arrives than it can take. So a plan's
+*time* is the least t of its slowest member with W + h * A <= t * s. There h is t, but at least `HORIZON` and
+at most `SATURATED`. Between the two the time is W / (s - A); at both ends A / s decides.
 
-For a given t this is to pack parts of given sizes into members of given room. `_packing.py` does that from the
-present owners on; here is which t to ask for, and whether what is gained is worth it.
+For a given t this is to pack partitions of given sizes into members of given room. `_packing.py` does that
+from the present owners on. Here is which t to ask for, and whether what is gained is worth it.
 """
 
 from dataclasses import dataclass, replace
@@ -77,7 +76,7 @@ class Load:
     def is_even(self) -> bool:
         """Whether all partitions cost the same, and all members are of one speed."""
         columns = (self.arriving, self.waiting, self.speed)
-        return not self.stays.any() and all(np.ptp(each) == 0 for each in columns)
+        return not self.stays.any() and all((each == each[:1]).all() for each in columns)
 
 
 def drain_time(owner: IntArray, load: Load) -> float:
@@ -107,8 +106,8 @@ def work_times(owner: IntArray, load: Load) -> FloatArray:
 def least_time(group: Group, load: Load) -> float:
     """Seconds below which no plan's time is, racks and moves aside: a bound, which need not be reached.
 
-    What is proved for each horizon: that members of a topic have to take all of it, one of them its costliest
-    partition; that the j costliest of all are with j members; and that one has k + 1 of the k * M + 1 costliest.
+    For each horizon: the members of a topic take all of it, and one of them its costliest partition. The j
+    costliest partitions of all are with j members, and one has k + 1 of the k * M + 1 costliest.
     """
     if not group.size or not group.members:
         return 0.0
@@ -125,10 +124,10 @@ def plan_load(
 ) -> Plan:
     """Plan for the least time, within a tolerance; in that for racks (KIP-881), then for few moves.
 
-    Partitions stay with their owners unless the time that this takes can be cut by more than the tolerance. What
-    moves then is to cut it by more than that, and to come within half of the tolerance of the best plan found. So
-    noise does not make the same partitions move again. Free partitions go where they are done soonest, the
-    costliest first. If all costs and speeds are equal, and nothing has to stay, the plan is `plan_exact`'s.
+    Partitions stay with their owners unless the time can be cut by more than the tolerance. Then it is, and
+    to within half of the tolerance of the best plan found: noise does not make them move again. Free
+    partitions go where they are done soonest, the costliest first. If all costs and speeds are equal, and
+    nothing has to stay, the plan is `plan_exact`'s.
 
     Args:
         group: The group; the members' weights multiply their speed.
@@ -174,7 +173,8 @@ class _Search:
     def pack(self, owner: IntArray, fixed: BoolArray, time: float, budget: int | None = None) -> IntArray:
         """Owners after a try to bring each member to this time; as good as it came if it failed."""
         sizes = _sizes(self.load, time)
-        return Packing(self.places, owner, sizes, self.load.speed, time, fixed).settle(budget)
+        packing = Packing(self.places, owner, sizes=sizes, speed=self.load.speed, time=time, fixed=fixed)
+        return packing.settle(budget)
 
     def placed(self) -> IntArray:
         """The present owners, and free partitions as well placed as they can be."""
@@ -223,11 +223,9 @@ class _Search:
 def _of_members(owner: IntArray, load: Load) -> tuple[FloatArray, FloatArray]:
     """(M,) what arrives at each member, and what waits there."""
     given, members = owner != NOBODY, load.speed.size
-    arriving, waiting = (
-        np.bincount(owner[given], weights=each[given], minlength=members)
-        for each in (load.arriving, load.waiting)
-    )
-    return arriving, waiting
+    columns = load.arriving, load.waiting
+    arriving, waiting = (np.bincount(owner[given], each[given], members) for each in columns)
+    return arriving.astype(np.float64), waiting.astype(np.float64)
 
 
 def _sizes(load: Load, time: float) -> FloatArray:

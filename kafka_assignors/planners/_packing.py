@@ -1,8 +1,8 @@
 """Partitions of different sizes packed into members of different speeds, with few moves.
 
-Longest first to whoever is done with it soonest (Graham 1969; Gonzalez, Ibarra and Sahni 1977 for speeds). Then
-the member that takes longest gives one partition away, or exchanges it for a smaller one, until each is done in
-time, or nothing makes it better.
+Longest first to whoever is done with it soonest (Graham 1969; Gonzalez, Ibarra and Sahni 1977 for speeds).
+Then the member that takes longest gives one partition away, or exchanges it for a smaller one, until each is
+done in time, or nothing makes it better.
 """
 
 from functools import cache, cached_property
@@ -135,6 +135,7 @@ class Packing:
         self,
         places: Places,
         owner: IntArray,
+        *,
         sizes: FloatArray,
         speed: FloatArray,
         time: float,
@@ -164,7 +165,7 @@ class Packing:
         return self.owner
 
     def _give_up(self) -> None:
-        """Members with too much give up their largest partitions, as far as these are not more than too much."""
+        """Members with too much give up their largest partitions that are not more than is too much."""
         order = np.lexsort((-self.sizes, self.owner))
         order = order[~self.fixed[order] & (self.owner[order] != NOBODY)]
         bounds = np.searchsorted(self.owner[order], np.arange(self.speed.size + 1))
@@ -185,7 +186,7 @@ class Packing:
     def _place(self, free: IntArray) -> None:
         """Give free partitions away, longest first; of very many the smaller ones without weighing each."""
         free = free[np.argsort(-self.sizes[free], kind="stable")]
-        places, work, speed = self.places, self.work, self.speed
+        places, work = self.places, self.work
         for number, partition in enumerate(free[:_MANY].tolist()):
             if number % _BREATH == 0:
                 places.tick()
