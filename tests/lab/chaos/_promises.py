@@ -60,6 +60,7 @@ PROMISES: Final[Mapping[str, Promise]] = {
     "roundrobin": Promise(balance="best of equals"),
     "sticky": Promise(balance="best", sticky=True),
     "cooperative-sticky": Promise(balance="best", sticky=True, keeps_silent=True),
+    "load-aware": Promise(keeps_silent=True),
     "random": Promise(),
     "broadcast": Promise(sharing="broadcast"),
 }
