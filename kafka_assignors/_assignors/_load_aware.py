@@ -204,6 +204,7 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         plan = self._in_time(
             group,
             lambda tick: plan_load(group, load, tolerance=self._tolerance, max_moves=budget, tick=tick),
+            "A plan by load",
         )
         work = self._work
         if work.for_load and work.known is not None:

@@ -101,7 +101,7 @@ class StickyAssignor(Assignor):
             group, lambda tick: plan_exact(group, max_skew=self._max_skew, max_moves=budget, tick=tick)
         )
 
-    def _in_time(self, group: Group, planner: Callable[[Tick], Plan]) -> Plan:
+    def _in_time(self, group: Group, planner: Callable[[Tick], Plan], what: str = "An exact plan") -> Plan:
         """The plan of a planner that calls a tick; a quicker one if it is not ready in time."""
         host = self._host()
         limit = self._time_limit
@@ -118,8 +118,9 @@ class StickyAssignor(Assignor):
             return planner(tick)
         except _OutOfTimeError:
             log.warning(
-                "An exact plan of %d partitions for %d members was not ready after %.3g s. "
+                "%s of %d partitions for %d members was not ready after %.3g s. "
                 "Taking a quicker one, which may be less balanced and move more",
+                what,
                 group.size,
                 len(group.members),
                 limit,

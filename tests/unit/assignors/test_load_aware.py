@@ -126,6 +126,14 @@ def test_a_function_that_gives_no_cost_counts_as_1_with_a_warning(caplog: pytest
     assert "of t-1 it is nan, and counts as 1" in caplog.text
 
 
+def test_a_plan_that_takes_too_long_gives_way_to_a_quick_one(caplog: pytest.LogCaptureFixture) -> None:
+    group = group_of(2, 40, time_limit=1e-9)
+    group.rebalance()
+    measure(group, {("t", one): Measured(0.01, 10 * one, 1) for one in range(40)})
+    assert sorted(map(len, ids(group.rebalance()).values())) == [20, 20]
+    assert "A plan by load of 40 partitions for 2 members was not ready after 1e-09 s" in caplog.text
+
+
 def test_what_moved_for_load_stays_for_a_time_unless_members_come(clock: Clock) -> None:
     group = group_of(2, 4, settle=300)
     before = ids(group.rebalance())
