@@ -18,12 +18,15 @@ from integration_tests.support.scene import Scene
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
+    LoadAwareAssignor,
     RandomAssignor,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._model.claims import Extra
 from kafka_assignors._timelines.events import Failed
+from kafka_assignors._wire.measured import MOST, Measured, encode_measured
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.testing import ConsumerGroup
 from tests.support.wire import NULL, partition_list, subscription
@@ -36,6 +39,7 @@ ALL = [
     RoundRobinAssignor,
     StickyAssignor,
     CooperativeStickyAssignor,
+    LoadAwareAssignor,
     RandomAssignor,
     BroadcastAssignor,
 ]
@@ -133,11 +137,34 @@ def contradictory(topic: str) -> dict[str, bytes]:
     }
 
 
+def measures(topic: str) -> dict[str, bytes]:
+    """What no member can have measured, beside true claims and absurd ones."""
+    most = Measured(*MOST)
+    good = encode_measured({(topic, number): most for number in range(PARTITIONS)})
+    raws = {
+        "the most there can be": good,
+        "not numbers": good.replace(struct.pack(">f", MOST[0]), b"\x7f\xc0\0\0"),
+        "below 0": good.replace(struct.pack(">f", MOST[1]), struct.pack(">f", -7)),
+        "cut off": good[:-7],
+        "of topics that are not there": encode_measured({(f"no-{n}", n): most for n in range(90)}),
+        "more partitions than bytes": good[:4] + good[4 : 6 + len(topic)] + bytes(12) + b"\x7f\xff",
+        "far too many": b"\0\1" + bytes(300_000),
+    }
+    return {
+        f"{what}, and {len(owned)} bytes of claims": subscription(
+            3, [topic], user_data=encode_generation(5, 1, Extra(0, raw)), owned=owned, generation=5
+        )
+        for what, raw in raws.items()
+        for owned in (partition_list([]), partition_list([(topic, range(PARTITIONS))]))
+    }
+
+
 KINDS = {
     "undecodable": undecodable,
     "unreadable behind topics": unreadable_behind_topics,
     "huge": huge,
     "contradictory": contradictory,
+    "measures": measures,
 }
 
 
@@ -181,7 +208,8 @@ def hostile_in(kafka_cluster: Any) -> Callable[..., RawMember]:
     [
         *(("kafka-python", assignor, kind) for assignor in ALL for kind in [*KINDS][:2]),
         *(("kafka-python", assignor, kind) for assignor in SOME for kind in ("huge", "contradictory")),
-        *(("aiokafka", assignor, kind) for assignor in SOME[1:] for kind in KINDS),
+        *(("aiokafka", assignor, kind) for assignor in SOME[1:] for kind in [*KINDS][:4]),
+        *((client, LoadAwareAssignor, "measures") for client in ("kafka-python", "aiokafka")),
     ],
 )
 def test_a_group_goes_on_beside_a_member_whatever_its_subscription_is(

@@ -3,10 +3,13 @@ from kafka_assignors._assignors import (
     BroadcastAssignor as BroadcastAssignor,
     CooperativeStickyAssignor as CooperativeStickyAssignor,
     CopartitionedAssignor as CopartitionedAssignor,
+    LoadAwareAssignor as LoadAwareAssignor,
     RandomAssignor as RandomAssignor,
     RangeAssignor as RangeAssignor,
     RoundRobinAssignor as RoundRobinAssignor,
     StickyAssignor as StickyAssignor,
+    enforce_rebalance as enforce_rebalance,
+    rebalance_when as rebalance_when,
 )
 from kafka_assignors._common.errors import KafkaAssignorsError as KafkaAssignorsError
 from kafka_assignors._leader import lead as lead

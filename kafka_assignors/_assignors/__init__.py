@@ -4,6 +4,8 @@ from kafka_assignors._assignors import _relied_on as _relied_on  # first: it say
 from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._assignors._cooperative_sticky import CooperativeStickyAssignor
 from kafka_assignors._assignors._copartitioned import CopartitionedAssignor
+from kafka_assignors._assignors._load_aware import LoadAwareAssignor
+from kafka_assignors._assignors._rebalances import enforce_rebalance, rebalance_when
 from kafka_assignors._assignors._stateless import (
     BroadcastAssignor,
     RandomAssignor,
@@ -17,8 +19,11 @@ __all__ = [
     "BroadcastAssignor",
     "CooperativeStickyAssignor",
     "CopartitionedAssignor",
+    "LoadAwareAssignor",
     "RandomAssignor",
     "RangeAssignor",
     "RoundRobinAssignor",
     "StickyAssignor",
+    "enforce_rebalance",
+    "rebalance_when",
 ]

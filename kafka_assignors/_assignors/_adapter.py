@@ -51,7 +51,8 @@ class _Consumer:
     `known` gives the consumer's host as long as it is alive; None for an assignor without one. `memory` is
     what it claims when it joins. `hand_over` is the leader's state between the rounds of a cooperative
     rebalance, `standbys` whom it has seen for how long. `tries` is how often in a row each topic had no
-    metadata, `wait` in which generation, and until when, to wait for it.
+    metadata, `wait` in which generation, and until when, to wait for it. `more` is what a strategy keeps
+    beside that.
     """
 
     known: Callable[[], Host | None] | None = None
@@ -60,6 +61,7 @@ class _Consumer:
     standbys: Standbys = field(default_factory=Standbys)
     tries: dict[str, int] = field(default_factory=dict)
     wait: tuple[int | None, float] = (None, 0.0)
+    more: Any = None
 
     def host(self) -> Host | None:
         """The consumer, if there is one that is alive."""
@@ -283,7 +285,8 @@ class Assignor(AbstractPartitionAssignor):
             )
         self._consumer.hand_over.end()
         self._consumer.standbys.end()
-        self._consumer = _Consumer(known=host.weakly())
+        more = self._consumer.more if before is None and self._consumer.known is None else None
+        self._consumer = _Consumer(known=host.weakly(), more=more)
 
     def _claim(self, host: Host | None) -> Claim:
         """What this member owns or owned, as far as that is certain."""

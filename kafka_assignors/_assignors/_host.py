@@ -19,6 +19,8 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 
 from kafka_assignors._assignors import _flow as flow
 from kafka_assignors._assignors._joins import REFUSED, complete
+from kafka_assignors._assignors._measures import Measures
+from kafka_assignors._assignors._measuring import consumer_on_the_stack, measure
 from kafka_assignors._assignors._membership.host import CALLING, LEADING_SINCE, Cancel, CoordinatorHost, Host
 from kafka_assignors._assignors._relied_on import MEMBERS, TOPICS, warn
 from kafka_assignors._assignors._sent import AllMembers, MembersReader, Sent, needs_only_topics, takes
@@ -119,6 +121,11 @@ class KafkaPythonHost(CoordinatorHost):
             return
         now = coordinator._build_metadata_snapshot(coordinator._subscription, cluster)  # noqa: SLF001
         coordinator._metadata_snapshot = coordinator._assignment_snapshot = now  # noqa: SLF001
+
+    def measure(self, measures: Measures) -> None:
+        """As `Host`; possible while the consumer is constructed, or polls."""
+        if (consumer := consumer_on_the_stack()) is not None:
+            measure(consumer, measures)
 
     def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
         """Let a function see and change the group's members before this consumer decodes what they sent.

@@ -198,6 +198,13 @@ TOPICS: Final = Part(
 )
 """For `KafkaPythonHost.plans_with`."""
 
+POLLS: Final = Part(
+    cost="Nothing is measured of this consumer: to load-aware, its partitions cost what others' do",
+    methods={"_poll_once": ("timer", "max_records", "update_offsets")},
+    attributes=("_fetcher._completed_fetches", "_subscription.assignment"),
+)
+"""For `kafka_assignors._assignors._measuring`; of the consumer, not of its coordinator."""
+
 READ: Final = ("_assignors", "_partitions")
 """What `KafkaPythonHost` and `_topics` read beside these parts."""
 

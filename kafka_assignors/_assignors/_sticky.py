@@ -146,6 +146,10 @@ class StickyAssignor(Assignor):
         """Plan by the planner chosen."""
         if self._planner != "exact":
             return PLANNERS[self._planner](group) if isinstance(self._planner, str) else self._planner(group)
+        return self._in_time(group, lambda tick: self.plan_exactly(group, tick))
+
+    def _in_time(self, group: Group, planner: Callable[[Tick], Plan], what: str = "An exact plan") -> Plan:
+        """The plan of a planner that calls a tick; a quicker one if it is not ready in time."""
         host = self._host()
         limit = self._time_limit
         if limit is None:
@@ -158,11 +162,12 @@ class StickyAssignor(Assignor):
                 raise _OutOfTimeError
 
         try:
-            return self.plan_exactly(group, tick)
+            return planner(tick)
         except _OutOfTimeError:
             log.warning(
-                "An exact plan of %d partitions for %d members was not ready after %.3g s. "
+                "%s of %d partitions for %d members was not ready after %.3g s. "
                 "Taking a quicker one, which may be less balanced and move more",
+                what,
                 group.size,
                 len(group.members),
                 limit,

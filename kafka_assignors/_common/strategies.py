@@ -61,7 +61,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
         ),
         Strategy("random", "kafka_assignors:RandomAssignor"),
         Strategy("broadcast", "kafka_assignors:BroadcastAssignor", shared=True),
-        Strategy("load-aware", planner=f"{_OURS}._load:plan_load"),
+        Strategy("load-aware", "kafka_assignors:LoadAwareAssignor", f"{_OURS}._load:plan_load"),
         Strategy("exact", planner=f"{_OURS}:plan_exact"),
         Strategy("kip54", planner=f"{_OURS}._kip54:plan_kip54"),
         Strategy("kip848:uniform", planner=f"{_OURS}._kip848_uniform:plan_kip848_uniform", kip848="uniform"),
@@ -83,6 +83,9 @@ COMPARED: Final = RESTARTED[:4]
 
 STICKY: Final = frozenset(COMPARED[2:])
 """Those of them that keep what members own."""
+
+COOPERATIVE: Final = frozenset(("cooperative-sticky", "copartitioned", "load-aware"))
+"""The strategies whose members hold what they own while they join (KIP-429), unless they are eager."""
 
 Client = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
 """The clients whose rules are known; "java" stands for the assignors of this library as well."""

@@ -16,6 +16,8 @@ Or its user data has a prior assignment with a generation, or a generation alone
                         unreadable          none                none         none           no
     any other           any                 any                 owned        subscription's yes
 
+`copartitioned` and `load-aware` are as cooperative-sticky.
+
 *subscription's*: below v2 there is none; then the generation in the user data of a cooperative member counts,
 which is where Java says it (`CooperativeStickyAssignor.memberData`). librdkafka says it behind a prior
 assignment. kafka-python's own class says none. A member that rebalances eagerly remembers what it had and
@@ -28,6 +30,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from kafka_assignors._common.strategies import COOPERATIVE
 from kafka_assignors._model.claims import Claimed, ClaimTable, Extra, TableClaims
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
@@ -40,7 +43,7 @@ def claims_of(
     """What members claim, and by their numbers why user data that should count cannot be read."""
     if strategy == "sticky" and any(subscriptions.user_data):
         return _remembered(subscriptions)
-    if strategy == "cooperative-sticky":
+    if strategy in COOPERATIVE:
         return _held(subscriptions)
     count = len(subscriptions.user_data)
     stated = subscriptions.generations

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 from aiokafka.consumer.group_coordinator import CoordinatorGroupRebalance, GroupCoordinator
 
 from kafka_assignors._assignors._membership.host import CoordinatorHost
+from kafka_assignors.aio._measuring import measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from kafka.structs import TopicPartition
 
+    from kafka_assignors._assignors._measures import Measures
     from kafka_assignors._assignors._membership.host import Cancel
 
 
@@ -60,6 +62,9 @@ class AiokafkaHost(CoordinatorHost):
     def namesakes(self) -> Collection[str]:
         names = [assignor.name for assignor in self.coordinator._assignors]  # noqa: SLF001
         return sorted({name for name in names if names.count(name) > 1})
+
+    def measure(self, measures: Measures) -> None:
+        measure(self.coordinator._subscription, measures)  # noqa: SLF001
 
     def _after(self, seconds: float, act: Callable[[], None]) -> Cancel:
         # On the event loop, from which it has to be called.

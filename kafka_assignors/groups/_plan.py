@@ -200,8 +200,8 @@ def plan(
         group: The group, also as `read_group` reads it from a file.
         assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range`, `roundrobin`,
             `copartitioned` (with its default sets), `load-aware` (the group of a file; a note says how near
-            the best it is). Also `kip848:uniform` and `kip848:range`: what Kafka's coordinator does with the new
-            protocol if ids of topics are in the order of their names, and all members in the group already.
+            the best it is). Also `kip848:uniform` and `kip848:range`: what Kafka's coordinator does with the
+            new protocol if ids of topics are in the order of their names, and all members in the group.
         max_skew: How many partitions loads may be off the best balance, if fewer move that way; `exact` only.
         max_moves: How many partitions may move; `exact` only.
         cooperative: Whether a cooperative group carries it out.

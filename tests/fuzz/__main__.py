@@ -26,6 +26,7 @@ NAMES: Final = (
     "partition-lists",
     "subscriptions",
     "user-data",
+    "measured",
     "read-assignments",
     "assignments",
     "leader",

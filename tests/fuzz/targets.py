@@ -13,14 +13,18 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.util import ensure_valid_topic_name
 
-from kafka_assignors import lead
+from kafka_assignors import Group, Member, lead
+from kafka_assignors._assignors._measured_load import Known, known_now, load_of, measured_in, speeds
 from kafka_assignors._common.tree import FileError
-from kafka_assignors._model.claims import NO_EXTRA
+from kafka_assignors._model.claims import NO_EXTRA, Extra
 from kafka_assignors._model.members import MAX_WEIGHT
+from kafka_assignors._model.plan import check
 from kafka_assignors._wire import codec
+from kafka_assignors._wire.measured import MOST, Measured, decode_measured, encode_measured
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
     GroupMetadataValue,
@@ -47,6 +51,7 @@ from kafka_assignors.groups._file import read_group
 from kafka_assignors.history import _native as native
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._tables import one_by_one
+from kafka_assignors.planners._load import plan_load
 from tests.support.archives import archived, random_records
 from tests.support.decoded_tables import decoded_fast
 from tests.support.group_histories import read_snapshots
@@ -70,7 +75,9 @@ NEXT: Final = b"\xfa\xce\xb0\x0d"
 """Stands between things of several blobs."""
 
 TOPICS: Final = {"t": range(3), "u": [0, 1, 5, 9]}
-STRATEGIES: Final = ("broadcast", "cooperative-sticky", "random", "range", "roundrobin", "sticky")
+STRATEGIES: Final = (
+    *("broadcast", "cooperative-sticky", "random", "range", "roundrobin", "sticky", "load-aware"),
+)
 RACKS: Final = {("t", 0): frozenset({"r"}), ("t", 1): frozenset({"r", "s"}), ("u", 9): frozenset({"s"})}
 
 
@@ -166,6 +173,32 @@ def check_user_data(data: bytes) -> None:
         assert decode_sticky(raw) == replace(prior, claims=sorted_claims)
 
 
+def check_measured(data: bytes) -> None:
+    """Numbers are in range or unknown; what is wrong is named; a leader makes a finite load of any bytes."""
+    topics, fault = decode_measured(data)
+    assert fault is None or 0 < len(fault) < 200
+    for one in topics:
+        assert one.numbers.shape == (one.ids.size, 3)
+        numbers = np.concatenate((one.numbers, [one.others]))
+        assert (np.isnan(numbers) | ((numbers >= 0) & (numbers <= 1.001 * np.array(MOST)))).all()
+    topic = topics[0].name if topics else "t"
+    members = [
+        Member(member_id=name, topics=frozenset({topic}), claims={topic: ids}, extra=Extra(0, raw))
+        for name, ids, raw in (("a", [0, 1], data), ("b", [2], b""), ("c", [3, 4], data[::-1]))
+    ]
+    group = Group.of({topic: range(6)}, members)
+    measured, faults = measured_in(group)
+    assert (group.members.ids[0] in faults) == (fault is not None)
+    speed = speeds(group, measured[:, 0])
+    assert speed.min() > 0
+    assert speed.mean() == pytest.approx(1)
+    known = known_now(group, measured, speed, Known.nothing(group))
+    load = load_of(known, speed, np.zeros(6, dtype=np.bool_))
+    for work in (load.arriving, load.waiting):
+        assert (np.isfinite(work) & (work >= 0)).all()
+    check(plan_load(group, load), group)
+
+
 def check_read_assignments(data: bytes) -> None:
     """Both ways read the same; all at once as one by one."""
     blobs = data.split(SEPARATOR)
@@ -212,7 +245,10 @@ def check_leader(data: bytes) -> None:
     assert set(given) <= every
     if strategy != "broadcast":
         assert len(set(given)) == len(given)
-    if strategy != "cooperative-sticky":  # which waits for what a member says that it holds
+    if strategy not in {
+        "cooperative-sticky",
+        "load-aware",
+    }:  # which wait for what a member says that it holds
         assert set(given) == every
     if strategy != "random":
         with patch.object(codec, "_compiled", None):
@@ -304,6 +340,12 @@ def seed_user_data() -> list[bytes]:
     return [*layouts, SEPARATOR.join(layouts)]
 
 
+def seed_measured() -> list[bytes]:
+    few = encode_measured({("t", 0): Measured(0.1, 9, 2), ("t", 1): Measured(), ("u", 5): Measured(5, 0, 0)})
+    many = encode_measured({("t", number): Measured(number / 7, 1e6, 1e3) for number in range(150)})
+    return [b"", few, many, few[:-3], few.replace(b"\0\0\0\1", b"\xff\xff\xff\xff"), few + many]
+
+
 def seed_read_assignments() -> list[bytes]:
     lists = [
         partition_list(entries) for entries in ([], [("t", [0, 1]), ("u", [5])], [("t", [0]), ("t", [1])])
@@ -384,6 +426,7 @@ TARGETS: Final = {
     "partition-lists": Target(check_partition_lists, seed_user_data),
     "subscriptions": Target(check_subscriptions, seed_subscriptions),
     "user-data": Target(check_user_data, seed_user_data),
+    "measured": Target(check_measured, seed_measured),
     "read-assignments": Target(check_read_assignments, seed_read_assignments),
     "assignments": Target(check_assignments, seed_assignments),
     "leader": Target(check_leader, seed_leaders),

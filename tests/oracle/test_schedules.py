@@ -91,6 +91,7 @@ def test_no_schedule_of_three_members_breaks_their_group(client: str) -> None:
         *((strategy, ("ours",), 200) for strategy in EAGER),
         *((strategy, ("aiokafka",), 250) for strategy in EAGER),
         *((strategy, EVERY_CLIENT, 200) for strategy in ("range", "sticky")),
+        *(("load-aware", clients, 200) for clients in (FLOWS, WAITS, AIO, ("aiokafka",))),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
 )

@@ -1,10 +1,13 @@
 """What the fuzzer looks at for long, for a moment: its seeds, these damaged, and what it ever found."""
 
+import math
+
 import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.members import MAX_PRIORITY, MAX_WEIGHT
+from kafka_assignors._wire.measured import Measured, encode_measured
 from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_metadata_key
 from kafka_assignors._wire.user_data import encode_sticky
 from tests.fuzz.__main__ import NAMES
@@ -22,6 +25,11 @@ from tests.support.wire import (
     subscription,
 )
 
+MEASURES = st.dictionaries(
+    st.tuples(TOPIC_NAMES, st.integers(0, 6)),
+    st.builds(Measured, *(st.floats(0, 1e30) | st.just(math.nan) for _ in range(3))),
+    max_size=20,
+)
 CLAIMS = st.dictionaries(TOPIC_NAMES, st.lists(INT32, max_size=20), max_size=8)
 DRAWN = {
     "partition-lists": any_of(ENTRIES.map(partition_list)),
@@ -35,6 +43,7 @@ DRAWN = {
             st.builds(Extra, st.integers(-MAX_PRIORITY, MAX_PRIORITY), st.binary(max_size=20)),
         )
     ),
+    "measured": damaged(MEASURES.map(encode_measured)).map(lambda raw: [raw]),
     "read-assignments": any_of(ASSIGNMENTS),
     "offsets-topic": damaged(groups().map(encode_group_metadata)).map(
         lambda raw: [group_metadata_key("g"), raw]

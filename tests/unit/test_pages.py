@@ -43,6 +43,7 @@ RUN_BY = {
     "docs/how-to/active-and-passive.md": "tests/unit/coordinator/test_standbys.py",
     "docs/how-to/migrate-to-cooperative-sticky.md": "integration_tests/test_readme.py",
     PLANNING: "integration_tests/test_readme.py",
+    "docs/how-to/one-partition-is-hot.md": "integration_tests/test_load_aware.py",
     IN_CI: "integration_tests/test_readme.py",
     "docs/how-to/join-two-topics.md": "integration_tests/test_joins_of_topics.py",
     "docs/how-to/which-assignor.md": "integration_tests/test_readme.py",

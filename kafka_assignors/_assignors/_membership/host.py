@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 from kafka.structs import TopicPartition
 
+from kafka_assignors._assignors._measures import Measures
 from kafka_assignors._model.members import NO_GENERATION
 
 Cancel = Callable[[], None]
@@ -112,6 +113,13 @@ class Host(ABC):
     def complete_joins(self, *, reads_on: bool) -> None:
         """Let the consumer do what by itself it does not: take an assignment that came between two polls."""
         del reads_on  # most consumers do all of it
+
+    def measure(self, measures: Measures) -> None:
+        """Let the consumer tell, from now on, which records its application gets, and when; once is enough.
+
+        Consumers that cannot are not measured.
+        """
+        del measures
 
     def plans_with(self, cluster: Any) -> None:
         """Let the consumer know that it plans with what its client knows of topics at this moment.

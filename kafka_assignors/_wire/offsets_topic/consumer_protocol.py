@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from kafka_assignors._common.strategies import COOPERATIVE
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.offsets_topic.wire import RecordError
 from kafka_assignors._wire.reader import Reader, UnreadableError
@@ -94,9 +95,9 @@ def decode_prior_assignment(protocol: str | None, user_data: bytes | None) -> St
     Raises:
         RecordError: The user data is in none of the layouts in use.
     """
-    if not user_data or protocol not in ("sticky", "cooperative-sticky"):
+    if not user_data or not (protocol == "sticky" or protocol in COOPERATIVE):
         return None
-    if protocol == "cooperative-sticky":
+    if protocol in COOPERATIVE:
         short = decode_generation(user_data)
         if short is not None:
             return StickyUserData({}, *short)

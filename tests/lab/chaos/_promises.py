@@ -61,6 +61,7 @@ PROMISES: Final[Mapping[str, Promise]] = {
     "sticky": Promise(balance="best", sticky=True),
     "cooperative-sticky": Promise(balance="best", sticky=True, keeps_silent=True),
     "copartitioned": Promise(keeps_silent=True),
+    "load-aware": Promise(keeps_silent=True),
     "random": Promise(),
     "broadcast": Promise(sharing="broadcast"),
 }

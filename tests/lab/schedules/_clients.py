@@ -9,6 +9,7 @@ from kafka_assignors import _leader
 from kafka_assignors._assignors import CooperativeStickyAssignor, CopartitionedAssignor
 from kafka_assignors._common.strategies import STRATEGIES as TABLE, load
 from tests.lab.clients.flowing_member import kafka_python_member
+from tests.lab.clients.measuring import MeasuringAssignor
 from tests.lab.clients.other_clients import (
     JavaCooperativeSticky,
     JavaMember,
@@ -53,7 +54,8 @@ OURS: Final = ("ours", "waits", "unaided", "aio", "aiokafka", *STANDBYS)
 """Those whose leaders plan by our assignors."""
 
 STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
-    name: assignor for name, assignor in _leader.STRATEGIES.items() if not assignor.shared
+    **{name: assignor for name, assignor in _leader.STRATEGIES.items() if not assignor.shared},
+    MeasuringAssignor.name: MeasuringAssignor,
 }
 """Strategies under which a partition has one owner."""
 

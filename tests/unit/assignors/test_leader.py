@@ -35,7 +35,7 @@ ASSIGNORS: list[Any] = [
     CooperativeStickyAssignor,
     BroadcastAssignor,
 ]
-NAMES = ["broadcast", "cooperative-sticky", "random", "range", "roundrobin", "sticky"]
+NAMES = ["broadcast", "cooperative-sticky", "load-aware", "random", "range", "roundrobin", "sticky"]
 compiled_or_not = pytest.mark.parametrize("compiled", [True, False], ids=["as installed", "in Python"])
 
 
@@ -194,7 +194,7 @@ def test_beside_an_unreadable_subscription_all_is_as_if_it_had_no_topics() -> No
 
 
 def test_an_unknown_strategy_is_an_error_that_names_the_known_ones() -> None:
-    known = "range, roundrobin, sticky, cooperative-sticky, copartitioned, random, broadcast"
+    known = "range, roundrobin, sticky, cooperative-sticky, copartitioned, load-aware, random, broadcast"
     with pytest.raises(ValueError, match=f"there is no strategy 'best'; choose one of {known}"):
         lead({}, [], "best")
 

@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import kafka
 import pytest
+from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 
 from kafka_assignors._assignors import _flow as flow, _joins as joins, _relied_on
 from kafka_assignors._assignors._host import KafkaPythonHost
-from kafka_assignors._assignors._relied_on import FLOW, JOINS, MEMBERS, READ, TOPICS, Part, check
+from kafka_assignors._assignors._relied_on import (
+    FLOW,
+    JOINS,
+    MEMBERS,
+    POLLS,
+    READ,
+    TOPICS,
+    Part,
+    check,
+)
 from kafka_assignors._assignors._sent import MembersReader
 from tests.support.sources import KAFKA_PYTHON, private_names
 
@@ -32,7 +42,7 @@ def test_functions_are_those_that_were_tried() -> None:
 
 def test_each_method_that_a_change_needs_is_recorded() -> None:
     assert len(KAFKA_PYTHON.names) == 51  # one that is lost would not be missed
-    needed = {method for part in (FLOW, JOINS, MEMBERS) for method in part.methods}
+    needed = {method for part in (FLOW, JOINS, MEMBERS, POLLS) for method in part.methods}
     assert needed <= {name.rpartition(".")[2] for name in KAFKA_PYTHON.names}
 
 
@@ -44,10 +54,11 @@ def test_no_private_name_of_kafka_python_is_used_that_is_not_listed() -> None:
     assert (ours & theirs) - listed - {*READ} == set()
 
 
-@pytest.mark.parametrize("part", [FLOW, JOINS, MEMBERS, TOPICS])
+@pytest.mark.parametrize("part", [FLOW, JOINS, MEMBERS, TOPICS, POLLS])
 def test_the_installed_release_has_all_methods(part: Part) -> None:
     only_methods = Part(cost="", methods=part.methods)
-    assert only_methods._missing(object.__new__(ConsumerCoordinator)) == []
+    kind: type = KafkaConsumer if part is POLLS else ConsumerCoordinator
+    assert only_methods._missing(object.__new__(kind)) == []
 
 
 class Other(ConsumerCoordinator):

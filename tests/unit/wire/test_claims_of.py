@@ -80,6 +80,8 @@ Case = tuple[str, int, bool, bytes | None]
 TABLES: dict[str | None, dict[Case, Counts]] = {
     "sticky": STICKY,
     "cooperative-sticky": COOPERATIVE,
+    "copartitioned": COOPERATIVE,
+    "load-aware": COOPERATIVE,
     "range": ANY_OTHER,
     None: ANY_OTHER,
 }

@@ -1,0 +1,311 @@
+"""The `load-aware` strategy."""
+
+import math
+import struct
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from numpy.typing import NDArray
+
+from kafka_assignors._assignors._cooperative_sticky import CooperativeStickyAssignor
+from kafka_assignors._assignors._host import calling
+from kafka_assignors._assignors._measured_load import Known, known_now, load_of, measured_in, speeds
+from kafka_assignors._assignors._measures import Measures, needed
+from kafka_assignors._assignors._member_warnings import MemberWarnings
+from kafka_assignors._assignors._membership.claims import Claim
+from kafka_assignors._assignors._uneven import Uneven
+from kafka_assignors._common.escaping import get_logger
+from kafka_assignors._common.words import by_topic
+from kafka_assignors._model.arrays import NOBODY, IntArray
+from kafka_assignors._model.claims import Extra
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.plan import Plan
+from kafka_assignors._wire.measured import encode_measured
+from kafka_assignors.planners._load import Load, plan_load
+
+log = get_logger(__name__)
+
+Cost = Mapping[str, float] | Callable[[str, int], float]
+"""The relative work of a record: by topic, 1 for those that are not listed; or of a (topic, partition id)."""
+
+_LEAST_COST, _MOST_COST = 1e-9, 1e9
+
+_SAID_FOR: Final = 300.0
+"""Seconds for which a member that is asked again before its assignment says the same as before."""
+
+_MEAN: Final = struct.Struct(">4s2f")
+_MARK: Final = b"load"
+
+
+@dataclass(slots=True)
+class _Work:
+    """What an instance knows of the work of its one consumer, and of the group that this leads.
+
+    As a member it measures. `said` is what it sent with its present join, and when. `mean` is what the last
+    assignment told: seconds of work that wait for the mean member, and that arrive a second. `uneven` looks
+    at that.
+
+    As a leader it has what it knew when it planned last, the members and speeds of that plan, when the
+    rebalance of that plan began, and whether it was `for_load`: no member had come or gone. `told` is the
+    next `mean`, for all members.
+    """
+
+    measures: Measures = field(default_factory=Measures)
+    said: tuple[bytes, float] | None = None
+    mean: tuple[float, float] | None = None
+    uneven: Uneven | None = None
+
+    known: Known | None = None
+    speed: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    members: frozenset[str] = frozenset()
+    began: float = -math.inf
+    for_load: bool = False
+    told: bytes | None = None
+
+
+class LoadAwareAssignor(CooperativeStickyAssignor):
+    """As `CooperativeStickyAssignor`, but it balances what the work costs, not how many partitions there are.
+
+    Each member measures what a record of each of its partitions costs, its lag and what arrives, and sends
+    that when it joins. The leader plans for the least time in which the slowest member works off what waits
+    and arrives; then racks; then the fewest moves. If the gain is within the tolerance, nothing moves.
+    Members that cannot be measured, and new partitions, count as the mean.
+
+    The time from when an application gets records until it comes for more is what they cost. An application
+    that hands its records to other threads or tasks, and comes back at once, says what they cost by `cost`.
+
+    The group needs this strategy with every member: no other client has one of its name.
+
+    Args:
+        rack: As `StickyAssignor`'s.
+        weight: How fast this consumer is beside the others, where that shall not be measured: if weights in
+            a group differ, they are the speeds.
+        priority: As `StickyAssignor`'s.
+        max_active: As `StickyAssignor`'s.
+        return_after: As `StickyAssignor`'s.
+        cost: How much work a record is, by topic (1 for topics that are not listed), or a function of topic
+            and partition id. Only ratios count. The leader's counts; without one it is measured.
+        tolerance: Which part of the time to drain a rebalance has to save, 0.1 for a tenth; from 0 up to 1.
+        settle: Seconds for which a partition that was moved for load stays, unless members come or go.
+        max_moves: As `StickyAssignor`'s.
+        time_limit: As `StickyAssignor`'s.
+        cooperative: False has the consumer rebalance eagerly, in the same group.
+        records_in_rebalances: As `CooperativeStickyAssignor`'s.
+
+    Raises:
+        ValueError: An option is out of range.
+    """
+
+    name = "load-aware"
+
+    def __init__(
+        self,
+        *,
+        rack: str | None = None,
+        weight: int = 1,
+        priority: int = 0,
+        max_active: int | None = None,
+        return_after: float | None = None,
+        cost: Cost | None = None,
+        tolerance: float = 0.1,
+        settle: float = 3600.0,
+        max_moves: int | None = None,
+        time_limit: float | None = None,
+        cooperative: bool = True,
+        records_in_rebalances: bool = True,
+    ) -> None:
+        super().__init__(
+            rack=rack,
+            weight=weight,
+            priority=priority,
+            max_active=max_active,
+            return_after=return_after,
+            max_moves=max_moves,
+            time_limit=time_limit,
+            records_in_rebalances=records_in_rebalances,
+        )
+        if not 0 <= tolerance < 1:
+            raise ValueError(f"tolerance must be from 0 up to, not including, 1, not {tolerance!r}")
+        if not 0 <= settle < math.inf:
+            raise ValueError(f"settle must be 0 s or more, not {settle!r}")
+        for topic, one in cost.items() if isinstance(cost, Mapping) else ():
+            if not _is_cost(one):
+                raise ValueError(f"the cost of {topic!r} must be a number from 1e-9 to 1e9, not {one!r}")
+        self._cost = cost
+        self._tolerance, self._settle = tolerance, settle
+        self._cooperative = cooperative
+        self._bad_measures = MemberWarnings("Some of what member %s has measured counts as unknown: %s")
+
+    @property
+    def _work(self) -> _Work:
+        if self._consumer.more is None:
+            self._consumer.more = _Work()
+        work: _Work = self._consumer.more
+        return work
+
+    # As a member.
+
+    def supported_protocols(self) -> list[RebalanceProtocol]:
+        """As `CooperativeStickyAssignor`; the consumer is measured from its first poll on."""
+        supported = super().supported_protocols()
+        if (host := calling()) is not None:
+            host.measure(self._work.measures)
+        return supported
+
+    def metadata(self, topics: Collection[str]) -> Any:
+        """As `CooperativeStickyAssignor`; the consumer is measured from now on."""
+        sent = super().metadata(topics)
+        if (host := self._host()) is not None:
+            host.measure(self._work.measures)
+        return sent
+
+    def tell_claim(self, claim: Claim) -> bytes | None:
+        """As `CooperativeStickyAssignor`, with what was measured of the partitions that are claimed.
+
+        It is the same until the assignment: with other bytes, a member that is asked again would begin
+        another rebalance.
+        """
+        work, now = self._work, time.monotonic()
+        if work.said is None or now - work.said[1] > _SAID_FOR:
+            work.said = encode_measured(work.measures.of(claim.partitions)), now
+        return super().tell_claim(claim)
+
+    @property
+    def extra(self) -> Extra:
+        """As `StickyAssignor`'s, with what was measured."""
+        said = self._work.said
+        return super().extra._replace(data=b"" if said is None else said[0])
+
+    def on_assignment(self, assignment: Any, generation: int) -> None:
+        """As `CooperativeStickyAssignor`; what it says of the group's mean load is remembered."""
+        super().on_assignment(assignment, generation)
+        self._work.said = None
+        self._work.mean = _mean_in(assignment.user_data)
+        if self._work.uneven is not None:
+            self._work.uneven.rebalanced(time.monotonic())
+
+    def ask_when_uneven(self, *, uneven_for: float, at_least: float, cool_down: float) -> None:
+        """See `rebalance_when`."""
+        uneven = Uneven(uneven_for=uneven_for, at_least=at_least, cool_down=cool_down, ask=self._ask)
+        uneven.rebalanced(time.monotonic())
+        self._work.uneven = uneven
+        self._work.measures.watch = self._compare
+
+    def _compare(self) -> None:
+        host, work = self._host(), self._work
+        if host is None or work.uneven is None:
+            return
+        waits, arrives = work.mean or (0.0, 0.0)
+        seconds = work.uneven.uneven_for
+        mine = needed(work.measures.of(by_topic(host.partitions)).values(), seconds)
+        work.uneven.look(time.monotonic(), mine, waits + seconds * arrives)
+
+    def _ask(self, reason: str) -> None:
+        if (host := self._host()) is not None:
+            log.info("Asking for a rebalance: %s", reason)
+            host.request_rejoin()
+
+    # As a leader.
+
+    def plan(self, group: Group) -> Plan:
+        """The plan by what members have measured."""
+        load = self._load(group)
+        budget = self.budget(group)
+        plan = self._in_time(
+            group,
+            lambda tick: plan_load(group, load, tolerance=self._tolerance, max_moves=budget, tick=tick),
+            "A plan by load",
+        )
+        work = self._work
+        if work.for_load and work.known is not None:
+            work.known.moved[plan.moved] = time.monotonic()
+        work.told = self._mean(plan, load)
+        return plan
+
+    def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
+        """As `CooperativeStickyAssignor`; members that need to know nothing else hear the mean load."""
+        told = self._work.told
+        means = {} if told is None else dict.fromkeys(range(len(sent.group.members)), told)
+        return {**means, **super().notes(sent, held_back)}
+
+    def _load(self, group: Group) -> Load:
+        """The load of a group; in the second round of a rebalance that of the first.
+
+        What members were asked to revoke, and where it goes, must not change in between.
+        """
+        work, now = self._work, time.monotonic()
+        before = Known.nothing(group) if work.known is None else work.known.of(group)
+        goes_on = self._consumer.hand_over.goes_on_with(group)
+        if goes_on:
+            known = before
+        else:
+            measured, faults = measured_in(group)
+            self._bad_measures.warn(faults)
+            work.speed, work.began = speeds(group, measured[:, 0]), now
+            known = known_now(group, measured, work.speed, before)
+            members = frozenset(_names(group))
+            work.for_load = members == work.members
+            if not work.for_load:  # who came is to get its share
+                known.moved[:] = -math.inf
+            work.members = members
+        work.known = known
+        stays = (known.moved < work.began) & (now - known.moved < self._settle)
+        return load_of(known, work.speed, stays, self._said(group))
+
+    def _said(self, group: Group) -> NDArray[np.float64] | None:
+        """(N,) the relative work of a record by hand; None if that is measured."""
+        cost = self._cost
+        if cost is None:
+            return None
+        if isinstance(cost, Mapping):
+            costs = np.array([cost.get(topic, 1.0) for topic in group.topics], dtype=np.float64)
+            return np.asarray(costs[group.topic_of])
+        names = [group.name_of(partition) for partition in range(group.size)]
+        said = [cost(*name) for name in names]
+        bad = next((index for index, one in enumerate(said) if not _is_cost(one)), None)
+        if bad is not None:  # the group goes on
+            log.warning(
+                "A cost must be a number from 1e-9 to 1e9: of %s-%d it is %r, and counts as 1",
+                *names[bad],
+                said[bad],
+            )
+        return np.array([one if _is_cost(one) else 1.0 for one in said], dtype=np.float64)
+
+    def _mean(self, plan: Plan, load: Load) -> bytes | None:
+        """What members hear of the mean load by a plan; nothing if no member has measured anything."""
+        known = self._work.known
+        if known is None or np.isnan(known.numbers[:, 0]).all():
+            return None
+        owner, count = plan.owner, len(plan.group.members)
+        has = owner != NOBODY
+        weights = plan.group.weights
+        speed = load.speed * weights / weights.mean()
+        means = [
+            (np.bincount(owner[has], weights=work[has], minlength=count) / speed).mean()
+            for work in (load.waiting, load.arriving)
+        ]
+        return _MEAN.pack(_MARK, *means)
+
+
+def _names(group: Group) -> list[str]:
+    """What members are called for as long as they are in the group, restarts of static ones included."""
+    members = group.members
+    return [instance or name for instance, name in zip(members.instance_ids, members.ids, strict=True)]
+
+
+def _mean_in(user_data: bytes | None) -> tuple[float, float] | None:
+    """The mean load that an assignment tells; None if it tells none, whatever the leader may have sent."""
+    if user_data is None or len(user_data) != _MEAN.size or not user_data.startswith(_MARK):
+        return None
+    _, waits, arrives = _MEAN.unpack(user_data)
+    return (waits, arrives) if 0 <= waits < math.inf and 0 <= arrives < math.inf else None
+
+
+def _is_cost(number: object) -> bool:
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        return False
+    return _LEAST_COST <= number <= _MOST_COST

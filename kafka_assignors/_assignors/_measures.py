@@ -1,0 +1,146 @@
+"""What a member measures of its own work, without a request more: costs of records, lags and arrivals.
+
+A consumer says when its application comes for records, which records it gets, and where its partitions stand.
+From when records are given until the application comes again, it works on them. This time goes to their
+partitions in proportion to their records. What the application does elsewhere, in other threads or tasks, is
+not seen.
+
+All are averages in which what is a minute old counts for a third: sums that fade, each divided by the time or
+the records that faded with it. So a pause lets neither a cost nor its weight go wrong.
+"""
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final, NamedTuple
+
+from kafka.structs import TopicPartition
+
+from kafka_assignors._wire.measured import Measured
+
+MEMORY: Final = 60.0
+"""Seconds after which what was measured counts for 1/e."""
+
+SAMPLED: Final = 1.0
+"""Seconds between two looks at where partitions stand."""
+
+
+class Standing(NamedTuple):
+    """Where a partition stands: the next offset to be read, and the offset that the next record will have."""
+
+    position: int | None
+    end: int | None
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Of one partition, as of `at`: fading sums, and where it stood last.
+
+    `records` took `busy` seconds of work. Within `watched` seconds `arrived` records came.
+    """
+
+    at: float
+    records: float = 0.0
+    busy: float = 0.0
+    arrived: float = 0.0
+    watched: float = 0.0
+    lag: float = math.nan
+    end: tuple[int, float] | None = None
+
+    def fade(self, now: float) -> None:
+        factor = math.exp((self.at - now) / MEMORY)
+        self.at = now
+        self.records *= factor
+        self.busy *= factor
+        self.arrived *= factor
+        self.watched *= factor
+
+    @property
+    def measured(self) -> Measured:
+        return Measured(
+            cost=self.busy / self.records if self.records > 0 else math.nan,
+            lag=self.lag,
+            arriving=self.arrived / self.watched if self.watched > 0 else math.nan,
+        )
+
+
+class Measures:
+    """What one consumer measures. Its application and its I/O may be in different threads.
+
+    `watch` is called after each look at where partitions stand.
+
+    Args:
+        clock: Seconds that never go back; `time.monotonic` if not given.
+    """
+
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or (lambda: time.monotonic())  # noqa: PLW0108 - it may be replaced later
+        self._lock = Lock()
+        self._sums: dict[TopicPartition, _Sums] = {}
+        self._out: Mapping[TopicPartition, int] = {}
+        self._since = 0.0
+        self._sampled = -math.inf
+        self.watch: Callable[[], None] = lambda: None
+
+    def came(self) -> None:
+        """The application comes for records: it has done with those that it got before."""
+        now = self._clock()
+        with self._lock:
+            out, self._out = self._out, {}
+            count = sum(out.values())
+            for partition, records in out.items():
+                sums = self._of(partition, now)
+                sums.records += records
+                sums.busy += max(0.0, now - self._since) * records / count
+
+    def gave(self, records: Mapping[TopicPartition, int]) -> None:
+        """The application gets so many records of these partitions."""
+        out = {partition: count for partition, count in records.items() if count > 0}
+        with self._lock:
+            self._out, self._since = out, self._clock()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time for `stand`."""
+        return self._clock() - self._sampled >= SAMPLED
+
+    def stand(self, standing: Iterable[tuple[TopicPartition, Standing]]) -> None:
+        """Where the partitions stand that the consumer has now; others are forgotten in a while."""
+        now = self._clock()
+        with self._lock:
+            self._sampled = now
+            for partition, (position, end) in standing:
+                sums = self._of(partition, now)
+                sums.lag = math.nan if position is None or end is None else max(0, end - position)
+                if end is None:
+                    continue
+                if sums.end is not None and end >= sums.end[0]:
+                    sums.arrived += end - sums.end[0]
+                    sums.watched += now - sums.end[1]
+                sums.end = end, now
+            self._sums = {one: sums for one, sums in self._sums.items() if now - sums.at < 10 * MEMORY}
+        self.watch()
+
+    def of(self, partitions: Mapping[str, Collection[int]]) -> dict[tuple[str, int], Measured]:
+        """What is known of these partitions, by topic and id."""
+        with self._lock:
+            found = {
+                (topic, number): self._sums[TopicPartition(topic, number)].measured
+                for topic, numbers in partitions.items()
+                for number in numbers
+                if TopicPartition(topic, number) in self._sums
+            }
+        return {one: measured for one, measured in found.items() if not all(map(math.isnan, measured))}
+
+    def _of(self, partition: TopicPartition, now: float) -> _Sums:
+        sums = self._sums.setdefault(partition, _Sums(now))
+        sums.fade(now)
+        return sums
+
+
+def needed(measured: Iterable[Measured], seconds: float) -> float:
+    """Seconds of its time that a member needs for what waits, and for what arrives in so many seconds."""
+    known = [Measured(*(0.0 if math.isnan(value) else value for value in one)) for one in measured]
+    return sum(cost * (lag + seconds * arriving) for cost, lag, arriving in known)
