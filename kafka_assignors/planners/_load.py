@@ -124,10 +124,10 @@ def plan_load(
 ) -> Plan:
     """Plan for the least time, within a tolerance; in that for racks (KIP-881), then for few moves.
 
-    Partitions stay with their owners unless the time can be cut by more than the tolerance. Then it is, and
-    to within half of the tolerance of the best plan found: noise does not make them move again. Free
-    partitions go where they are done soonest, the costliest first. If all costs and speeds are equal, and
-    nothing has to stay, the plan is `plan_exact`'s.
+    Partitions stay with their owners unless the time can be cut by more than the tolerance, of `HORIZON` at
+    the least. Then it is, and to within half of the tolerance of the best plan found: noise does not make
+    them move again. Free partitions go where they are done soonest, the costliest first. If all costs and
+    speeds are equal, and nothing has to stay, the plan is `plan_exact`'s.
 
     Args:
         group: The group; the members' weights multiply their speed.
@@ -199,16 +199,19 @@ class _Search:
     def better(self, start: IntArray, tolerance: float, max_moves: int | None) -> IntArray:
         """Owners whose time is within the tolerance of the best, or the present ones if little is gained."""
         now = self.time(start)
-        enough = now * (1 - tolerance)
-        if self.least > enough or max_moves == 0:
+        enough = now - tolerance * max(now, HORIZON)
+        if self.least >= enough or max_moves == 0:
             return start
         stays = self.load.stays & self.owned
         found = self.best(start, stays)
         best = self.time(found[0])
-        if best > self.least * (1 + tolerance / 2):
+        if best > min(self.least * (1 + tolerance), enough):
+            # Few moves do not reach what is possible: whether many do is worth a look, and rarely the price.
             anew = np.where(stays, self.places.group.owner, NOBODY)
-            found += self.best(self.pack(anew, stays, self.least * (1 + _FINE / 2)), stays)
-            best = min(map(self.time, found))
+            others = self.best(self.pack(anew, stays, self.least * (1 + _FINE / 2)), stays)
+            if best > min(self.time(others[0]) * (1 + tolerance), enough):
+                found += others
+                best = min(map(self.time, found))
         if best > enough:
             return start
         limit = max(best, min(best * (1 + tolerance / 2), enough))

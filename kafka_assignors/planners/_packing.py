@@ -34,6 +34,9 @@ _STEPS: Final = 2_000
 _GAIN: Final = 1e-4
 """By what share of its time the member that takes longest has to become quicker in a step."""
 
+_PUSHES: Final = 8
+"""How many times a partition goes to a member that has no room, and how many members are tried."""
+
 _BREATH: Final = 1_000
 _NOTHING: Final = -1
 
@@ -156,13 +159,52 @@ class Packing:
         ends = np.bincount(self.owner[order], minlength=self.speed.size).cumsum()
         self.movable = np.split(order, ends[:-1])
         left = self.owner.size if budget is None else budget - self.places.moves(self.owner)
+        left = self._descend(left)
+        for _ in range(_PUSHES):
+            pushed = self._push(left)
+            if pushed is None:
+                break
+            left = pushed
+        return self.owner
+
+    def _descend(self, left: int) -> int:
+        """Step as long as that helps; how many partitions may still move."""
         for _ in range(_STEPS):
             self.places.tick()
             cost = self._step(left)
             if cost is None:
                 break
             left -= cost
-        return self.owner
+        return left
+
+    def _push(self, left: int) -> int | None:
+        """Give the largest partition of the member that takes longest to one that then has to give more away.
+
+        Returns how many may still move; None if that helps with none of the members tried.
+        """
+        done = self.work / self.speed
+        giver = int(done.argmax())
+        if done[giver] <= self.time or not self.movable[giver].size:
+            return None
+        partition = self.movable[giver][self.sizes[self.movable[giver]].argmax()]
+        start = self.owner, self.work, self.movable
+        for taker in np.argsort(done, kind="stable")[:_PUSHES].tolist():
+            before, after = self.places.is_moved(np.array(partition), np.array([giver, taker])).tolist()
+            cost = after - before
+            if taker == giver or cost > left or not self.places.may_have(np.array(taker), partition):
+                continue
+            self.owner, self.work, self.movable = start[0].copy(), start[1].copy(), [*start[2]]
+            self._move(int(partition), giver, taker)
+            theirs, self.movable[taker] = (
+                self.movable[taker],
+                self.movable[taker][:-1],
+            )  # it is not to go back
+            rest = self._descend(left - cost)
+            self.movable[taker] = np.append(self.movable[taker], theirs[-1:])
+            if (self.work / self.speed).max() < done[giver] * (1 - _GAIN):
+                return rest
+        self.owner, self.work, self.movable = start
+        return None
 
     def _give_up(self) -> None:
         """Members with too much give up their largest partitions that are not more than is too much."""
