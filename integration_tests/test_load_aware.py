@@ -61,10 +61,15 @@ class Worker:
     done: Counter[int] = field(default_factory=Counter)
     busy: float = 0.0
     polls: threading.Event = field(default_factory=threading.Event)
+    rests: bool = False
 
     @property
     def has(self) -> set[int]:
         return {one.partition for one in self.consumer.assignment()}
+
+    def is_still(self) -> bool:
+        """Whether it does not poll, and no fetch is on its way."""
+        return self.rests and not self.consumer._fetcher.in_flight_fetches()
 
     def seconds(self, batch: Any) -> float:
         return COST * TIMES[self.name] * sum(map(len, batch.values()))
@@ -75,7 +80,9 @@ class Worker:
 
     def work(self, stop: threading.Event) -> None:
         while not stop.is_set():
+            self.rests = not self.polls.is_set()
             self.polls.wait()
+            self.rests = False
             batch = self.consumer.poll(100, max_records=10)
             began = time.monotonic()
             time.sleep(self.seconds(batch))
@@ -110,9 +117,10 @@ class Group:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Nobody polls meanwhile, so that the next fetches have all that is produced."""
+        """Nobody polls or fetches meanwhile, so that the next fetches have all that is produced."""
         for worker in self.workers:
             worker.polls.clear()
+            wait_for("a rest", worker.is_still, 60)
         yield
         for worker in self.workers:
             worker.polls.set()

@@ -20,7 +20,7 @@ from kafka.util import ensure_valid_topic_name
 from kafka_assignors import Group, Member, lead
 from kafka_assignors._assignors._measured_load import Known, known_now, load_of, measured_in, speeds
 from kafka_assignors._common.tree import FileError
-from kafka_assignors._model.claims import NO_EXTRA, Extra
+from kafka_assignors._model.claims import NO_EXTRA
 from kafka_assignors._model.members import MAX_WEIGHT
 from kafka_assignors._model.plan import check
 from kafka_assignors._wire import codec
@@ -183,7 +183,7 @@ def check_measured(data: bytes) -> None:
         assert (np.isnan(numbers) | ((numbers >= 0) & (numbers <= 1.001 * np.array(MOST)))).all()
     topic = topics[0].name if topics else "t"
     members = [
-        Member(member_id=name, topics=frozenset({topic}), claims={topic: ids}, extra=Extra(0, raw))
+        Member(member_id=name, topics=frozenset({topic}), claims={topic: ids}, data=raw)
         for name, ids, raw in (("a", [0, 1], data), ("b", [2], b""), ("c", [3, 4], data[::-1]))
     ]
     group = Group.of({topic: range(6)}, members)

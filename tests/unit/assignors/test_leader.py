@@ -194,7 +194,7 @@ def test_beside_an_unreadable_subscription_all_is_as_if_it_had_no_topics() -> No
 
 
 def test_an_unknown_strategy_is_an_error_that_names_the_known_ones() -> None:
-    known = "range, roundrobin, sticky, cooperative-sticky, copartitioned, load-aware, random, broadcast"
+    known = "range, roundrobin, sticky, cooperative-sticky, copartitioned, random, broadcast, load-aware"
     with pytest.raises(ValueError, match=f"there is no strategy 'best'; choose one of {known}"):
         lead({}, [], "best")
 
