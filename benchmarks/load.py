@@ -374,7 +374,7 @@ def plot(strategies: Mapping[str, Sequence[Outcome]], path: Path) -> None:
         axes.plot(np.arange(per_minute.size) / 60, per_minute + 1, label=strategy, linewidth=width)
     axes.set(yscale="log", xlabel="hours", ylabel="seconds of work that wait (+ 1), slowest member")
     axes.set_xlim(0, 24)
-    axes.legend(loc="upper right", ncols=3, frameon=False)
+    figure.legend(loc="outside upper center", ncols=len(strategies), frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     with mpl.rc_context({"svg.hashsalt": "load"}):
         figure.savefig(path, metadata={"Date": None})
