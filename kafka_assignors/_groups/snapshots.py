@@ -11,8 +11,6 @@ from functools import cached_property, lru_cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka_assignors._model.members import NO_GENERATION
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -56,8 +54,8 @@ class ArchivedRecord(NamedTuple):
 class SnapshotMember(NamedTuple):
     """A member in a snapshot. A tuple: of all objects here these are the most, and made the most often.
 
-    `topics` are empty if the subscription cannot be read. `claims` are what it said it had when it joined, in
-    `claimed_generation`; see `keep_claims`. Numbers are -1 if they are unknown, and timeouts in milliseconds.
+    `topics` are empty if the subscription cannot be read. `claims` are what it said it had when it joined;
+    see `keep_claims`. Numbers are -1 if they are unknown, and timeouts in milliseconds.
     """
 
     member_id: str
@@ -67,7 +65,6 @@ class SnapshotMember(NamedTuple):
     rack: str | None = None
     topics: frozenset[str] = frozenset()
     claims: Mapping[str, tuple[int, ...]] = {}
-    claimed_generation: int = NO_GENERATION
     assignment: Partitions = frozenset()
     session_timeout_ms: int = -1
     rebalance_timeout_ms: int = -1
