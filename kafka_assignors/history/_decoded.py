@@ -155,7 +155,7 @@ def _texts(dictionary: tuple[bytes, bytes]) -> list[Any]:
 
 
 class _Claims(Mapping[str, tuple[int, ...]]):
-    """What a member claims. Of a whole batch it is read when somebody asks: of eager members hardly anybody."""
+    """What a member claims, of a whole batch read when somebody asks: of eager members hardly anyone does."""
 
     __slots__ = ("_number", "_read")
 
