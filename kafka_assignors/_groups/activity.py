@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kafka_assignors._groups.rebalances import Rebalance, Span
-    from kafka_assignors._groups.snapshots import Snapshot
+    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
     from kafka_assignors._groups.topics import TopicsSeen
 
 FLAPPING_TIMES: Final = 3
@@ -152,22 +151,20 @@ class GroupFollower:
 
 
 def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:
-    if last.by_member_id.keys() == snapshot.by_member_id.keys():
+    old, new = last.by_member_id, snapshot.by_member_id
+    if old.keys() == new.keys():
         return
-    old, new = _ids_by_name(last), _ids_by_name(snapshot)
-    for name in sorted(old.keys() | new.keys()):
-        before, now = old[name], new[name]
-        if before != now:
-            most = max(len(before), len(now))
-            yield MemberTraffic(snapshot.time_us, name, len(now - before), len(before - now), most)
+    came = _names(new[one] for one in new.keys() - old.keys())
+    went = _names(old[one] for one in old.keys() - new.keys())
+    before, now = _names(old.values()), _names(new.values())
+    for name in sorted({*came, *went}):
+        most = max(before.count(name), now.count(name))
+        yield MemberTraffic(snapshot.time_us, name, came.count(name), went.count(name), most)
 
 
-def _ids_by_name(snapshot: Snapshot) -> defaultdict[str, set[str]]:
-    """The member ids by instance id, or by client id of dynamic members."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for member in snapshot.members:
-        found[member.instance_id or member.client_id].add(member.member_id)
-    return found
+def _names(members: Iterable[SnapshotMember]) -> list[str]:
+    """Instance ids, of dynamic members client ids."""
+    return [one.instance_id or one.client_id for one in members]
 
 
 def _flaps(traffic: list[MemberTraffic]) -> bool:

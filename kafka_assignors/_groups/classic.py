@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import read_assignments, read_subscriptions
 from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment
@@ -57,7 +58,6 @@ def decode_members(value: GroupMetadataValue) -> list[SnapshotMember]:
         columns.racks,
         columns.topics_of.tolist(),
         _by_topic(claimed.table),
-        claimed.generations.tolist(),
         _read_assignments([member.assignment for member in value.members]),
         strict=True,
     )
@@ -66,11 +66,19 @@ def decode_members(value: GroupMetadataValue) -> list[SnapshotMember]:
             rack=rack,
             topics=columns.topics[topics],
             claims=claims,
-            claimed_generation=generation,
             assignment=assignment,
         )
-        for member, (rack, topics, claims, generation, assignment) in zip(members, each, strict=True)
+        for member, (rack, topics, claims, assignment) in zip(members, each, strict=True)
     ]
+
+
+def claimed_generations(value: GroupMetadataValue) -> list[int]:
+    """As of which generation each member claims what it does; -1 if that is not known."""
+    if value.protocol_type != "consumer":
+        return [NO_GENERATION] * len(value.members)
+    said = read_subscriptions([member.subscription for member in value.members])
+    claimed, _ = claims_of(value.protocol, said)
+    return [*map(int, claimed.generations)]
 
 
 def _read_assignments(blobs: list[bytes]) -> list[Partitions]:

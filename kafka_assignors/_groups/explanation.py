@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors._common.strategies import CLIENTS, STICKY
 from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount
-from kafka_assignors._groups.classic import decode_members, flat
+from kafka_assignors._groups.classic import claimed_generations, decode_members, flat
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.prediction import guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
@@ -106,8 +106,8 @@ def read_accounts(value: GroupMetadataValue) -> list[MemberAccount]:
     members = decode_members(value)
     names = member_names(members)
     return [
-        _account(value, sent, member, names[member.member_id])
-        for sent, member in zip(value.members, members, strict=True)
+        _account(value, sent, member, names[member.member_id], generation)
+        for sent, member, generation in zip(value.members, members, claimed_generations(value), strict=True)
     ]
 
 
@@ -125,7 +125,7 @@ def member_names(members: Iterable[SnapshotMember | EpochMember]) -> dict[str, s
 
 
 def _account(
-    value: GroupMetadataValue, sent: MemberMetadata, member: SnapshotMember, name: str
+    value: GroupMetadataValue, sent: MemberMetadata, member: SnapshotMember, name: str, generation: int
 ) -> MemberAccount:
     version, layout, unreadable, priority = -1, None, None, 0
     if value.protocol_type == CONSUMERS:
@@ -154,7 +154,7 @@ def _account(
         version=version,
         layout=layout,
         claims=flat(member.claims),
-        claimed_generation=member.claimed_generation,
+        claimed_generation=generation,
         priority=priority,
         assignment=member.assignment,
         session_timeout_ms=member.session_timeout_ms,

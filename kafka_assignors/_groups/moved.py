@@ -65,10 +65,12 @@ def _owners_that_differ(before: Snapshot, after: Snapshot) -> tuple[_Owners, _Ow
     # 90 us, 20 members and 200 partitions).
     had: _Owners = {}
     has: _Owners = {}
-    for identity in old.keys() | new.keys():
-        mine = old[identity].assignment if identity in old else Partitions()
+    for identity, member in old.items():
+        mine = member.assignment
         its = new[identity].assignment if identity in new else Partitions()
         if mine is not its and mine != its:
             had.update(dict.fromkeys(mine - its, identity))
             has.update(dict.fromkeys(its - mine, identity))
+    for identity in new.keys() - old.keys():
+        has.update(dict.fromkeys(new[identity].assignment, identity))
     return had, has

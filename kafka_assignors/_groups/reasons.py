@@ -124,8 +124,10 @@ class ReasonCounter:
             if reason.kind in _GONE:
                 self._gone.setdefault(_HOST.sub("", reason.member), []).append((self._rebalances, ended))
         for reason in reasons:
+            if reason.kind != "member joined":
+                continue
             left = self._gone.get(_HOST.sub("", reason.member), [])
-            while left and reason.kind == "member joined":
+            while left:
                 number, before = left.pop(0)
                 if ended - before <= RESTART:
                     self._restarts |= {number, self._rebalances}
@@ -156,16 +158,14 @@ def _members(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     old, new = before.by_member_id, after.by_member_id
     if old.keys() == new.keys():
         return
-    instances = {member.instance_id for member in before.members if member.instance_id}
-    came = [member for member in after.members if member.member_id not in old]
+    came = [member for who, member in new.items() if who not in old]
     for member in came:
-        if member.instance_id in instances:
+        if member.instance_id in before.instances:
             yield _change("static member came back", member, "came back")
-    kept = {member.instance_id for member in after.members if member.instance_id}
     gone = [
-        member for member in before.members if member.member_id not in new and member.instance_id not in kept
+        member for who, member in old.items() if who not in new and member.instance_id not in after.instances
     ]
-    joined = [member for member in came if member.instance_id not in instances]
+    joined = [member for member in came if member.instance_id not in before.instances]
     successors = _successors(gone, joined)
     for member in joined:
         if member.member_id not in {one.member_id for one in successors.values()}:

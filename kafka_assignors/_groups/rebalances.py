@@ -268,6 +268,7 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
     before, end = span.before, span.end
     old, new = before.by_identity, end.by_identity
     stayed = old.keys() & new.keys()
+    static = stayed if before.instances or end.instances else ()
     moves = find_owner_moves(before, end)
     loads = [len(member.assignment) for member in end.members]
     best = find_best(before, end, topics)
@@ -283,7 +284,7 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
         members=len(end.members),
         joined=len(new) - len(stayed),
         gone=len(old) - len(stayed),
-        returned=sum([old[one].member_id != new[one].member_id for one in stayed]),
+        returned=sum([old[one].member_id != new[one].member_id for one in static]),
         partitions=best.partitions,
         moved=count_moved(moves),
         least_moved=best.moved,

@@ -11,8 +11,6 @@ from functools import cached_property, lru_cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka_assignors._model.members import NO_GENERATION
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -56,8 +54,8 @@ class ArchivedRecord(NamedTuple):
 class SnapshotMember(NamedTuple):
     """A member in a snapshot. A tuple: of all objects here these are the most, and made the most often.
 
-    `topics` are empty if the subscription cannot be read. `claims` are what it said it had when it joined, in
-    `claimed_generation`; see `keep_claims`. Numbers are -1 if they are unknown, and timeouts in milliseconds.
+    `topics` are empty if the subscription cannot be read. `claims` are what it said it had when it joined;
+    see `keep_claims`. Numbers are -1 if they are unknown, and timeouts in milliseconds.
     """
 
     member_id: str
@@ -67,7 +65,6 @@ class SnapshotMember(NamedTuple):
     rack: str | None = None
     topics: frozenset[str] = frozenset()
     claims: Mapping[str, tuple[int, ...]] = {}
-    claimed_generation: int = NO_GENERATION
     assignment: Partitions = frozenset()
     session_timeout_ms: int = -1
     rebalance_timeout_ms: int = -1
@@ -79,7 +76,7 @@ class SnapshotMember(NamedTuple):
 
 
 _INSTANCE_ID: Final = attrgetter("instance_id")
-
+_ASSIGNMENT: Final = attrgetter("assignment")
 
 make_member: Final = partial(tuple.__new__, SnapshotMember)
 """A member of all its fields in their order: what `SnapshotMember._make` does, in a third of the time."""
@@ -112,9 +109,14 @@ class Snapshot:
     @cached_property
     def by_identity(self) -> dict[str, SnapshotMember]:
         """The members by identity; of two of one identity the last by member id."""
-        if not any(map(_INSTANCE_ID, self.members)):
+        if not self.instances:
             return self.by_member_id
         return {member.instance_id or member.member_id: member for member in self.members}
+
+    @cached_property
+    def instances(self) -> frozenset[str]:
+        """The instance ids of its static members."""
+        return frozenset(filter(None, map(_INSTANCE_ID, self.members)))
 
     @cached_property
     def by_member_id(self) -> dict[str, SnapshotMember]:
@@ -132,8 +134,12 @@ class Snapshot:
     @cached_property
     def owned(self) -> Partitions:
         """The partitions that have an owner; most often the same object as of the snapshot before."""
-        # A set of sets knows their hashes: comparing two takes a quarter of what the keys of `owners` do.
-        return _known(frozenset[tuple[str, int]]().union(*[member.assignment for member in self.members]))
+        return Partitions().union(*self.assignments)
+
+    @cached_property
+    def assignments(self) -> frozenset[Partitions]:
+        """The different sets of partitions that members have."""
+        return frozenset(map(_ASSIGNMENT, self.members))
 
     @cached_property
     def exclusive(self) -> bool:
@@ -225,10 +231,14 @@ def keep_claims(last: Snapshot, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, members=tuple(members))
 
 
-@lru_cache(maxsize=8)
-def _known(partitions: Partitions) -> Partitions:
-    """Equal sets as one object: who asks several times whether two are equal need not compare them again."""
-    return partitions
+def keep_owned(last: Snapshot, snapshot: Snapshot) -> None:
+    """Let a snapshot have the `owned` of the last, the same object, if what some gave up others were given.
+
+    That is much less to look at than all that members have, or to compare.
+    """
+    given_up, given = last.assignments - snapshot.assignments, snapshot.assignments - last.assignments
+    if Partitions().union(*given_up) == Partitions().union(*given):
+        vars(snapshot)["owned"] = last.owned  # as `cached_property` does
 
 
 @lru_cache(maxsize=8)

@@ -44,6 +44,11 @@ def batch_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> Any:
     return pa.RecordBatch.from_arrays(pa.array(rows, pa.struct([*schema])).flatten(), schema=schema)
 
 
+def only(batch: Any, rows: Any) -> Any:
+    """Those rows of a batch of which this is true; all of them without a copy."""
+    return batch if rows.true_count == len(rows) else batch.filter(rows)
+
+
 def as_numpy(array: Any) -> Any:
     """Whole numbers or times, none of them null, as numpy has them; what is true or false as 1 or 0."""
     if pa.types.is_boolean(array.type):

@@ -7,11 +7,12 @@ record of a batch is decoded once, by the one or the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +26,11 @@ from kafka_assignors._model.topic_sets import TopicSets
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
 from kafka_assignors._wire.reader import GENERATION_SINCE
+from kafka_assignors.history._arrow import as_numpy
 from kafka_assignors.history._native import decode, is_compiled, numbers, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kafka_assignors._groups.snapshots import SnapshotMember
     from kafka_assignors.history._native import Columns
@@ -42,8 +44,6 @@ COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp", "leader_ep
 _NO_TOPICS: Final = TopicSets.of([()])
 """Of no concern to who asks for claims."""
 
-_Given = TypeVar("_Given")
-_Made = TypeVar("_Made")
 _Place = tuple[int, int, int, int | None]
 """Partition, offset, time and leader epoch."""
 
@@ -125,15 +125,14 @@ def _members(
     """All members of a batch's records; `strategy_of` as in `_claims`."""
     names = strings("member_id", "members"), strings("instance_id", "instances")
     given = _assignments(_table(columns, "assigned", of["topics"], len(names[0])))
-    claims, generations = _claims(columns, of["topics"], of["protocols"], strategy_of)
+    claims = cache(partial(_claims, columns, of["topics"], of["protocols"], strategy_of))
     rows = zip(
         *names,
         strings("client_id", "clients"),
         strings("host", "hosts"),
         strings("rack", "racks"),
         _topic_sets(columns["topics_bounds"], columns["topics"], of["topics"]),
-        claims,
-        generations,
+        map(_Claims, repeat(claims), range(len(given))),
         given,
         _numbers(columns["session_timeout_ms"]),
         _numbers(columns["rebalance_timeout_ms"]),
@@ -155,49 +154,67 @@ def _texts(dictionary: tuple[bytes, bytes]) -> list[Any]:
     return [*texts(dictionary).to_pylist(), None]
 
 
+class _Claims(Mapping[str, tuple[int, ...]]):
+    """What a member claims, of a whole batch read when somebody asks: of eager members hardly anyone does."""
+
+    __slots__ = ("_number", "_read")
+
+    def __init__(self, read: Callable[[], Sequence[Mapping[str, tuple[int, ...]]]], number: int) -> None:
+        self._read = read
+        self._number = number
+
+    def __getitem__(self, topic: str) -> tuple[int, ...]:
+        return self._read()[self._number][topic]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read()[self._number])
+
+    def __len__(self) -> int:
+        return len(self._read()[self._number])
+
+
 # What a member had in one record it has, most often, in the next: the same bytes of the columns are the same
 # object, which costs a fifth of making it anew, and makes comparing two snapshots a matter of `is`.
 
 
 def _topic_sets(bounds: bytes, of_members: bytes, topics: Sequence[str]) -> list[frozenset[str]]:
     """What each member subscribes to."""
-    keys = [of_members[begin:end] for begin, end in pairwise((4 * numbers(bounds)).tolist())]
-    return _one_of_each(keys, lambda key: frozenset(topics[number] for number in _numbers(key)))
+
+    def names(part: bytes) -> frozenset[str]:
+        return frozenset([topics[number] for number in _numbers(part)])
+
+    return _one_of_each(4 * numbers(bounds).astype(np.int64), of_members, names)
 
 
-def _one_of_each(keys: Sequence[_Given], make: Callable[[_Given], _Made]) -> list[_Made]:
-    """What is made of each key: the same object of the same keys."""
-    made = {key: make(key) for key in set(keys)}
-    return [made[key] for key in keys]
+def _one_of_each(bounds: Any, raw: bytes, make: Callable[[bytes], Any]) -> list[Any]:
+    """What is made of each of the parts of some bytes between bounds: the same object of the same bytes."""
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(raw)]
+    parts = pa.Array.from_buffers(pa.large_binary(), len(bounds) - 1, buffers).dictionary_encode()
+    made = np.empty(len(parts.dictionary), dtype=object)
+    made[:] = [make(part) for part in parts.dictionary.to_pylist()]
+    return made[as_numpy(parts.indices)].tolist()  # type: ignore[no-any-return]
 
 
-_Key = tuple[bytes, bytes, bytes]
-"""What a member has, to compare: topics, the sizes of their lists, and the partition ids of these."""
-
-
-def _keys(table: ClaimTable) -> list[_Key]:
-    """What each claimant of a table has."""
+def _of_claimants(table: ClaimTable, make: Callable[[dict[str, tuple[int, ...]]], Any]) -> list[Any]:
+    """What is made of the partition ids by topic of each claimant of a table."""
+    # Of each row its topic, how many ids there are, and these.
+    begins = np.cumsum(table.sizes + 2) - table.sizes - 2
+    is_id = np.ones(table.ids.size + 2 * begins.size, dtype=np.bool_)
+    is_id[begins] = is_id[begins + 1] = False
+    joined = np.empty(is_id.size, dtype=np.int32)
+    joined[begins], joined[begins + 1], joined[is_id] = table.topic, table.sizes, table.ids
     rows = np.searchsorted(table.claimant, np.arange(table.claimants + 1))
-    ids = np.append(0, np.cumsum(table.sizes))[rows]
-    topic, sizes, partitions = (
-        np.asarray(column, dtype=np.int32).tobytes() for column in (table.topic, table.sizes, table.ids)
-    )
-    return [
-        (topic[first:after], sizes[first:after], partitions[begin:end])
-        for (first, after), (begin, end) in zip(
-            pairwise((4 * rows).tolist()), pairwise((4 * ids).tolist()), strict=True
-        )
-    ]
+    bounds = 4 * np.append(begins, joined.size)[rows]
+    return _one_of_each(bounds, joined.tobytes(), lambda part: make(_by_topic(_numbers(part), table.names)))
 
 
-def _read(key: _Key, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The same as partition ids by topic."""
-    topics, sizes, ids = map(_numbers, key)
+def _by_topic(joined: Sequence[int], names: Sequence[str]) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
     begin = 0
-    for topic, size in zip(topics, sizes, strict=True):
-        found[names[topic]] = (*found.get(names[topic], ()), *ids[begin : begin + size])
-        begin += size
+    while begin < len(joined):
+        name, end = names[joined[begin]], begin + 2 + joined[begin + 1]
+        found[name] = (*found.get(name, ()), *joined[begin + 2 : end])
+        begin = end
     return found
 
 
@@ -215,17 +232,18 @@ def _assignments(table: ClaimTable) -> list[Partitions]:
     """What each member was given."""
     one_of = dict[tuple[str, int], tuple[str, int]]().setdefault  # sets of the same tuples compare by `is`
 
-    def partitions(key: _Key) -> Partitions:
-        lists = _read(key, table.names).items()
-        return frozenset([one_of(one, one) for topic, ids in lists for one in zip(repeat(topic), ids)])
+    def partitions(lists: Mapping[str, tuple[int, ...]]) -> Partitions:
+        return frozenset(
+            [one_of(one, one) for topic, ids in lists.items() for one in zip(repeat(topic), ids)]
+        )
 
-    return _one_of_each(_keys(table), partitions)
+    return _of_claimants(table, partitions)
 
 
 def _claims(
     columns: Mapping[str, bytes], names: Sequence[str], strategies: Sequence[str | None], strategy_of: Any
-) -> tuple[list[dict[str, tuple[int, ...]]], list[int]]:
-    """What each member claims, and of which generation, by the table of `kafka_assignors._wire.claims_of`.
+) -> list[dict[str, tuple[int, ...]]]:
+    """What each member claims, by the table of `kafka_assignors._wire.claims_of`.
 
     The last of the strategies is none; `strategy_of` is (M,) the number of that of each member's group.
     """
@@ -260,6 +278,5 @@ def _claims(
             racks=(),
         )
         claimed, _ = claims_of(strategies[strategy], said)
-        generations[its] = claimed.generations
-        claims[its] = _one_of_each(_keys(claimed.table), partial(_read, names=claimed.table.names))
-    return claims.tolist(), generations.tolist()
+        claims[its] = _of_claimants(claimed.table, dict)
+    return claims.tolist()

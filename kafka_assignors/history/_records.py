@@ -23,7 +23,7 @@ from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._common.times import micros
 from kafka_assignors._wire.offsets_topic.wire import RecordReader
 from kafka_assignors._wire.reader import UnreadableError
-from kafka_assignors.history._arrow import as_numpy, integers, number, strings
+from kafka_assignors.history._arrow import as_numpy, integers, number, only, strings
 from kafka_assignors.history._counts import is_kept
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES, TIME
@@ -111,7 +111,7 @@ class Selection:
             names = strings([name if name is not None and self._is_meant(name) else None for name in named])
             selected = rows.append_column("group", names.take(keys.indices))
             if self.groups or not self.every_record:
-                selected = selected.filter(pc.is_valid(selected["group"]))
+                selected = only(selected, pc.is_valid(selected["group"]))
             yield selected
 
     def _is_meant(self, group: str) -> bool:
@@ -126,7 +126,7 @@ class Selection:
                 kept = pc.and_(kept, pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME)))
             if self.until is not None:
                 kept = pc.and_(kept, pc.less(unit["timestamp"], number(micros(self.until), TIME)))
-            yield unit.filter(kept)
+            yield only(unit, kept)
 
 
 def _with_newest(batches: Iterable[Any], since: Any) -> Iterator[Any]:

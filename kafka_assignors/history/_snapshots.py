@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.kip848 import Kip848Group
-from kafka_assignors._groups.snapshots import Snapshot, keep_claims
+from kafka_assignors._groups.snapshots import Snapshot, keep_claims, keep_owned
 from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
 
 if TYPE_CHECKING:
@@ -83,7 +83,10 @@ class SnapshotReader:
         # A group that changes its protocol is deleted as what it was in the same moment.
         found = [one for one in (classic, modern) if one is not None]
         for snapshot in [one for one in found if one.members] or found[-1:]:
-            self._told = snapshot if self._told is None else keep_claims(self._told, snapshot)
+            last, self._told = self._told, snapshot
+            if last is not None:
+                self._told = keep_claims(last, snapshot)
+                keep_owned(last, self._told)
             yield self._told
 
 

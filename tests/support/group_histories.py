@@ -13,6 +13,7 @@ from kafka_assignors._assignors._messages import make_subscription
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     MemberMetadata,
@@ -132,7 +133,7 @@ def recorded(snapshot: Snapshot) -> ArchivedRecord:
                 subscription=make_subscription(
                     sorted(one.topics),
                     owned={topic: [*ids] for topic, ids in one.claims.items()},
-                    generation=one.claimed_generation,
+                    generation=NO_GENERATION,
                     rack=one.rack,
                     user_data=b"",
                 ).encode(),

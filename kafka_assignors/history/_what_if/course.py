@@ -27,7 +27,6 @@ from kafka_assignors._groups.best import find_wanted
 from kafka_assignors._groups.moved import count_moved, find_owner_moves
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.snapshots import KIP848, Partitions, Snapshot, SnapshotMember, make_member
-from kafka_assignors._model.members import NO_GENERATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +42,7 @@ _NO_CLAIMS: Final[Mapping[str, tuple[int, ...]]] = {}
 def bare(member: SnapshotMember, assignment: Partitions = frozenset()) -> SnapshotMember:
     """The member without its claims, and with another assignment."""
     # By position, in a third of the time: of each snapshot one is made of each member.
-    return make_member((*member[:_CLAIMS], _NO_CLAIMS, NO_GENERATION, assignment, *member[_CLAIMS + 3 :]))
+    return make_member((*member[:_CLAIMS], _NO_CLAIMS, assignment, *member[_CLAIMS + 2 :]))
 
 
 class CourseStep(NamedTuple):
@@ -175,7 +174,11 @@ class CourseBuilder:
         old, new = last.by_member_id, snapshot.by_member_id
         if old.keys() == new.keys():
             return
-        self._gone |= {(one.client_id, one.host): one for who, one in old.items() if who not in new}
+        self._gone |= {
+            (one.client_id, one.host): bare(one, one.assignment)  # what it claims are a batch's columns
+            for who, one in old.items()
+            if who not in new
+        }
         for who, member in new.items():
             gone = None if who in old else self._gone.get((member.client_id, member.host))
             if gone is not None and reasons.remembers(member, gone):

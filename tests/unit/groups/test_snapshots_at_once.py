@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 
 from kafka_assignors._groups import classic
 from kafka_assignors._groups.snapshots import SnapshotMember
+from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import read_subscriptions
 from kafka_assignors._wire.offsets_topic import (
@@ -38,9 +39,9 @@ VALUES = st.builds(
 )
 
 
-def strictly(member: MemberMetadata, strategy: str | None) -> SnapshotMember:
+def strictly(member: MemberMetadata, strategy: str | None) -> tuple[SnapshotMember, int]:
     """One member by the decoders of records, which take nothing that Kafka does not write."""
-    said = SnapshotMember("m", client_id="c", host="/h", session_timeout_ms=1)
+    said, generation = SnapshotMember("m", client_id="c", host="/h", session_timeout_ms=1), NO_GENERATION
     try:
         read = decode_subscription(member.subscription)
     except RecordError:
@@ -51,18 +52,19 @@ def strictly(member: MemberMetadata, strategy: str | None) -> SnapshotMember:
             rack=read.rack_id or None,
             topics=frozenset(read.topics),
             claims=classic._by_topic(claimed.table)[0],
-            claimed_generation=int(claimed.generations[0]),
         )
+        generation = int(claimed.generations[0])
     try:
         assigned = decode_assignment(member.assignment)
     except RecordError:
-        return said
+        return said, generation
     if assigned is None:
-        return said
-    return said._replace(assignment=classic.flat(assigned.assigned_partitions))
+        return said, generation
+    return said._replace(assignment=classic.flat(assigned.assigned_partitions)), generation
 
 
 @given(value=VALUES)
 @examples(150)
 def test_all_at_once_is_as_one_by_one(value: GroupMetadataValue) -> None:
-    assert classic.decode_members(value) == [strictly(member, value.protocol) for member in value.members]
+    found = zip(classic.decode_members(value), classic.claimed_generations(value), strict=True)
+    assert [*found] == [strictly(member, value.protocol) for member in value.members]

@@ -356,6 +356,28 @@ def test_records_decoded_at_once_are_the_snapshots_of_those_decoded_one_by_one(s
     assert list(read_snapshots(decoded(records))) == list(read_snapshots(records))
 
 
+@pytest.mark.parametrize(("name", "times"), [("restless", 0), ("cooperative", 1)])
+def test_what_members_claim_is_read_at_once_and_only_if_it_counts(
+    name: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    claims = _decoded._claims
+
+    def noted(*columns: Any) -> Any:
+        read.append(columns)
+        return claims(*columns)
+
+    monkeypatch.setattr(_decoded, "_claims", noted)
+    metrics([record._replace(partition=0) for record in GOLDEN[name][: _decoded.ROWS]])
+    assert len(read) == times
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_owned_partitions_are_those_of_the_members_in_each_snapshot(seed: int) -> None:
+    for one in read_snapshots(decoded(random_records(seed))):
+        assert one.owned == {partition for member in one.members for partition in member.assignment}
+
+
 @given(data=st.data())
 @settings(max_examples=150, deadline=None)
 def test_the_best_of_equals_is_the_exact_planner_s(data: st.DataObject) -> None:
