@@ -253,7 +253,7 @@ class Simulated:
         elif self.strategy == "sticky" or (self.strategy == AWARE and not now):
             plan = plan_exact(group)
         elif self.strategy == AWARE:
-            plan = plan_load(group, self.load(now))
+            plan = plan_load(group, self.load(now), least_gain=0.0 if changed else 0.1 * HORIZON)
         else:
             owner = by_lag(self.waiting, len(group.members))
             return self.give(np.flatnonzero(self.here)[owner], now, changed=changed)

@@ -10,6 +10,7 @@ from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
     CopartitionedAssignor,
+    LoadAwareAssignor,
     RandomAssignor,
     RangeAssignor,
     RoundRobinAssignor,
@@ -37,6 +38,7 @@ _STRATEGIES: Final[Mapping[str, Callable[[], Assignor]]] = {
     "sticky": StickyAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
     "copartitioned": CopartitionedAssignor,
+    "load-aware": lambda: LoadAwareAssignor(cost=lambda *one: 4 if one == ("orders", 0) else 1),
     "random": lambda: RandomAssignor(seed=1),
     "broadcast": BroadcastAssignor,
 }

@@ -25,7 +25,7 @@ from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.measured import encode_measured
-from kafka_assignors.planners._load import Load, plan_load
+from kafka_assignors.planners._load import HORIZON, Load, plan_load
 
 log = get_logger(__name__)
 
@@ -214,13 +214,16 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
     def plan(self, group: Group) -> Plan:
         """The plan by what members have measured."""
         load = self._load(group)
-        budget = self.budget(group)
+        work, tolerance, budget = self._work, self._tolerance, self.budget(group)
+        # Who came is to get its share, however little there is to do.
+        least = tolerance * HORIZON if work.for_load else 0.0
         plan = self._in_time(
             group,
-            lambda tick: plan_load(group, load, tolerance=self._tolerance, max_moves=budget, tick=tick),
+            lambda tick: plan_load(
+                group, load, tolerance=tolerance, least_gain=least, max_moves=budget, tick=tick
+            ),
             "A plan by load",
         )
-        work = self._work
         if work.for_load and work.known is not None:
             work.known.moved[plan.moved] = time.monotonic()
         work.told = self._mean(plan, load)

@@ -34,6 +34,9 @@ SATURATED: Final = 86_400.0
 _LEAST_SHARE: Final = 0.01
 """What a partition costs at the least, of the mean: so that idle ones are not all one member's."""
 
+IDLE: Final = 0.01
+"""What all partitions cost at the least, of the members' time: in an idle group counts are balanced."""
+
 _FINE: Final = 0.01
 """How near to the bound a search ends."""
 
@@ -119,20 +122,22 @@ def plan_load(
     load: Load,
     *,
     tolerance: float = 0.1,
+    least_gain: float = 0.0,
     max_moves: int | None = None,
     tick: Tick = go_on,
 ) -> Plan:
     """Plan for the least time, within a tolerance; in that for racks (KIP-881), then for few moves.
 
-    Partitions stay with their owners unless the time can be cut by more than the tolerance, of `HORIZON` at
-    the least. Then it is, and to within half of the tolerance of the best plan found: noise does not make
-    them move again. Free partitions go where they are done soonest, the costliest first. If all costs and
+    Partitions stay with their owners unless the time can be cut by more than the tolerance. Then it is, and
+    to within half of the tolerance of the best plan found: noise does not make them move again. Free
+    partitions go where they are done soonest, the costliest first. If all costs and
     speeds are equal, and nothing has to stay, the plan is `plan_exact`'s.
 
     Args:
         group: The group; the members' weights multiply their speed.
         load: What its partitions cost, and how fast its members are.
         tolerance: A share of the time, from 0 to below 1.
+        least_gain: Seconds of the time that have to be gained as well, 0 or more.
         max_moves: How many partitions may move; the gain is as large as so few make it.
         tick: Called again and again while a plan is made; it may raise to give up.
 
@@ -141,6 +146,8 @@ def plan_load(
     """
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must be from 0 to below 1, not {tolerance}")
+    if least_gain < 0:
+        raise ValueError(f"least_gain must be 0 s or more, not {least_gain}")
     if max_moves is not None and max_moves < 0:
         raise ValueError(f"max_moves must be 0 or more, not {max_moves}")
     shapes = [each.shape for each in (load.arriving, load.waiting, load.stays, load.speed)]
@@ -152,10 +159,11 @@ def plan_load(
         return Plan.from_owner(group, np.full(group.size, NOBODY, dtype=np.int64))
     if load.is_even:
         return plan_exact(group, max_moves=max_moves, tick=tick)
-    floor = (load.arriving.mean() + load.waiting.mean() / SATURATED or 1.0) * _LEAST_SHARE
+    share = (load.arriving.mean() + load.waiting.mean() / SATURATED) * _LEAST_SHARE
+    floor = max(share, IDLE * len(group.members) / group.size)
     counted = replace(load, arriving=np.maximum(load.arriving, floor)).weighted(group.weights)
     search = _Search(Places(group, tick), counted)
-    owner = search.better(search.placed(), tolerance, max_moves)
+    owner = search.better(search.placed(), tolerance, least_gain, max_moves)
     return Plan.from_owner(group, owner, Goal(max_moves=max_moves))
 
 
@@ -196,10 +204,10 @@ class _Search:
             target = (low * high) ** 0.5
         return found
 
-    def better(self, start: IntArray, tolerance: float, max_moves: int | None) -> IntArray:
+    def better(self, start: IntArray, tolerance: float, least_gain: float, max_moves: int | None) -> IntArray:
         """Owners whose time is within the tolerance of the best, or the present ones if little is gained."""
         now = self.time(start)
-        enough = now - tolerance * max(now, HORIZON)
+        enough = now - max(tolerance * now, least_gain)
         if self.least >= enough or max_moves == 0:
             return start
         stays = self.load.stays & self.owned

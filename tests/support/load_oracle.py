@@ -1,6 +1,7 @@
 """Small random groups with a load, and the best plans for them by CP-SAT, which tries all."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -10,6 +11,7 @@ from ortools.sat.python import cp_model
 from kafka_assignors._model.group import NOBODY, Group, IntArray
 from kafka_assignors.planners._load import (
     HORIZON,
+    IDLE,
     SATURATED,
     Load,
     work_times,
@@ -48,13 +50,14 @@ def random_load(group: Group, rng: Random) -> Load:
 
 
 def random_problems(seeds: range) -> Iterator[tuple[int, Group, Load]]:
-    """Groups with members, partitions, and a load."""
+    """Groups with members, partitions, and a load in which no partition counts as more than it costs."""
     for seed in seeds:
         group = random_case(seed).group
         if 0 < group.size <= SOLVED and group.members:
             load = random_load(group, Random(seed))
             if load.arriving.any() or load.waiting.any():
-                yield seed, group, load
+                least = IDLE * len(group.members) / group.size
+                yield seed, group, replace(load, arriving=np.maximum(load.arriving, least))
 
 
 class Solved:

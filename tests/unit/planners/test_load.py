@@ -66,7 +66,7 @@ def test_what_gains_less_than_the_tolerance_does_not_move() -> None:
     within = load_of([0.105, 0.1, 0.09, 0.09], [0.0] * 4, [1.0, 1.0])
     assert plan_load(group, within, tolerance=0.1).moves == 0
     idle = load_of([0.02, 0.02, 0.0, 0.0], [0.0] * 4, [1.0, 1.0])  # all of it in seconds a minute
-    assert plan_load(group, idle, tolerance=0.1).moves == 0
+    assert plan_load(group, idle, least_gain=6).moves == 0
     beyond = load_of([0.4, 0.2, 0.09, 0.01], [0.0] * 4, [1.0, 1.0])
     plan = plan_load(group, beyond, tolerance=0.1)
     assert plan.moved.tolist() == [1]
@@ -120,6 +120,13 @@ def test_partitions_that_cost_nothing_are_shared_evenly() -> None:
     assert plan.loads.tolist() == [4, 4, 4]
     idle = plan_load(group_of([[], []], 11), load_of([0.3, *[0.0] * 10], [0.0] * 11, [1.0] * 2))
     assert idle.loads.min() >= 1
+
+
+def test_who_comes_to_an_idle_group_gets_its_share() -> None:
+    group = group_of([[*range(6)], [*range(6, 12)], []], 12)
+    idle = load_of([0.0003, *[0.0001] * 11], [0.0] * 12, [1.0] * 3)
+    plan = plan_load(group, idle)
+    assert (plan.loads.tolist(), plan.moves) == ([4, 4, 4], 4)
 
 
 def test_the_order_of_members_and_partitions_does_not_matter() -> None:
