@@ -1,10 +1,11 @@
 """A group as a file describes it: topics, members, and who owned what."""
 
+from __future__ import annotations
+
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Final
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -12,7 +13,12 @@ from kafka_assignors._common.tree import HIGHEST_ID, Node, read
 from kafka_assignors._common.words import first_of
 from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.members import MAX_PRIORITY
-from kafka_assignors.planners._load import Load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from kafka_assignors.planners._load import Load
 
 MAX_PARTITIONS: Final = 1_000_000
 """The most partitions of a topic: a zero too many should not fill the memory."""
@@ -30,12 +36,30 @@ class GroupFile:
     Attributes:
         group: The group.
         notes: What is allowed and yet may not be meant.
-        load: What partitions cost, as far as the file says so.
     """
 
     group: Group
     notes: tuple[str, ...]
-    load: Load
+    _topics: Mapping[str, _Topic] = field(repr=False)
+
+    @cached_property
+    def load(self) -> Load:
+        """What partitions cost, as far as the file says so, on members of one speed."""
+        from kafka_assignors.planners._load import Load  # noqa: PLC0415 - most plans need none
+
+        topics = self._topics
+        rows = [
+            row
+            for name in self.group.topics
+            for row in sorted(zip(topics[name].ids, *topics[name].work, strict=True))
+        ]
+        _, rate, lag, cost = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+        return Load(
+            arriving=rate * cost / 1e6,
+            waiting=lag * cost / 1e6,
+            speed=np.ones(len(self.group.members)),
+            stays=np.zeros(self.group.size, dtype=np.bool_),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +101,7 @@ def read_group(file: str | Path, *, cooperative: bool = False) -> GroupFile:
     }
     group = Group.of({name: topic.ids for name, topic in topics.items()}, members, racks or None)
     notes = tuple(_notes(group, topics, members))
-    return GroupFile(group=group, notes=notes, load=_load(group, topics))
+    return GroupFile(group=group, notes=notes, _topics=topics)
 
 
 def _topic(node: Node) -> _Topic:
@@ -110,20 +134,6 @@ def _work(fields: Mapping[str, Node], partitions: int) -> tuple[list[int], ...]:
             if len(columns[-1]) != partitions:
                 fields[name].expected(what)
     return tuple(columns)
-
-
-def _load(group: Group, topics: Mapping[str, _Topic]) -> Load:
-    """The load of the group's partitions, on members of one speed."""
-    rows = [
-        row for name in group.topics for row in sorted(zip(topics[name].ids, *topics[name].work, strict=True))
-    ]
-    _, rate, lag, cost = np.array(rows, dtype=np.float64).reshape(-1, 4).T
-    return Load(
-        arriving=rate * cost / 1e6,
-        waiting=lag * cost / 1e6,
-        speed=np.ones(len(group.members)),
-        stays=np.zeros(group.size, dtype=np.bool_),
-    )
 
 
 def _ids(node: Node) -> tuple[int, ...]:

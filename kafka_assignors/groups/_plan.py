@@ -19,7 +19,6 @@ from kafka_assignors._model.plan import Plan, check
 from kafka_assignors.groups._file import GroupFile
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._exact.exact import plan_exact
-from kafka_assignors.planners._load import least_time, work_times
 from kafka_assignors.proofs._findings import Certificate
 
 EXACT: Final = PLANNED[0]
@@ -227,6 +226,8 @@ def plan(
     made: Plan = load(str(STRATEGIES[assignor].planner))(group, **given)
     check(made, group)
     if assignor == LOAD_AWARE:
+        from kafka_assignors.planners._load import least_time, work_times  # noqa: PLC0415 - others need none
+
         times = work_times(made.owner, given["load"].weighted(group.weights))
         bound = least_time(group, given["load"])
         notes += (
