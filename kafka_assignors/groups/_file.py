@@ -81,9 +81,9 @@ def read_group(file: str | Path, *, cooperative: bool = False) -> GroupFile:
     """
     root = read(str(file))
     fields = root.fields("a mapping with topics and members", ("topics", "members"))
-    for field in ("topics", "members"):
-        if field not in fields:
-            root.fail(f"{field} is missing: a mapping of {field} by name")
+    for wanted in ("topics", "members"):
+        if wanted not in fields:
+            root.fail(f"{wanted} is missing: a mapping of {wanted} by name")
     topics = {
         replace(node, value=name).topic(): _topic(node)
         for name, node in fields["topics"].mapping("a mapping of topics by name").items()

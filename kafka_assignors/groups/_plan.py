@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from kafka_assignors.groups._file import GroupFile
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._exact.exact import plan_exact
 from kafka_assignors.proofs._findings import Certificate
+
+if TYPE_CHECKING:
+    from kafka_assignors.planners._load import Load
 
 EXACT: Final = PLANNED[0]
 """The planner that takes options."""
@@ -226,13 +229,7 @@ def plan(
     made: Plan = load(str(STRATEGIES[assignor].planner))(group, **given)
     check(made, group)
     if assignor == LOAD_AWARE:
-        from kafka_assignors.planners._load import least_time, work_times  # noqa: PLC0415 - others need none
-
-        times = work_times(made.owner, given["load"].weighted(group.weights))
-        bound = least_time(group, given["load"])
-        notes += (
-            f"the slowest member is done in {times.max():.3g} s; no plan takes less than {bound:.3g} s",
-        )
+        notes += (_time_note(made, given["load"]),)
     planned = time.perf_counter()
     certificate = proofs.certify(made) if certify else None
     certified = time.perf_counter()
@@ -246,6 +243,14 @@ def plan(
         cooperative=cooperative,
         notes=notes,
     )
+
+
+def _time_note(plan: Plan, cost: "Load") -> str:
+    from kafka_assignors.planners._load import least_time, work_times  # noqa: PLC0415 - others need none
+
+    seconds = work_times(plan.owner, cost.weighted(plan.group.weights)).max()
+    bound = least_time(plan.group, cost)
+    return f"the slowest member is done in {seconds:.3g} s; no plan takes less than {bound:.3g} s"
 
 
 def _least_moves(plan: Plan, certificate: Certificate | None) -> int | None:
