@@ -33,7 +33,8 @@ class CopartitionedAssignor(CooperativeStickyAssignor):
         max_active: As `StickyAssignor`'s.
         return_after: As `StickyAssignor`'s.
         max_skew: As `StickyAssignor`'s, but not in partitions: partition i of a set counts once.
-        max_moves: The same.
+        max_moves: The same. What unites a set's partition i, as in a group that comes from another strategy,
+            does not count.
         time_limit: As `StickyAssignor`'s.
         records_in_rebalances: As `CooperativeStickyAssignor`'s.
 
@@ -103,14 +104,14 @@ class CopartitionedAssignor(CooperativeStickyAssignor):
 
 
 def _checked(together: Iterable[Collection[str]]) -> Together:
-    sets = [names if isinstance(names, str) else tuple(names) for names in together]
-    seen: set[str] = set()
-    for names in sets:
-        if isinstance(names, str) or len({*names}) <= 1:
+    sets: list[tuple[str, ...]] = []
+    for given in together:
+        names = set[object]() if isinstance(given, str) else {*given}
+        if len(names) <= 1 or not all(isinstance(name, str) for name in names):
             raise ValueError(
-                f"together has sets of two topics or more, say [('impressions', 'clicks')], not {names!r}"
+                f"together has sets of two topics or more, say [('impressions', 'clicks')], not {given!r}"
             )
-        if twice := sorted(seen & {*names}):
+        if twice := sorted({one for other in sets for one in other} & {*given}):
             raise ValueError(f"a topic is in one set only, but {', '.join(twice)} is in two of together")
-        seen |= {*names}
+        sets.append(tuple(sorted({*given})))
     return sets

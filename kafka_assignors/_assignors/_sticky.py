@@ -7,7 +7,7 @@ from typing import Any, Final
 from kafka_assignors._assignors._adapter import Assignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
-from kafka_assignors._assignors._membership.standbys import LONGEST, with_most
+from kafka_assignors._assignors._membership.standbys import LONGEST
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.claims import NO_EXTRA, Claimed, Extra
@@ -121,7 +121,10 @@ class StickyAssignor(Assignor):
         """
         if self._return_after is not None and (host := self._host()) is not None:
             group = self._consumer.standbys.settle(group, host, self._return_after)
-        return group if self._max_active is None else with_most(group, self._max_active)
+        if self._max_active is None:
+            return group
+        goes_on = self._consumer.hand_over.goes_on_with(group)
+        return self._consumer.standbys.limit(group, self._max_active, goes_on=goes_on)
 
     def metadata(self, topics: Collection[str]) -> Any:
         """As `Assignor`; a rebalance begins."""

@@ -172,7 +172,7 @@ class Group:
 
     @property
     def revocation_required(self) -> bool:
-        """Whether a member claims a partition of a topic that it no longer subscribes to."""
+        """Whether a member claims a partition of a topic in which it takes no part, or no longer."""
         return not self.claims.subscribed.all()
 
     @cached_property

@@ -7,7 +7,7 @@ partition is by itself. No plan that keeps some together is better.
 
 from dataclasses import replace
 
-from kafka_assignors._model.plan import Plan
+from kafka_assignors._model.plan import Goal, Plan
 from kafka_assignors._model.units import Units
 from kafka_assignors.proofs import _goals as goals
 from kafka_assignors.proofs._certificate import Examiner, require_complete
@@ -49,10 +49,9 @@ def _bounded(plan: Plan, units: Units) -> Certificate:
         reason = "sought for units of each size, the largest first"
         if name == "balance":
             spread = plan.loads.max() - plan.loads.min()
-            reason = (
-                f"no plan is below {goals.plain(least)}; loads differ by {spread}, "
-                f"of members with equal topics and weights by {units.spread} at most"
-            )
+            reason = f"no plan is below {goals.plain(least)}; loads differ by {spread}"
+            if plan.goal == Goal():
+                reason += f", of members with equal topics and weights by {units.spread} at most"
         is_best = value == least if name == "balance" else name == "moves" and not value
         found.append(
             Finding(

@@ -22,8 +22,8 @@ What a leader believes of members' claims:
    A standby subscribes: what it never revokes it keeps.
 
 Of partitions that belong together (`Plan.units`) all wait if one does, by any of these rules: all holders
-revoke theirs. By rule 5 a claimant gets all of them. If several members claim some, and none lets go, nobody
-is given any, and the leader asks on, at intervals that double.
+revoke theirs. By rule 5 a claimant gets all of them. If several members claim some, or the claimant does not
+subscribe to all, and none lets go, nobody is given any, and the leader asks on, at intervals that double.
 """
 
 from collections.abc import Mapping, Sequence
@@ -206,7 +206,7 @@ class HandOver:
     def _leave(plan: Plan, awaited: IntArray, owner: IntArray) -> IntArray:
         """Leave what is not let go of with those that claim it; of several with the newest claim.
 
-        Returns what nobody gets: partitions that belong together, of which several members claim some.
+        Returns what nobody gets: partitions that belong together, and that no claimant can have as a whole.
         """
         group, claims, split = plan.group, plan.group.claims, awaited[:0, 0]
         may_keep = group.has_sent(claims.member, group.topic_of[claims.partition])
@@ -218,7 +218,10 @@ class HandOver:
         if plan.units is not None:
             claimant = plan.units.agreed(partition, owner[partition])
             partition = plan.units.whole(partition)
-            owner[partition] = claimant[plan.units.of[partition]]
+            unit = plan.units.of[partition]
+            # A standby may subscribe to some topics of a set only.
+            claimant[unit[~group.has_sent(claimant[unit], group.topic_of[partition])]] = NOBODY
+            owner[partition] = claimant[unit]
             split = partition[owner[partition] == NOBODY]
         names = ", ".join(sorted({group.members.ids[number] for number in awaited[:, 1].tolist()}))
         log.error(
@@ -230,8 +233,8 @@ class HandOver:
         )
         if split.size:
             log.error(
-                "Giving %d partitions to nobody: they belong together, and several members claim some of "
-                "them. Restart these members: %s",
+                "Giving %d partitions to nobody: they belong together, and no claimant can have them "
+                "all. Restart these members: %s",
                 split.size,
                 names,
             )

@@ -15,6 +15,7 @@ from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.standbys import NO_OWNER, of_first, of_highest_priority
+from kafka_assignors._model.topic_sets import Numbers
 from kafka_assignors._wire.reader import INT32
 
 log = get_logger(__name__)
@@ -27,17 +28,11 @@ _GRACE: Final = 16
 """Heartbeats that others leave to the leader to begin a rebalance, as `HandOver.follow` does."""
 
 
-def with_most(group: Group, most: int) -> Group:
-    """The group in which a topic has so many members at most, first of all those that own most."""
-    owned = np.bincount(group.owner[group.owner != NOBODY], minlength=len(group.members))
-    order = np.argsort(-owned, kind="stable")
-    return group.with_subscriptions(of_first((group.subscribed, group.subscription_of), order, most))
-
-
 class Standbys:
-    """For how long this leader has seen each member of its group, and who waits to take over."""
+    """Whom this leader has made active, for how long it has seen each member, and who waits to take over."""
 
     def __init__(self) -> None:
+        self._order: dict[str, int] = {}  # by member id, who was active first
         self._since: dict[str, float] = {}  # by instance id, or by member id
         self._led = NO_GENERATION  # the last generation that it led
         self._until: float | None = None  # when the first of those who wait has waited long enough
@@ -52,6 +47,18 @@ class Standbys:
         if self._cancel is not None:
             self._cancel()
             self._cancel = None
+
+    def limit(self, group: Group, most: int, *, goes_on: bool) -> Group:
+        """The group in which a topic has so many members at most, first of all those that own most.
+
+        When a rebalance goes on, what was revoked is nobody's. So the same members come first as before.
+        """
+        if not goes_on:
+            owned = np.bincount(group.owner[group.owner != NOBODY], minlength=len(group.members))
+            first = np.argsort(-owned, kind="stable").tolist()
+            self._order = {group.members.ids[number]: place for place, number in enumerate(first)}
+        order = np.argsort([self._order[member] for member in group.members.ids])
+        return group.with_subscriptions(of_first((group.subscribed, group.subscription_of), order, most))
 
     def settle(self, group: Group, host: Host, return_after: float) -> Group:
         """The group in which a higher priority waits before it takes over from a lower one.
@@ -69,10 +76,14 @@ class Standbys:
         everybody = group.with_subscriptions(group.sent)
         owned = np.flatnonzero(everybody.owner != NOBODY)
         priorities = members.priorities
-        active = np.full(len(group.topics), -NO_OWNER)
-        np.maximum.at(active, group.topic_of[owned], priorities[everybody.owner[owned]])
-        # A topic that is new has no owner yet.
-        active[active == -NO_OWNER] = active.max() if owned.size else NO_OWNER
+        # Topics of the same subscribers have the same active members: a set of them is not to be separated.
+        alike = Numbers[tuple[int, ...]]()
+        number = np.array([alike[subscribers] for subscribers in everybody.subscribers], dtype=np.int64)
+        active = np.full(len(alike), -NO_OWNER)
+        np.maximum.at(active, number[group.topic_of[owned]], priorities[everybody.owner[owned]])
+        has_none = active == -NO_OWNER  # of its own; then whoever is active somewhere is before who waits
+        active[has_none] = active[~has_none].min() if owned.size else NO_OWNER
+        active = active[number]
         subscriptions, waiting = of_highest_priority(group.sent, priorities, active, left > 0)
         self._until = now + left[waiting].min() if waiting.any() else None
         return everybody.with_subscriptions(subscriptions)

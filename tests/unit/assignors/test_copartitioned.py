@@ -10,12 +10,14 @@ import pytest
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors import CopartitionedAssignor, lead
-from kafka_assignors._assignors._membership.hand_over import PATIENCE
+from kafka_assignors import CopartitionedAssignor, Group, Member, lead
+from kafka_assignors._assignors._membership.hand_over import PATIENCE, HandOver
 from kafka_assignors._assignors._membership.host import calls
+from kafka_assignors._assignors._membership.standbys import Standbys
 from kafka_assignors._model.claims import Extra
+from kafka_assignors._model.plan import check
 from kafka_assignors._wire.user_data import UNFINISHED, decode_generation, decode_sticky, encode_generation
-from kafka_assignors.planners._copartitioned import digest
+from kafka_assignors.planners._copartitioned import digest, plan_copartitioned
 from tests.support.by_hand import HandGroup, HandHost, names
 from tests.support.wire import partition_list, subscription
 
@@ -251,6 +253,7 @@ def test_out_of_time_the_quicker_plan_keeps_together_what_belongs_together(
     [
         ([("a", "b"), ("b", "c")], "a topic is in one set only, but b is in two of together"),
         (["ab", "cd"], "together has sets of two topics or more, .* not 'ab'"),
+        ([("a", 1)], r"together has sets of two topics or more, .* not \('a', 1\)"),
         ([("a",)], r"not \('a',\)"),
         ([("a", "a")], r"not \('a', 'a'\)"),
     ],
@@ -258,3 +261,44 @@ def test_out_of_time_the_quicker_plan_keeps_together_what_belongs_together(
 def test_sets_that_cannot_be_are_refused(together: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         CopartitionedAssignor(together)
+
+
+def with_topics(name: str, topics: str, **fields: Any) -> Member:
+    return Member(member_id=name, topics=frozenset(topics), generation=3, holds=True, **fields)
+
+
+def test_who_clings_to_a_part_is_given_no_topics_to_which_it_does_not_subscribe() -> None:
+    members = [
+        with_topics("active", "ab", priority=1),
+        with_topics("other", "b"),
+        with_topics("standby", "a", claims={"a": [0]}),
+    ]
+    plan = plan_copartitioned(Group.of(EXISTING, members), SETS)
+    assert plan.assignments()["active"] == {"a": [0, 1], "b": [0, 1]}
+    leader, host = HandOver(), HandHost()
+    for generation in range(9, 9 + PATIENCE + 1):
+        host.generation = generation
+        leader._is_own = True
+        sent, held_back = leader.apply(plan, host)
+        check(sent, plan.group, held_back=held_back)
+        leader._generation, leader._given = generation, leader._making
+    assert sent.assignments() == {"active": {"a": [1], "b": [1]}, "other": {}, "standby": {}}
+
+
+def test_who_waits_does_not_get_the_new_topic_of_a_set_before_the_others() -> None:
+    members = [
+        with_topics("owner", "ab", claims={"a": [0, 1]}),
+        with_topics("elsewhere", "c", priority=1, claims={"c": [0]}),
+        with_topics("waits", "ab", priority=1),
+    ]
+    group = Group.of({**EXISTING, "c": range(1)}, members)
+    settled = Standbys().settle(group, HandHost(), 300.0)
+    assert plan_copartitioned(settled, SETS).assignments() == {
+        "owner": {"a": [0, 1], "b": [0, 1]},
+        "elsewhere": {"c": [0]},
+        "waits": {},
+    }
+
+
+def test_the_order_of_names_in_sets_and_repeated_names_make_no_difference() -> None:
+    assert CopartitionedAssignor([("b", "a", "a")]).extra == CopartitionedAssignor([("a", "b")]).extra

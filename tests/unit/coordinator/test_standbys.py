@@ -10,13 +10,13 @@ import pytest
 from kafka_assignors._assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._cli.main import main
 from kafka_assignors._timelines.events import Assigned
+from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.support.pages import defined, listing, listings
 from tests.support.simulations import classic, loads
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 PAGE = "docs/how-to/active-and-passive.md"
 
@@ -52,6 +52,18 @@ def test_when_the_last_active_member_goes_a_standby_has_all_until_another_comes(
         assert owners(group) == left
     joined(group, "a2", assignor, priority=1)
     assert owners(group) == {"a2": 12}
+
+
+def test_a_limit_chooses_the_same_members_while_a_hand_over_goes_on() -> None:
+    # What is revoked in the first round is nobody's in the second.
+    topics = {"t0": 1, "t1": 1, "t2": 2, "t3": 1}
+    group = Simulation(topics, [partial(CooperativeStickyAssignor, max_active=2)])
+    group.join("d", topics=["t2", "t3"])
+    group.join("c", topics=["t0", "t2", "t3"])
+    group.run_until_stable()
+    for name in ("b", "a"):
+        group.join(name, topics=[*topics])
+    assert sum(owners(group).values()) == 5
 
 
 @BOTH
