@@ -37,6 +37,9 @@ _LEAST_SHARE: Final = 0.01
 IDLE: Final = 0.01
 """What all partitions cost at the least, of the members' time: in an idle group counts are balanced."""
 
+_GIANT: Final = 1.1
+"""How many times the share of a member a partition counts as at the most."""
+
 _FINE: Final = 0.01
 """How near to the bound a search ends."""
 
@@ -162,9 +165,35 @@ def plan_load(
     share = (load.arriving.mean() + load.waiting.mean() / SATURATED) * _LEAST_SHARE
     floor = max(share, IDLE * len(group.members) / group.size)
     counted = replace(load, arriving=np.maximum(load.arriving, floor)).weighted(group.weights)
-    search = _Search(Places(group, tick), counted)
+    counted = replace(counted, stays=load.stays & (group.owner != NOBODY))
+    places = Places(group, tick)
+    search = _Search(places, counted)
     owner = search.better(search.placed(), tolerance, least_gain, max_moves)
+    others = _without_giants(places, counted) if group.uniform else None
+    if others is not None:
+        balanced = _Search(places, others).better(owner, tolerance, least_gain, max_moves)
+        owner = balanced if search.time(balanced) <= search.time(owner) else owner
     return Plan.from_owner(group, owner, Goal(max_moves=max_moves))
+
+
+def _without_giants(places: Places, load: Load) -> Load | None:
+    """The load in which what is more than a member's share stays, and counts as little more than a share.
+
+    No plan relieves a member of its one partition. If that counted as a whole, no other member would have too
+    much. None if there is no such partition.
+    """
+    sizes = _sizes(load, _least_time(places, load))
+    order = np.argsort(-sizes, kind="stable")[: load.speed.size - 1]
+    before = np.cumsum(sizes[order]) - sizes[order]
+    share = (sizes.sum() - before) / (load.speed.sum() - np.arange(order.size))
+    giants = order[: int(np.argmax(np.append(sizes[order] <= _GIANT * share, [True])))]
+    if not giants.size:
+        return None
+    less, stays = np.ones(sizes.size), load.stays.copy()
+    rest = sizes.sum() - sizes[giants].sum()
+    less[giants] = _GIANT * rest / (load.speed.sum() - giants.size) / sizes[giants]
+    stays[giants] = True
+    return replace(load, arriving=load.arriving * less, waiting=load.waiting * less, stays=stays)
 
 
 class _Search:
@@ -210,12 +239,12 @@ class _Search:
         enough = now - max(tolerance * now, least_gain)
         if self.least >= enough or max_moves == 0:
             return start
-        stays = self.load.stays & self.owned
+        stays = self.load.stays
         found = self.best(start, stays)
         best = self.time(found[0])
         if best > min(self.least * (1 + tolerance), enough):
             # Few moves do not reach what is possible: whether many do is worth a look, and rarely the price.
-            anew = np.where(stays, self.places.group.owner, NOBODY)
+            anew = np.where(stays, start, NOBODY)
             others = self.best(self.pack(anew, stays, self.least * (1 + _FINE / 2)), stays)
             if best > min(self.time(others[0]) * (1 + tolerance), enough):
                 found += others

@@ -188,10 +188,11 @@ class Packing:
             return None
         partition = self.movable[giver][self.sizes[self.movable[giver]].argmax()]
         start = self.owner, self.work, self.movable
-        for taker in np.argsort(done, kind="stable")[:_PUSHES].tolist():
+        others = self.places.members_of(int(self.places.cell_of[partition]))
+        for taker in others[np.argsort(done[others], kind="stable")][:_PUSHES].tolist():
             before, after = self.places.is_moved(np.array(partition), np.array([giver, taker])).tolist()
             cost = after - before
-            if taker == giver or cost > left or not self.places.may_have(np.array(taker), partition):
+            if taker == giver or cost > left:
                 continue
             self.owner, self.work, self.movable = start[0].copy(), start[1].copy(), [*start[2]]
             self._move(int(partition), giver, taker)
@@ -286,7 +287,9 @@ class Packing:
         if done[giver] <= self.time or not self.movable[giver].size:
             return None
         mine = _spread(self.movable[giver], self.sizes, _TRIED)
-        others = np.argsort(done, kind="stable")[: _TRIED + 1]
+        cells = np.unique(self.places.cell_of[mine])
+        others = np.unique(np.concatenate([self.places.members_of(cell) for cell in cells.tolist()]))
+        others = others[np.argsort(done[others], kind="stable")[: _TRIED + 1]]
         others = others[others != giver]
         back = [_spread(self.movable[other], self.sizes, _EXCHANGED) for other in others.tolist()]
         takers = np.concatenate([others, np.repeat(others, [each.size for each in back])])

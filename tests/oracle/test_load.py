@@ -40,7 +40,10 @@ def test_what_moves_is_worth_it_and_hardly_more_than_has_to(seeds: range) -> Non
         time, before = solved.time(plan.owner), solved.time(staying.owner)
         if load.is_even:
             continue
-        assert time <= before * 0.9 * 1.003 if plan.moves else time == before, seed
+        if plan.moves:  # beside one partition that no plan relieves the others are balanced
+            assert time <= before * (1 if group.uniform else 0.9) * 1.003, seed
+        else:
+            assert time == before, seed
         assert time <= solved.best(plan.owner) * (1 + FARTHEST) + 0.1 * HORIZON, seed
         if not group.local_racks:  # they come before moves
             moves += plan.moves

@@ -122,6 +122,32 @@ def test_partitions_that_cost_nothing_are_shared_evenly() -> None:
     assert idle.loads.min() >= 1
 
 
+@pytest.mark.parametrize("hot", [1.2, 0.9])
+def test_beside_one_partition_that_no_plan_relieves_the_others_are_balanced(hot: float) -> None:
+    group = group_of([[0], [*range(1, 12)], []], 12)
+    plan = plan_load(group, load_of([hot, *[0.08] * 11], [0.0] * 12, [1.0] * 3))
+    assert (sorted(plan.loads.tolist()), plan.moves) == ([1, 5, 6], 5)
+    assert plan.owner[0] == 0
+
+
+def test_members_that_may_not_have_a_partition_are_not_in_the_way_of_others() -> None:
+    # 70 busy members of one topic, and 70 idle ones of another.
+    members = [
+        Member(
+            member_id=f"m{number:03}", topics=frozenset("t"), claims={"t": range(4 * number, 4 * number + 4)}
+        )
+        for number in range(70)
+    ]
+    idle = [Member(member_id=f"x{number:03}", topics=frozenset("x")) for number in range(70)]
+    costs = np.random.default_rng(7).uniform(0.05, 0.2, 280)
+    moves = []
+    for others in ([], idle):
+        group = Group.of({"t": range(280), "x": range(1)}, [*members, *others])
+        cost = [*costs, *[0.01] * (group.size - 280)]
+        moves.append(plan_load(group, load_of(cost, [0.0] * group.size, [1.0] * len(group.members))).moves)
+    assert moves[1] <= 1.2 * moves[0], moves
+
+
 def test_who_comes_to_an_idle_group_gets_its_share() -> None:
     group = group_of([[*range(6)], [*range(6, 12)], []], 12)
     idle = load_of([0.0003, *[0.0001] * 11], [0.0] * 12, [1.0] * 3)
