@@ -25,6 +25,7 @@ from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.measured import encode_measured
+from kafka_assignors._wire.user_data import UNFINISHED
 from kafka_assignors.planners._load import HORIZON, Load, plan_load
 
 log = get_logger(__name__)
@@ -34,9 +35,6 @@ Cost = Mapping[str, float] | Callable[[str, int], float]
 
 _LEAST_COST, _MOST_COST = 1e-9, 1e9
 
-_SAID_FOR: Final = 300.0
-"""Seconds for which a member that is asked again before its assignment says the same as before."""
-
 _MEAN: Final = struct.Struct(">4s2f")
 _MARK: Final = b"load"
 
@@ -45,9 +43,10 @@ _MARK: Final = b"load"
 class _Work:
     """What an instance knows of the work of its one consumer, and of the group that this leads.
 
-    As a member it measures. `said` is what it sent with its present join, and when. `mean` is what the last
-    assignment told: seconds of work that wait for the mean member, and that arrive a second. `uneven` looks
-    at that.
+    As a member it measures. `said` is what it sent when it joined, until it has its assignment: while another
+    strategy is chosen it gets none. `has` are the partitions of its last one. `mean` is what an assignment
+    told last: seconds of work that wait for the mean member, and that arrive a second. `uneven` looks at
+    that, unless a rebalance is to follow from which it will know the mean (`goes_on`).
 
     As a leader it has what it knew when it planned last, the members and speeds of that plan, when the
     rebalance of that plan began, and whether it was `for_load`: no member had come or gone. `told` is the
@@ -55,8 +54,10 @@ class _Work:
     """
 
     measures: Measures = field(default_factory=Measures)
-    said: tuple[bytes, float] | None = None
+    said: bytes | None = None
+    has: frozenset[tuple[str, int]] = frozenset()
     mean: tuple[float, float] | None = None
+    goes_on: bool = False
     uneven: Uneven | None = None
 
     known: Known | None = None
@@ -169,35 +170,40 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         It is the same until the assignment: with other bytes, a member that is asked again would begin
         another rebalance.
         """
-        work, now = self._work, time.monotonic()
-        if work.said is None or now - work.said[1] > _SAID_FOR:
-            work.said = encode_measured(work.measures.of(claim.partitions)), now
+        work = self._work
+        if work.said is None:
+            work.said = encode_measured(work.measures.of(claim.partitions))
         return super().tell_claim(claim)
 
     @property
     def extra(self) -> Extra:
         """As `StickyAssignor`'s, with what was measured."""
-        said = self._work.said
-        return super().extra._replace(data=b"" if said is None else said[0])
+        return super().extra._replace(data=self._work.said or b"")
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """As `CooperativeStickyAssignor`; what it says of the group's mean load is remembered."""
         super().on_assignment(assignment, generation)
-        self._work.said = None
-        self._work.mean = _mean_in(assignment.user_data)
-        if self._work.uneven is not None:
-            self._work.uneven.rebalanced(time.monotonic())
+        work, told = self._work, assignment.user_data or b""
+        before, work.has = work.has, frozenset(assignment.partitions())
+        work.said = None
+        if not told or told.startswith(_MARK):
+            work.mean = _mean_in(told)
+            work.goes_on = False
+        else:  # another note stands in the mean's place: the last one counts, if there is one
+            work.goes_on = told == UNFINISHED or work.mean is None
+        if work.uneven is not None:
+            work.uneven.rebalanced(time.monotonic(), changed=work.has != before)
 
     def ask_when_uneven(self, *, uneven_for: float, at_least: float, cool_down: float) -> None:
         """See `rebalance_when`."""
         uneven = Uneven(uneven_for=uneven_for, at_least=at_least, cool_down=cool_down, ask=self._ask)
-        uneven.rebalanced(time.monotonic())
+        uneven.rebalanced(time.monotonic(), changed=True)
         self._work.uneven = uneven
         self._work.measures.watch = self._compare
 
     def _compare(self) -> None:
         host, work = self._host(), self._work
-        if host is None or work.uneven is None:
+        if host is None or work.uneven is None or work.said is not None or work.goes_on:
             return
         waits, arrives = work.mean or (0.0, 0.0)
         seconds = work.uneven.uneven_for
@@ -279,7 +285,7 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         return np.array([one if _is_cost(one) else 1.0 for one in said], dtype=np.float64)
 
     def _mean(self, plan: Plan, load: Load) -> bytes | None:
-        """What members hear of the mean load by a plan; nothing if no member has measured anything."""
+        """What members hear: the mean load of those who take part, or nothing if nobody has measured."""
         known = self._work.known
         if known is None or np.isnan(known.numbers[:, 0]).all():
             return None
@@ -287,8 +293,10 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         has = owner != NOBODY
         weights = plan.group.weights
         speed = load.speed * weights / weights.mean()
+        subscribed, subscription_of = plan.group.subscribed, plan.group.subscription_of
+        takes_part = np.diff(subscribed.bounds)[subscription_of] > 0
         means = [
-            (np.bincount(owner[has], weights=work[has], minlength=count) / speed).mean()
+            (np.bincount(owner[has], weights=work[has], minlength=count) / speed)[takes_part].mean()
             for work in (load.waiting, load.arriving)
         ]
         return _MEAN.pack(_MARK, *means)
@@ -300,9 +308,9 @@ def _names(group: Group) -> list[str]:
     return [instance or name for instance, name in zip(members.instance_ids, members.ids, strict=True)]
 
 
-def _mean_in(user_data: bytes | None) -> tuple[float, float] | None:
+def _mean_in(user_data: bytes) -> tuple[float, float] | None:
     """The mean load that an assignment tells; None if it tells none, whatever the leader may have sent."""
-    if user_data is None or len(user_data) != _MEAN.size or not user_data.startswith(_MARK):
+    if len(user_data) != _MEAN.size or not user_data.startswith(_MARK):
         return None
     _, waits, arrives = _MEAN.unpack(user_data)
     return (waits, arrives) if 0 <= waits < math.inf and 0 <= arrives < math.inf else None

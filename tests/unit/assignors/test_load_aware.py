@@ -29,7 +29,7 @@ from kafka_assignors._assignors._membership.host import calls
 from kafka_assignors._assignors._uneven import Uneven
 from kafka_assignors._model.claims import Extra
 from kafka_assignors._wire.measured import Measured, encode_measured
-from kafka_assignors._wire.user_data import encode_sticky
+from kafka_assignors._wire.user_data import UNFINISHED, encode_sticky
 from tests.support.by_hand import HandGroup, HandHost, cluster_of, joined, partitions_in
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def test_members_say_the_same_until_they_have_their_assignment(clock: Clock) -> 
     said = assignor.metadata({"t"}).encode()
     assert encode_measured({("t", 0): Measured(1, 2, 3)}) in said
     assignor._work.measures = Says({("t", 0): Measured(4, 5, 6)})
-    clock.now += 300
+    clock.now += 100_000
     assert assignor.metadata({"t"}).encode() == said
     assignor.on_assignment(given, 2)
     assert encode_measured({("t", 0): Measured(4, 5, 6)}) in assignor.metadata({"t"}).encode()
@@ -350,6 +350,21 @@ def test_each_member_hears_of_the_mean_load_once_something_is_measured() -> None
 
 
 @pytest.mark.parametrize(
+    ("options", "standby"), [({"priority": 0}, {"priority": -1}), ({"max_active": 2}, {})]
+)
+def test_members_that_stand_by_are_left_out_of_the_mean(
+    options: dict[str, Any], standby: dict[str, Any]
+) -> None:
+    group = HandGroup({"t": range(4)})
+    for name, taken in (("a", options), ("b", options), ("c", standby), ("d", standby)):
+        group.join(name, LoadAwareAssignor(cooperative=False, **taken))
+    group.rebalance()
+    measure(group, {("t", one): Measured(0.5, 100, 0.25) for one in range(4)})
+    assert sorted(map(len, ids(group.rebalance()).values())) == [0, 0, 2, 2]
+    assert [one._work.mean for one in group.assignors.values()] == [(100.0, 0.25)] * 4
+
+
+@pytest.mark.parametrize(
     "told", [None, b"", b"load", b"unfinished", b"load" + b"\x7f\xff" * 4, b"load" + b"\xff" * 8]
 )
 def test_an_assignment_without_a_mean_is_taken_all_the_same(told: bytes | None) -> None:
@@ -389,7 +404,7 @@ def test_a_copy_has_the_options_and_has_measured_nothing(copied: Any) -> None:
 
 def uneven(asked: list[str]) -> Uneven:
     one = Uneven(uneven_for=60, at_least=1.5, cool_down=600, ask=asked.append)
-    one.rebalanced(0)
+    one.rebalanced(0, changed=True)
     return one
 
 
@@ -421,12 +436,34 @@ def test_a_moment_of_rest_and_a_rebalance_begin_the_time_anew() -> None:
     one.look(1058, 40, 40)
     for now in (1059, 1118):
         one.look(now, 80, 40)
-    one.rebalanced(1118)
+    one.rebalanced(1118, changed=True)
     for now in (1119, 1200, 1717):
         one.look(now, 80, 40)
     assert asked == []
     one.look(1719, 80, 0)
     assert asked == ["for 60 s this member had 80 s of work for the next 60 s, of which no mean is known yet"]
+
+
+def test_the_cool_down_doubles_while_rebalances_that_it_asked_for_change_nothing_for_it() -> None:
+    asked: list[str] = []
+    one, at = uneven(asked), list[int]()
+    for now in range(0, 20_000, 5):
+        one.look(now, mine=80, mean=40)
+        if len(asked) > len(at):
+            at.append(now)
+            one.rebalanced(now, changed=len(at) == 4)
+            one.rebalanced(now, changed=False)  # which another member wanted
+    assert at == [600, 1800, 4200, 9000, 9600, 10800, 13200, 18000]
+
+
+def test_without_a_cool_down_and_for_ever_pauses_have_bounds() -> None:
+    one = Uneven(uneven_for=60, at_least=1.5, cool_down=0, ask=lambda _: one.rebalanced(now, changed=False))
+    pauses = []
+    for now in (100_000.0 * day for day in range(1, 20)):
+        for later in (0, 60):
+            one.look(now + later, 80, 40)
+        pauses.append(one.pause)
+    assert (pauses[:3], pauses[-1]) == ([120, 240, 480], 86_400)
 
 
 class Asked:
@@ -492,10 +529,66 @@ def test_a_member_with_too_much_of_the_load_asks_while_it_polls(clock: Clock) ->
                 measures.stand([])
         return host.rejoins
 
+    def given(told: bytes, *partitions: int) -> None:
+        had = [TopicPartition("t", one) for one in partitions]
+        assignor.on_assignment(SimpleNamespace(partitions=lambda: had, user_data=told), 1)
+
     # It needs 96 s of 60 s. At first it does not know the mean; then that is 40 s, then 50 s.
     began = clock.now
     assert (polls_until(began + 590), polls_until(began + 610)) == (0, 1)
-    for mean, rejoins in ((40, 2), (50, 2)):
-        told = _MEAN.pack(_MARK, mean, 0.0)
-        assignor.on_assignment(SimpleNamespace(partitions=list, user_data=told), 1)
+    for number, (mean, rejoins) in enumerate(((40, 2), (50, 2), (40, 3))):
+        given(_MEAN.pack(_MARK, mean, 0.0), 0, number + 1)
         assert polls_until(clock.now + 700) == rejoins
+    # It changed nothing.
+    given(_MEAN.pack(_MARK, 40, 0.0), 0, 3)
+    assert (polls_until(clock.now + 1190), polls_until(clock.now + 20)) == (3, 4)
+
+
+@pytest.mark.parametrize(("mean", "rejoins"), [(None, 0), (40, 1), (50, 0)])
+def test_a_static_member_keeps_the_mean_when_it_is_told_something_else(
+    mean: float | None, rejoins: int, clock: Clock
+) -> None:
+    assignor, host = LoadAwareAssignor(), HandHost()
+    measures = assignor._work.measures = Says({("t", 0): Measured(0.01, 9_000, 10)})
+    host.partitions = frozenset({TopicPartition("t", 0)})
+    rebalance_when(Asked(assignor), uneven_for=60, at_least=2, cool_down=0)
+
+    def told(note: bytes) -> None:
+        assignor.on_assignment(
+            SimpleNamespace(partitions=lambda: [TopicPartition("t", 0)], user_data=note), 1
+        )
+
+    def polls() -> None:
+        with calls(host):
+            for _ in range(2):
+                clock.now += 61
+                measures.stand([])
+
+    if mean is not None:
+        told(_MEAN.pack(_MARK, mean, 0.0))
+    told(UNFINISHED)
+    polls()
+    assert host.rejoins == 0
+    told(b"waits" + bytes(4))
+    polls()
+    assert host.rejoins == rejoins
+
+
+def test_a_member_does_not_ask_while_it_joins_or_another_strategy_is_chosen(clock: Clock) -> None:
+    assignor, host = LoadAwareAssignor(), HandHost()
+    host.partitions = frozenset({TopicPartition("t", 0)})
+    host.generation = 1
+    with calls(host):
+        assignor.metadata({"t"})
+        measures = assignor._work.measures = Says({("t", 0): Measured(0.01, 9_000, 10)})
+        rebalance_when(Asked(assignor), uneven_for=60, at_least=2, cool_down=0)
+        began = host.rejoins
+        for _ in range(10):
+            clock.now += 61
+            measures.stand([])
+        assert host.rejoins == began
+        assignor.on_assignment(SimpleNamespace(partitions=list, user_data=b""), 1)
+        for _ in range(2):
+            clock.now += 61
+            measures.stand([])
+        assert host.rejoins == began + 1
