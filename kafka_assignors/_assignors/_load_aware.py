@@ -4,7 +4,7 @@ import math
 import struct
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -39,6 +39,20 @@ _MEAN: Final = struct.Struct(">4s2f")
 _MARK: Final = b"load"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Planned:
+    """What a leader knew when it planned: of partitions, speeds (M,) and names of members, and when it began.
+
+    It was `for_load` if no member had come or gone since the plan before.
+    """
+
+    known: Known
+    speed: NDArray[np.float64]
+    members: frozenset[str]
+    began: float
+    for_load: bool
+
+
 @dataclass(slots=True)
 class _Work:
     """What an instance knows of the work of its one consumer, and of the group that this leads.
@@ -48,9 +62,8 @@ class _Work:
     told last: seconds of work that wait for the mean member, and that arrive a second. `uneven` looks at
     that, unless a rebalance is to follow from which it will know the mean (`goes_on`).
 
-    As a leader it has what it knew when it planned last, the members and speeds of that plan, when the
-    rebalance of that plan began, and whether it was `for_load`: no member had come or gone. `told` is the
-    next `mean`, for all members.
+    As a leader it has `making`, its plan of the present rebalance, which may not reach the group; and
+    `given`, its last one that did. `told` is the next `mean`, for all members.
     """
 
     measures: Measures = field(default_factory=Measures)
@@ -60,11 +73,8 @@ class _Work:
     goes_on: bool = False
     uneven: Uneven | None = None
 
-    known: Known | None = None
-    speed: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    members: frozenset[str] = frozenset()
-    began: float = -math.inf
-    for_load: bool = False
+    making: _Planned | None = None
+    given: _Planned | None = None
     told: bytes | None = None
 
 
@@ -159,6 +169,7 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
 
     def metadata(self, topics: Collection[str]) -> Any:
         """As `CooperativeStickyAssignor`; the consumer is measured from now on."""
+        self._work.making = None
         sent = super().metadata(topics)
         if (host := self._host()) is not None:
             host.measure(self._work.measures)
@@ -186,6 +197,7 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         work, told = self._work, assignment.user_data or b""
         before, work.has = work.has, frozenset(assignment.partitions())
         work.said = None
+        work.given, work.making = work.making or work.given, None
         if not told or told.startswith(_MARK):
             work.mean = _mean_in(told)
             work.goes_on = False
@@ -219,10 +231,11 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
 
     def plan(self, group: Group) -> Plan:
         """The plan by what members have measured."""
-        load = self._load(group)
         work, tolerance, budget = self._work, self._tolerance, self.budget(group)
+        now = self._knowledge(group)
+        load = self._load(now)
         # Who came is to get its share, however little there is to do.
-        least = tolerance * HORIZON if work.for_load else 0.0
+        least = tolerance * HORIZON if now.for_load else 0.0
         plan = self._in_time(
             group,
             lambda tick: plan_load(
@@ -230,9 +243,10 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
             ),
             "A plan by load",
         )
-        if work.for_load and work.known is not None:
-            work.known.moved[plan.moved] = time.monotonic()
-        work.told = self._mean(plan, load)
+        if now.for_load:
+            now.known.moved[plan.moved] = time.monotonic()
+        work.making = now
+        work.told = _mean(plan, now.known, load)
         return plan
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
@@ -241,29 +255,28 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         means = {} if told is None else dict.fromkeys(range(len(sent.group.members)), told)
         return {**means, **super().notes(sent, held_back)}
 
-    def _load(self, group: Group) -> Load:
-        """The load of a group; in the second round of a rebalance that of the first.
+    def _knowledge(self, group: Group) -> _Planned:
+        """What is known of a group; in the second round of a rebalance what was known in the first.
 
         What members were asked to revoke, and where it goes, must not change in between.
         """
-        work, now = self._work, time.monotonic()
-        before = Known.nothing(group) if work.known is None else work.known.of(group)
-        goes_on = self._consumer.hand_over.goes_on_with(group)
-        if goes_on:
-            known = before
-        else:
-            measured, faults = measured_in(group)
-            self._bad_measures.warn(faults)
-            work.speed, work.began = speeds(group, measured[:, 0]), now
-            known = known_now(group, measured, work.speed, before)
-            members = frozenset(_names(group))
-            work.for_load = members == work.members
-            if not work.for_load:  # who came is to get its share
-                known.moved[:] = -math.inf
-            work.members = members
-        work.known = known
-        stays = (known.moved < work.began) & (now - known.moved < self._settle)
-        return load_of(known, work.speed, stays, self._said(group))
+        given = self._work.given
+        before = Known.nothing(group) if given is None else given.known.of(group)
+        if given is not None and self._consumer.hand_over.goes_on_with(group):
+            return replace(given, known=before)
+        measured, faults = measured_in(group)
+        self._bad_measures.warn(faults)
+        speed = speeds(group, measured[:, 0])
+        known, members = known_now(group, measured, speed, before), frozenset(_names(group))
+        for_load = given is not None and members == given.members
+        if not for_load:  # who came is to get its share
+            known.moved[:] = -math.inf
+        return _Planned(known=known, speed=speed, members=members, began=time.monotonic(), for_load=for_load)
+
+    def _load(self, now: _Planned) -> Load:
+        moved = now.known.moved
+        stays = (moved < now.began) & (time.monotonic() - moved < self._settle)
+        return load_of(now.known, now.speed, stays, self._said(now.known.group))
 
     def _said(self, group: Group) -> NDArray[np.float64] | None:
         """(N,) the relative work of a record by hand; None if that is measured."""
@@ -284,28 +297,28 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
             )
         return np.array([one if _is_cost(one) else 1.0 for one in said], dtype=np.float64)
 
-    def _mean(self, plan: Plan, load: Load) -> bytes | None:
-        """What members hear: the mean load of those who take part, or nothing if nobody has measured."""
-        known = self._work.known
-        if known is None or np.isnan(known.numbers[:, 0]).all():
-            return None
-        owner, count = plan.owner, len(plan.group.members)
-        has = owner != NOBODY
-        weights = plan.group.weights
-        speed = load.speed * weights / weights.mean()
-        subscribed, subscription_of = plan.group.subscribed, plan.group.subscription_of
-        takes_part = np.diff(subscribed.bounds)[subscription_of] > 0
-        means = [
-            (np.bincount(owner[has], weights=work[has], minlength=count) / speed)[takes_part].mean()
-            for work in (load.waiting, load.arriving)
-        ]
-        return _MEAN.pack(_MARK, *means)
-
 
 def _names(group: Group) -> list[str]:
     """What members are called for as long as they are in the group, restarts of static ones included."""
     members = group.members
     return [instance or name for instance, name in zip(members.instance_ids, members.ids, strict=True)]
+
+
+def _mean(plan: Plan, known: Known, load: Load) -> bytes | None:
+    """What members hear: the mean load of those who take part, or nothing if nobody has measured."""
+    if np.isnan(known.numbers[:, 0]).all():
+        return None
+    owner, count = plan.owner, len(plan.group.members)
+    has = owner != NOBODY
+    weights = plan.group.weights
+    speed = load.speed * weights / weights.mean()
+    subscribed, subscription_of = plan.group.subscribed, plan.group.subscription_of
+    takes_part = np.diff(subscribed.bounds)[subscription_of] > 0
+    means = [
+        (np.bincount(owner[has], weights=work[has], minlength=count) / speed)[takes_part].mean()
+        for work in (load.waiting, load.arriving)
+    ]
+    return _MEAN.pack(_MARK, *means)
 
 
 def _mean_in(user_data: bytes) -> tuple[float, float] | None:

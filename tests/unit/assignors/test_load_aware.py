@@ -165,6 +165,34 @@ def test_who_joins_gets_its_share_of_what_has_just_moved(clock: Clock) -> None:
     assert [len(owned.intersection(others)) for owned in ids(group.rebalance()).values()] == [1, 1, 1]
 
 
+def refused(group: HandGroup) -> dict[str, set[int]]:
+    """What the leader plans if its SyncGroup is answered that another rebalance has begun."""
+    members = [joined(name, one.metadata(group.subscriptions[name])) for name, one in group.assignors.items()]
+    assigned = next(iter(group.assignors.values())).assign(cluster_of(group.topics), members)
+    return ids({name: partitions_in(one) for name, one in assigned.items()})
+
+
+def test_who_joins_gets_its_share_though_the_first_plan_with_it_did_not_reach_the_group() -> None:
+    group = group_of(2, 12)
+    group.rebalance()
+    measure(group, {("t", one): Measured(1e-4, one % 2, 0.1) for one in range(12)})
+    assert sorted(map(len, ids(group.rebalance()).values())) == [6, 6]
+    group.join("m9", LoadAwareAssignor(cooperative=False))
+    assert sorted(map(len, refused(group).values())) == [4, 4, 4]
+    assert sorted(map(len, ids(group.rebalance()).values())) == [4, 4, 4]
+
+
+def test_what_moved_by_a_plan_that_did_not_reach_the_group_does_not_stay(clock: Clock) -> None:
+    group = group_of(2, 4)
+    before = ids(group.rebalance())
+    heavy = min(before["m0"])
+    measure(group, {("t", one): Measured(0.01, 9_000 if one == heavy else 1_000, 0) for one in range(4)})
+    planned = refused(group)
+    assert planned["m0"] == {heavy}
+    clock.now += 1
+    assert ids(group.rebalance()) == planned
+
+
 def test_what_a_member_that_left_had_measured_is_remembered() -> None:
     group = group_of(3, 6)
     before = ids(group.rebalance())
