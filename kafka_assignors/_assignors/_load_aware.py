@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from kafka_assignors._assignors._cooperative_sticky import CooperativeStickyAssignor
 from kafka_assignors._assignors._host import calling
-from kafka_assignors._assignors._measured_load import Known, known_now, load_of, measured_in, speeds
+from kafka_assignors._assignors._measured_load import (
+    Known,
+    half_busy,
+    known_now,
+    load_of,
+    measured_in,
+    speeds,
+)
 from kafka_assignors._assignors._measures import Measures, needed
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
@@ -99,7 +106,8 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         max_active: As `StickyAssignor`'s.
         return_after: As `StickyAssignor`'s.
         cost: How much work a record is, by topic (1 for topics that are not listed), or a function of topic
-            and partition id. Only ratios count. The leader's counts; without one it is measured.
+            and partition id. Only ratios count. The leader's counts; without one it is measured. Who asks by
+            `rebalance_when` does not go by it, but by measured time.
         tolerance: Which part of the time to drain a rebalance has to save, 0.1 for a tenth; from 0 up to 1.
         settle: Seconds for which a partition that was moved for load stays, unless members come or go.
         max_moves: As `StickyAssignor`'s.
@@ -234,12 +242,13 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         work, tolerance, budget = self._work, self._tolerance, self.budget(group)
         now = self._knowledge(group)
         load = self._load(now)
+        planned_by = load if self._cost is None else half_busy(load)
         # Who came is to get its share, however little there is to do.
         least = tolerance * HORIZON if now.for_load else 0.0
         plan = self._in_time(
             group,
             lambda tick: plan_load(
-                group, load, tolerance=tolerance, least_gain=least, max_moves=budget, tick=tick
+                group, planned_by, tolerance=tolerance, least_gain=least, max_moves=budget, tick=tick
             ),
             "A plan by load",
         )

@@ -7,7 +7,7 @@ partitions with a member the median counts, as one may be dearer than the others
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Self
 
@@ -18,7 +18,7 @@ from kafka_assignors._model.arrays import NOBODY, BoolArray
 from kafka_assignors._model.claims import Existing
 from kafka_assignors._model.group import Group
 from kafka_assignors._wire.measured import Measured, MeasuredTopic, decode_measured
-from kafka_assignors.planners._load import Load
+from kafka_assignors.planners._load import HORIZON, Load
 
 FASTEST: Final = 16.0
 """How many times as fast as the mean a member may be, or as slow, whatever it sends."""
@@ -171,6 +171,17 @@ def load_of(
     if _is_weighted(group):
         speed = np.ones(speed.size)  # the planner multiplies speeds by the weights
     return Load(arriving=seconds * rate, waiting=seconds * lag, speed=speed, stays=stays)
+
+
+def half_busy(load: Load) -> Load:
+    """The same load, or so many times as much that members need half of their time for it.
+
+    Where costs are said by hand, what is measured can be the time in which records are handed to others. By
+    that a plan would find hardly any work, and balance counts.
+    """
+    seconds = load.arriving.sum() + load.waiting.sum() / HORIZON
+    times = max(1.0, 0.5 * load.speed.sum() / seconds) if seconds > 0 else 1.0
+    return replace(load, arriving=load.arriving * times, waiting=load.waiting * times)
 
 
 def _fill(group: Group, values: NDArray[np.float64], default: float) -> None:

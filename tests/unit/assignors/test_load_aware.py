@@ -120,6 +120,34 @@ def test_costs_by_hand_come_before_what_is_measured() -> None:
         assert sorted(sorted(one) for one in given.values()) == [["t"], ["u"]]
 
 
+def test_costs_by_hand_count_where_records_are_handed_to_threads() -> None:
+    group = HandGroup({"t": range(9), "u": range(1)})
+    for name in "ab":
+        group.join(name, LoadAwareAssignor(cooperative=False, cost={"u": 9}))
+    assert sorted(sorted(one) for one in group.rebalance().values()) == [["t"], ["u"]]
+    measure(group, {("t", one): Measured(5e-6, 200, 20) for one in range(9)})
+    for one in group.assignors.values():
+        one._work.measures.works["u", 0] = Measured(5e-6, 100, 10)
+    given = group.rebalance()
+    assert sorted(len(owned["t"]) for owned in given.values() if "u" in owned) == [2]
+    # What members compare themselves with is the work as it is, in the unit that measures have as their mean.
+    unit = 5e-6 / 9**0.1
+    for one in group.assignors.values():
+        assert one._work.mean == pytest.approx((unit * 2700 / 2, unit * 270 / 2))
+
+
+@pytest.mark.parametrize(("gain", "moves"), [(5.6, 0), (5.8, 1)])
+def test_a_move_for_load_has_to_save_a_tenth_of_a_minute(gain: float, moves: int) -> None:
+    group = group_of(2, 4)
+    before = ids(group.rebalance())
+    heavy = min(before["m0"])
+    # One has 30 s of work. Each partition counts as 0.3 s at the least for what arrives.
+    lags = {**dict.fromkeys(before["m1"], 1.0), **dict.fromkeys(before["m0"], gain), heavy: 30 - gain}
+    measure(group, {("t", one): Measured(1, lag, 0) for one, lag in lags.items()})
+    after = ids(group.rebalance())
+    assert len(before["m0"] - after["m0"]) == moves
+
+
 def test_a_function_that_gives_no_cost_counts_as_1_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     group = group_of(2, 4, cost=lambda _, number: math.nan if number else 1)
     assert sorted(map(len, ids(group.rebalance()).values())) == [2, 2]
