@@ -19,6 +19,7 @@ from kafka_assignors._assignors._measured_load import (
     known_now,
     load_of,
     measured_in,
+    place_load,
     speeds,
 )
 from kafka_assignors._assignors._measures import Measures, needed
@@ -31,6 +32,7 @@ from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
+from kafka_assignors._model.tick import Tick
 from kafka_assignors._wire.measured import encode_measured
 from kafka_assignors._wire.user_data import UNFINISHED
 from kafka_assignors.planners._load import HORIZON, Load, plan_load
@@ -111,7 +113,8 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         tolerance: Which part of the time to drain a rebalance has to save, 0.1 for a tenth; from 0 up to 1.
         settle: Seconds for which a partition that was moved for load stays, unless members come or go.
         max_moves: As `StickyAssignor`'s.
-        time_limit: As `StickyAssignor`'s.
+        time_limit: Seconds until a plan has to be ready, as `StickyAssignor`'s. The quick one moves nothing:
+            what is free goes to the members that are done soonest.
         cooperative: False has the consumer rebalance eagerly, in the same group.
         records_in_rebalances: As `CooperativeStickyAssignor`'s.
 
@@ -239,24 +242,31 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
 
     def plan(self, group: Group) -> Plan:
         """The plan by what members have measured."""
-        work, tolerance, budget = self._work, self._tolerance, self.budget(group)
-        now = self._knowledge(group)
+        work = self._work
+        now = work.making = self._knowledge(group)
         load = self._load(now)
-        planned_by = load if self._cost is None else half_busy(load)
-        # Who came is to get its share, however little there is to do.
-        least = tolerance * HORIZON if now.for_load else 0.0
-        plan = self._in_time(
+        plan = self._in_time(group, lambda tick: self._plan_by(group, now, load, tick), "A plan by load")
+        work.told = _mean(plan, now.known, load)
+        return plan
+
+    def _plan_by(self, group: Group, now: _Planned, load: Load, tick: Tick) -> Plan:
+        plan = plan_load(
             group,
-            lambda tick: plan_load(
-                group, planned_by, tolerance=tolerance, least_gain=least, max_moves=budget, tick=tick
-            ),
-            "A plan by load",
+            load if self._cost is None else half_busy(load),
+            tolerance=self._tolerance,
+            # Who came is to get its share, however little there is to do.
+            least_gain=self._tolerance * HORIZON if now.for_load else 0.0,
+            max_moves=self.budget(group),
+            tick=tick,
         )
         if now.for_load:
             now.known.moved[plan.moved] = time.monotonic()
-        work.making = now
-        work.told = _mean(plan, now.known, load)
         return plan
+
+    def plan_quickly(self, group: Group) -> Plan:
+        """Nothing moves: a plan that goes by counts would undo what was moved for load."""
+        now = self._work.making or self._knowledge(group)
+        return place_load(group, self._load(now))
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
         """As `CooperativeStickyAssignor`; members that need to know nothing else hear the mean load."""

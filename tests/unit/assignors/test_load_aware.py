@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,23 @@ from kafka_assignors import (
     rebalance_when,
 )
 from kafka_assignors._assignors._load_aware import _MARK, _MEAN
-from kafka_assignors._assignors._measured_load import Known, known_now, load_of, measured_in, speeds
+from kafka_assignors._assignors._measured_load import (
+    Known,
+    known_now,
+    load_of,
+    measured_in,
+    place_load,
+    speeds,
+)
 from kafka_assignors._assignors._measures import Measures, Standing
 from kafka_assignors._assignors._membership.host import calls
 from kafka_assignors._assignors._uneven import Uneven
+from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.claims import Extra
+from kafka_assignors._model.plan import check
 from kafka_assignors._wire.measured import Measured, encode_measured
 from kafka_assignors._wire.user_data import UNFINISHED, encode_sticky
+from kafka_assignors.planners._load import Load
 from tests.support.by_hand import HandGroup, HandHost, cluster_of, joined, partitions_in
 
 if TYPE_CHECKING:
@@ -160,6 +171,52 @@ def test_a_plan_that_takes_too_long_gives_way_to_a_quick_one(caplog: pytest.LogC
     measure(group, {("t", one): Measured(0.01, 10 * one, 1) for one in range(40)})
     assert sorted(map(len, ids(group.rebalance()).values())) == [20, 20]
     assert "A plan by load of 40 partitions for 2 members was not ready after 1e-09 s" in caplog.text
+
+
+def test_a_quick_plan_moves_nothing_and_gives_free_partitions_by_load(clock: Clock) -> None:
+    group = group_of(2, 6)
+    hot = min(ids(group.rebalance())["m0"])
+    measure(group, {("t", one): Measured(0.01, 14_000 if one == hot else 1_000, 0) for one in range(6)})
+    placed = ids(group.rebalance())
+    assert placed == {"m0": {hot}, "m1": {*range(6)} - {hot}}
+    clock.now += 1
+    group.topics["t"] = range(8)  # each counts as the mean, 3,167
+    group.assignors["m0"]._time_limit = 1e-9
+    assert ids(group.rebalance()) == {"m0": {hot}, "m1": {*range(8)} - {hot}}
+
+
+def test_a_quick_plan_gives_free_partitions_to_subscribers_that_are_done_soonest() -> None:
+    for seed in range(50):
+        rng = Random(seed)
+        topics = {name: range(rng.randint(1, 9)) for name in "tuv"}
+        members = [
+            Member(
+                member_id=f"m{number}",
+                topics=frozenset(rng.sample("tuv", rng.randint(1, 3))) | ({"t"} if number else {*"tuv"}),
+                claims={"t": [number]},
+                weight=rng.randint(1, 3),
+            )
+            for number in range(rng.randint(1, 5))
+        ]
+        group = Group.of(topics, members)
+        cost = np.array([rng.choice([1, 2, 8]) for _ in range(group.size)], dtype=np.float64)
+        load = Load(
+            arriving=np.zeros(group.size),
+            waiting=cost,
+            speed=np.ones(len(members)),
+            stays=np.zeros(group.size, dtype=np.bool_),
+        )
+        plan = place_load(group, load)
+        check(plan, group)
+        assert plan.moves == 0
+        # When a member was given its last one, nobody who might have it instead had less to do.
+        speed = group.weights / group.weights.mean()
+        done = np.bincount(plan.owner, weights=cost, minlength=len(members)) / speed
+        given = np.flatnonzero(group.owner == NOBODY)
+        for member in {*plan.owner[given].tolist()}:
+            last = max(given[plan.owner[given] == member].tolist(), key=lambda one: (-cost[one], one))
+            others = [*group.subscribers[group.topic_of[last]]]
+            assert done[member] - cost[last] / speed[member] <= done[others].min() + 1e-9, (seed, group)
 
 
 def test_what_moved_for_load_stays_for_a_time_unless_members_come(clock: Clock) -> None:
