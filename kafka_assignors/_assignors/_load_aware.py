@@ -21,6 +21,7 @@ from kafka_assignors._assignors._measured_load import (
     measured_in,
     place_load,
     speeds,
+    with_standbys,
 )
 from kafka_assignors._assignors._measures import Measures, needed
 from kafka_assignors._assignors._member_warnings import MemberWarnings
@@ -283,6 +284,7 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         before = Known.nothing(group) if given is None else given.known.of(group)
         if given is not None and self._consumer.hand_over.goes_on_with(group):
             return replace(given, known=before)
+        group = with_standbys(group)
         measured, faults = measured_in(group)
         self._bad_measures.warn(faults)
         speed = speeds(group, measured[:, 0])

@@ -66,6 +66,11 @@ def existing_in(group: Group) -> Existing:
     return Existing(topics=topics, ids=group.partition_ids, bounds=group.topic_bounds)
 
 
+def with_standbys(group: Group) -> Group:
+    """The group with the owners by what members sent: standbys have measured what they hold, too."""
+    return group if group.claims.subscribed.all() else group.with_subscriptions(group.sent)
+
+
 def measured_in(group: Group) -> tuple[NDArray[np.float64], Mapping[str, str]]:
     """What the owner of each partition has measured, (N, 3) as in `Measured`.
 

@@ -291,6 +291,20 @@ def test_what_a_member_that_left_had_measured_is_remembered() -> None:
     assert sorted(owned & {hot, *middle} for owned in after.values()) == [{hot}, middle]
 
 
+def test_what_standbys_have_measured_counts_when_a_higher_priority_takes_over() -> None:
+    group = HandGroup({"t": range(6)})
+    for name in "ab":
+        group.join(name, LoadAwareAssignor(cooperative=False))
+    group.rebalance()
+    lags = dict.fromkeys(range(6), 1_000.0) | {0: 5_000.0}
+    measure(group, {("t", one): Measured(0.01, lag, 0) for one, lag in lags.items()})
+    for name in "cd":
+        group.join(name, LoadAwareAssignor(cooperative=False, priority=1))
+    given = ids(group.rebalance())
+    assert (given["a"], given["b"]) == (set(), set())
+    assert sorted([given["c"], given["d"]], key=len) == [{0}, {1, 2, 3, 4, 5}]
+
+
 def test_members_say_the_same_until_they_have_their_assignment(clock: Clock) -> None:
     assignor = LoadAwareAssignor()
     given = SimpleNamespace(partitions=lambda: [TopicPartition("t", 0)], user_data=b"")
