@@ -8,6 +8,7 @@ import pickle
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from kafka_assignors import (
     enforce_rebalance,
     rebalance_when,
 )
+from kafka_assignors._assignors._adapter import _OVERHEAD, RECORD_LIMIT
 from kafka_assignors._assignors._load_aware import _MARK, _MEAN
 from kafka_assignors._assignors._measured_load import (
     Known,
@@ -349,6 +351,18 @@ def test_the_second_round_of_a_rebalance_plans_by_the_load_of_the_first(clock: C
     # What is measured now would give "a" back what it has revoked.
     second = one_round(4, {name: sorted(owned) for name, owned in first.items()}, even)
     assert second == {"a": first["a"], "b": {0, 1, 2, 3} - first["a"]}
+
+
+def test_measures_leave_room_for_350_members_in_a_groups_record() -> None:
+    group, name = HandGroup({"orders": range(100)}), f"billing-1-{UUID(int=7)}"
+    group.join(name, LoadAwareAssignor())
+    group.rebalance()
+    measure(group, {("orders", one): Measured(0.01, 1000 + one, 7) for one in range(100)})
+    member = group.assignors[name]
+    sent = member.metadata({"orders"}).encode()
+    given = member.assign(cluster_of(group.topics), [joined(name, sent)])[name].encode()
+    size = len(sent) + len(given) + _OVERHEAD + 2 * len(name)
+    assert RECORD_LIMIT // size >= 350
 
 
 ONE = encode_measured({("t", 0): Measured(1, 2, 3)})
