@@ -3,7 +3,7 @@
 import math
 import struct
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from numpy.typing import NDArray
 
 from kafka_assignors._assignors._cooperative_sticky import CooperativeStickyAssignor
+from kafka_assignors._assignors._costs import Cost, check_cost, fill_costs
 from kafka_assignors._assignors._host import calling
 from kafka_assignors._assignors._measured_load import (
     Known,
@@ -40,12 +41,7 @@ from kafka_assignors.planners._load import HORIZON, Load, plan_load
 
 log = get_logger(__name__)
 
-Cost = Mapping[str, float] | Callable[[str, int], float]
-"""The relative work of a record: by topic, 1 for those that are not listed; or of a (topic, partition id)."""
-
-_LEAST_COST, _MOST_COST = 1e-9, 1e9
-
-_MEAN: Final = struct.Struct(">4s2f")
+_MEAN: Final = struct.Struct(">4s2d")
 _MARK: Final = b"load"
 
 
@@ -110,7 +106,8 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         return_after: As `StickyAssignor`'s.
         cost: How much work a record is, by topic (1 for topics that are not listed), or a function of topic
             and partition id. Only ratios count. The leader's counts; without one it is measured. Who asks by
-            `rebalance_when` does not go by it, but by measured time.
+            `rebalance_when` does not go by it, but by measured time. Where a function raises or gives no
+            number from 1e-9 to 1e9, the cost is 1, and a warning names the first.
         tolerance: Which part of the time to drain a rebalance has to save, 0.1 for a tenth; from 0 up to 1.
         settle: Seconds for which a partition that was moved for load stays, unless members come or go.
         max_moves: As `StickyAssignor`'s.
@@ -155,10 +152,9 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
             raise ValueError(f"tolerance must be from 0 up to, not including, 1, not {tolerance!r}")
         if not 0 <= settle < math.inf:
             raise ValueError(f"settle must be 0 s or more, not {settle!r}")
-        for topic, one in cost.items() if isinstance(cost, Mapping) else ():
-            if not _is_cost(one):
-                raise ValueError(f"the cost of {topic!r} must be a number from 1e-9 to 1e9, not {one!r}")
-        self._cost = cost
+        if cost is not None:
+            check_cost(cost)
+        self._cost = dict(cost) if isinstance(cost, Mapping) else cost
         self._tolerance, self._settle = tolerance, settle
         self._cooperative = cooperative
         self._bad_measures = MemberWarnings("Some of what member %s has measured counts as unknown: %s")
@@ -295,28 +291,11 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         return _Planned(known=known, speed=speed, members=members, began=time.monotonic(), for_load=for_load)
 
     def _load(self, now: _Planned) -> Load:
-        moved = now.known.moved
-        stays = (moved < now.began) & (time.monotonic() - moved < self._settle)
-        return load_of(now.known, now.speed, stays, self._said(now.known.group))
-
-    def _said(self, group: Group) -> NDArray[np.float64] | None:
-        """(N,) the relative work of a record by hand; None if that is measured."""
-        cost = self._cost
-        if cost is None:
-            return None
-        if isinstance(cost, Mapping):
-            costs = np.array([cost.get(topic, 1.0) for topic in group.topics], dtype=np.float64)
-            return np.asarray(costs[group.topic_of])
-        names = [group.name_of(partition) for partition in range(group.size)]
-        said = [cost(*name) for name in names]
-        bad = next((index for index, one in enumerate(said) if not _is_cost(one)), None)
-        if bad is not None:  # the group goes on
-            log.warning(
-                "A cost must be a number from 1e-9 to 1e9: of %s-%d it is %r, and counts as 1",
-                *names[bad],
-                said[bad],
-            )
-        return np.array([one if _is_cost(one) else 1.0 for one in said], dtype=np.float64)
+        known = now.known
+        if self._cost is not None:
+            fill_costs(known.said, self._cost, known.group)
+        stays = (known.moved < now.began) & (time.monotonic() - known.moved < self._settle)
+        return load_of(known, now.speed, stays)
 
 
 def _names(group: Group) -> list[str]:
@@ -348,9 +327,3 @@ def _mean_in(user_data: bytes) -> tuple[float, float] | None:
         return None
     _, waits, arrives = _MEAN.unpack(user_data)
     return (waits, arrives) if 0 <= waits < math.inf and 0 <= arrives < math.inf else None
-
-
-def _is_cost(number: object) -> bool:
-    if not isinstance(number, int | float) or isinstance(number, bool):
-        return False
-    return _LEAST_COST <= number <= _MOST_COST

@@ -34,16 +34,23 @@ class Known:
     """What is known of the partitions of a group, to be found again in a later one.
 
     `numbers` (N, 3) are as in `Measured`, costs being those of a member of speed 1; NaN is not known.
-    `moved` (N,) is when each was moved for load, -inf for never.
+    `moved` (N,) is when each was moved for load, -inf for never. `said` (N,) is the relative work of a record
+    by hand, which must not change in a rebalance; NaN where nobody was asked.
     """
 
     group: Group
     numbers: NDArray[np.float64]
     moved: NDArray[np.float64]
+    said: NDArray[np.float64]
 
     @classmethod
     def nothing(cls, group: Group) -> Self:
-        return cls(group=group, numbers=np.full((group.size, 3), np.nan), moved=np.full(group.size, -np.inf))
+        return cls(
+            group=group,
+            numbers=np.full((group.size, 3), np.nan),
+            moved=np.full(group.size, -np.inf),
+            said=np.full(group.size, np.nan),
+        )
 
     def of(self, group: Group) -> "Known":
         """The same of a later group."""
@@ -54,6 +61,7 @@ class Known:
         there = place >= 0
         found.numbers[there] = self.numbers[place[there]]
         found.moved[there] = self.moved[place[there]]
+        found.said[there] = self.said[place[there]]
         return found
 
     @cached_property
@@ -148,26 +156,23 @@ def known_now(
     owned = group.owner != NOBODY
     numbers[owned, 0] *= speed[group.owner[owned]]
     return Known(
-        group=group, numbers=np.where(np.isnan(numbers), before.numbers, numbers), moved=before.moved
+        group=group,
+        numbers=np.where(np.isnan(numbers), before.numbers, numbers),
+        moved=before.moved,
+        said=np.full(group.size, np.nan),
     )
 
 
-def load_of(
-    known: Known,
-    speed: NDArray[np.float64],
-    stays: BoolArray,
-    said: NDArray[np.float64] | None = None,
-) -> Load:
+def load_of(known: Known, speed: NDArray[np.float64], stays: BoolArray) -> Load:
     """What a plan goes by. What is not known of a partition is the mean of its topic, or of all.
 
     Args:
         known: What is known of the partitions.
         speed: (M,) how fast members are.
         stays: (N,) what stays with its owner.
-        said: (N,) the relative work of a record of each partition, where that is said by hand.
     """
-    group, numbers = known.group, known.numbers.copy()
-    if said is not None:
+    group, numbers, said = known.group, known.numbers.copy(), known.said
+    if group.size and not np.isnan(said).any():
         # What is measured tells the unit, as the geometric mean.
         measured = numbers[:, 0] > 0
         unit = np.exp(np.log(numbers[measured, 0] / said[measured]).mean()) if measured.any() else 1.0

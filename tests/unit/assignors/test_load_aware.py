@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -167,6 +168,25 @@ def test_a_function_that_gives_no_cost_counts_as_1_with_a_warning(caplog: pytest
     assert "of t-1 it is nan, and counts as 1" in caplog.text
 
 
+def test_a_function_of_costs_that_raises_counts_as_1_with_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    group = group_of(2, 4, cost=lambda topic, number: {("t", 0): 1}[topic, number])
+    assert sorted(map(len, ids(group.rebalance()).values())) == [2, 2]
+    assert [one for one in caplog.messages if "cost" in one] == [
+        "A cost must be a number from 1e-9 to 1e9: of t-1 it is KeyError(('t', 1)), and counts as 1"
+    ]
+
+
+def test_costs_by_hand_may_be_of_numpy_and_those_of_a_mapping_are_as_it_was() -> None:
+    costs: dict[str, Any] = {"t": np.float32(1), "u": np.int64(9)}
+    group = HandGroup({"t": range(9), "u": range(1)})
+    for name in "ab":
+        group.join(name, LoadAwareAssignor(cooperative=False, cost=costs))
+    costs["u"] = "much"
+    assert sorted(sorted(one) for one in group.rebalance().values()) == [["t"], ["u"]]
+
+
 def test_a_plan_that_takes_too_long_gives_way_to_a_quick_one(caplog: pytest.LogCaptureFixture) -> None:
     group = group_of(2, 40, time_limit=1e-9)
     group.rebalance()
@@ -321,36 +341,60 @@ def test_members_say_the_same_until_they_have_their_assignment(clock: Clock) -> 
     assert encode_measured({("t", 0): Measured(4, 5, 6)}) in assignor.metadata({"t"}).encode()
 
 
+def one_round(
+    host: HandHost, leader: LoadAwareAssignor, claims: Mapping[str, list[int]], works: Works
+) -> dict[str, set[int]]:
+    """The next round of a cooperative rebalance of members that claim to hold partitions."""
+    host.generation += 1
+    members = []
+    for name, owned in claims.items():
+        member = LoadAwareAssignor()
+        member._work.measures = Says(works)
+        member.on_assignment(ConsumerProtocolAssignment(1, [("t", owned)], b""), host.generation - 1)
+        members.append(joined(name, member.metadata({"t"})))
+    with calls(host):
+        leader.metadata({"t"})
+        assigned = leader.assign(cluster_of({"t": range(4)}), members)
+        leader.on_assignment(ConsumerProtocolAssignment(1, [], b""), host.generation)
+    return ids({name: partitions_in(one) for name, one in assigned.items()})
+
+
 def test_the_second_round_of_a_rebalance_plans_by_the_load_of_the_first(clock: Clock) -> None:
     # A member measures what it has revoked no more, so that in the second round nobody does.
     host, leader = HandHost(), LoadAwareAssignor()
-
-    def one_round(generation: int, claims: Mapping[str, list[int]], works: Works) -> dict[str, set[int]]:
-        host.generation = generation
-        members = []
-        for name, owned in claims.items():
-            member = LoadAwareAssignor()
-            member._work.measures = Says(works)
-            member.on_assignment(ConsumerProtocolAssignment(1, [("t", owned)], b""), generation - 1)
-            members.append(joined(name, member.metadata({"t"})))
-        with calls(host):
-            leader.metadata({"t"})
-            assigned = leader.assign(cluster_of({"t": range(4)}), members)
-            leader.on_assignment(ConsumerProtocolAssignment(1, [], b""), generation)
-        return ids({name: partitions_in(one) for name, one in assigned.items()})
-
     hot = {("t", number): Measured(0.01, 9_000 if number < 2 else 10, 0) for number in range(4)}
     even = {("t", number): Measured(0.01, 10, 0) for number in range(4)}
-    assert one_round(1, {"a": [0, 1], "b": [2, 3]}, even) == {"a": {0, 1}, "b": {2, 3}}
+    assert one_round(host, leader, {"a": [0, 1], "b": [2, 3]}, even) == {"a": {0, 1}, "b": {2, 3}}
     clock.now += 1
-    first = one_round(2, {"a": [0, 1], "b": [2, 3]}, hot)
+    first = one_round(host, leader, {"a": [0, 1], "b": [2, 3]}, hot)
     assert (len(first["a"]), first["b"]) == (1, {2, 3})
     # A member that has not heard of it claims all that it had, and is asked again.
     clock.now += 1
-    assert one_round(3, {"a": [0, 1], "b": [2, 3]}, even) == first
+    assert one_round(host, leader, {"a": [0, 1], "b": [2, 3]}, even) == first
     # What is measured now would give "a" back what it has revoked.
-    second = one_round(4, {name: sorted(owned) for name, owned in first.items()}, even)
+    second = one_round(host, leader, {name: sorted(owned) for name, owned in first.items()}, even)
     assert second == {"a": first["a"], "b": {0, 1, 2, 3} - first["a"]}
+
+
+def test_the_second_round_of_a_rebalance_plans_by_the_costs_of_the_first() -> None:
+    costs = [9, 9, 1, 1, 1, 1, 1, 99]  # they differ each time
+    host, leader = HandHost(), LoadAwareAssignor(cost=lambda _, __: costs.pop(0))
+    works = {("t", number): Measured(0.01, 1000, 0) for number in range(4)}
+    first = one_round(host, leader, {"a": [0, 1], "b": [2, 3]}, works)
+    assert (len(first["a"]), first["b"]) == (1, {3})
+    second = one_round(host, leader, {name: sorted(owned) for name, owned in first.items()}, works)
+    # Each has one that costs 9.
+    assert {name: sorted(one // 2 for one in owned) for name, owned in second.items()} == {
+        name: [0, 1] for name in "ab"
+    }
+
+
+def test_a_mean_of_any_load_is_told() -> None:
+    group = group_of(2, 20, cost=lambda _, number: 1e9 if number else 1e-9)
+    group.rebalance()
+    measure(group, {("t", 0): Measured(86_400, 1e15, 1e9)})
+    group.rebalance()
+    assert [one._work.mean[0] > 1e38 for one in group.assignors.values()] == [True, True]
 
 
 def test_measures_leave_room_for_350_members_in_a_groups_record() -> None:
@@ -475,7 +519,7 @@ def test_what_is_not_known_is_the_mean_of_its_topic_or_of_all() -> None:
     group, _ = costs_of([0, 0, 1, 1, 2, 2, 2], [1] * 7)
     numbers = np.full((7, 3), math.nan)
     numbers[0], numbers[1] = (2, 10, 1), (4, math.nan, 3)
-    known = Known(group=group, numbers=numbers, moved=np.full(7, -math.inf))
+    known = replace(Known.nothing(group), numbers=numbers)
     load = load_of(known, np.ones(3), np.zeros(7, dtype=np.bool_))
     assert load.waiting.tolist() == [20, 40, *[30] * 5]
     assert load.arriving.tolist() == [2, 12, *[6] * 5]
@@ -527,6 +571,8 @@ def test_eager_consumers_have_the_strategy_by_an_option() -> None:
         ({"tolerance": math.nan}, "tolerance must be"),
         ({"settle": -1}, "settle must be 0 s or more, not -1"),
         ({"cost": {"t": 0}}, "the cost of 't' must be a number from 1e-9 to 1e9, not 0"),
+        ({"cost": {"t": True}}, "the cost of 't' must be a number from 1e-9 to 1e9, not True"),
+        ({"cost": 5}, "cost must be a mapping of topics, or a function of topic and partition id, not 5"),
         ({"cost": {"t": "2"}}, "the cost of 't' must be a number from 1e-9 to 1e9, not '2'"),
     ],
 )
