@@ -3,8 +3,8 @@
 import math
 import struct
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,8 +12,18 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from numpy.typing import NDArray
 
 from kafka_assignors._assignors._cooperative_sticky import CooperativeStickyAssignor
+from kafka_assignors._assignors._costs import Cost, check_cost, fill_costs
 from kafka_assignors._assignors._host import calling
-from kafka_assignors._assignors._measured_load import Known, known_now, load_of, measured_in, speeds
+from kafka_assignors._assignors._measured_load import (
+    Known,
+    half_busy,
+    known_now,
+    load_of,
+    measured_in,
+    place_load,
+    speeds,
+    with_standbys,
+)
 from kafka_assignors._assignors._measures import Measures, needed
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
@@ -24,46 +34,53 @@ from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
+from kafka_assignors._model.tick import Tick
 from kafka_assignors._wire.measured import encode_measured
+from kafka_assignors._wire.user_data import UNFINISHED
 from kafka_assignors.planners._load import HORIZON, Load, plan_load
 
 log = get_logger(__name__)
 
-Cost = Mapping[str, float] | Callable[[str, int], float]
-"""The relative work of a record: by topic, 1 for those that are not listed; or of a (topic, partition id)."""
-
-_LEAST_COST, _MOST_COST = 1e-9, 1e9
-
-_SAID_FOR: Final = 300.0
-"""Seconds for which a member that is asked again before its assignment says the same as before."""
-
-_MEAN: Final = struct.Struct(">4s2f")
+_MEAN: Final = struct.Struct(">4s2d")
 _MARK: Final = b"load"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Planned:
+    """What a leader knew when it planned: of partitions, speeds (M,) and names of members, and when it began.
+
+    It was `for_load` if no member had come or gone since the plan before.
+    """
+
+    known: Known
+    speed: NDArray[np.float64]
+    members: frozenset[str]
+    began: float
+    for_load: bool
 
 
 @dataclass(slots=True)
 class _Work:
     """What an instance knows of the work of its one consumer, and of the group that this leads.
 
-    As a member it measures. `said` is what it sent with its present join, and when. `mean` is what the last
-    assignment told: seconds of work that wait for the mean member, and that arrive a second. `uneven` looks
-    at that.
+    As a member it measures. `said` is what it sent when it joined, until it has its assignment: while another
+    strategy is chosen it gets none. `has` are the partitions of its last one. `mean` is what an assignment
+    told last: seconds of work that wait for the mean member, and that arrive a second. `uneven` looks at
+    that, unless a rebalance is to follow from which it will know the mean (`goes_on`).
 
-    As a leader it has what it knew when it planned last, the members and speeds of that plan, when the
-    rebalance of that plan began, and whether it was `for_load`: no member had come or gone. `told` is the
-    next `mean`, for all members.
+    As a leader it has `making`, its plan of the present rebalance, which may not reach the group; and
+    `given`, its last one that did. `told` is the next `mean`, for all members.
     """
 
     measures: Measures = field(default_factory=Measures)
-    said: tuple[bytes, float] | None = None
+    said: bytes | None = None
+    has: frozenset[tuple[str, int]] = frozenset()
     mean: tuple[float, float] | None = None
+    goes_on: bool = False
     uneven: Uneven | None = None
 
-    known: Known | None = None
-    speed: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    members: frozenset[str] = frozenset()
-    began: float = -math.inf
-    for_load: bool = False
+    making: _Planned | None = None
+    given: _Planned | None = None
     told: bytes | None = None
 
 
@@ -88,11 +105,14 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         max_active: As `StickyAssignor`'s.
         return_after: As `StickyAssignor`'s.
         cost: How much work a record is, by topic (1 for topics that are not listed), or a function of topic
-            and partition id. Only ratios count. The leader's counts; without one it is measured.
+            and partition id. Only ratios count. The leader's counts; without one it is measured. Who asks by
+            `rebalance_when` does not go by it, but by measured time. Where a function raises or gives no
+            number from 1e-9 to 1e9, the cost is 1, and a warning names the first.
         tolerance: Which part of the time to drain a rebalance has to save, 0.1 for a tenth; from 0 up to 1.
         settle: Seconds for which a partition that was moved for load stays, unless members come or go.
         max_moves: As `StickyAssignor`'s.
-        time_limit: As `StickyAssignor`'s.
+        time_limit: Seconds until a plan has to be ready, as `StickyAssignor`'s. The quick one moves nothing:
+            what is free goes to the members that are done soonest.
         cooperative: False has the consumer rebalance eagerly, in the same group.
         records_in_rebalances: As `CooperativeStickyAssignor`'s.
 
@@ -132,10 +152,9 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
             raise ValueError(f"tolerance must be from 0 up to, not including, 1, not {tolerance!r}")
         if not 0 <= settle < math.inf:
             raise ValueError(f"settle must be 0 s or more, not {settle!r}")
-        for topic, one in cost.items() if isinstance(cost, Mapping) else ():
-            if not _is_cost(one):
-                raise ValueError(f"the cost of {topic!r} must be a number from 1e-9 to 1e9, not {one!r}")
-        self._cost = cost
+        if cost is not None:
+            check_cost(cost)
+        self._cost = dict(cost) if isinstance(cost, Mapping) else cost
         self._tolerance, self._settle = tolerance, settle
         self._cooperative = cooperative
         self._bad_measures = MemberWarnings("Some of what member %s has measured counts as unknown: %s")
@@ -158,6 +177,7 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
 
     def metadata(self, topics: Collection[str]) -> Any:
         """As `CooperativeStickyAssignor`; the consumer is measured from now on."""
+        self._work.making = None
         sent = super().metadata(topics)
         if (host := self._host()) is not None:
             host.measure(self._work.measures)
@@ -169,35 +189,41 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         It is the same until the assignment: with other bytes, a member that is asked again would begin
         another rebalance.
         """
-        work, now = self._work, time.monotonic()
-        if work.said is None or now - work.said[1] > _SAID_FOR:
-            work.said = encode_measured(work.measures.of(claim.partitions)), now
+        work = self._work
+        if work.said is None:
+            work.said = encode_measured(work.measures.of(claim.partitions))
         return super().tell_claim(claim)
 
     @property
     def extra(self) -> Extra:
         """As `StickyAssignor`'s, with what was measured."""
-        said = self._work.said
-        return super().extra._replace(data=b"" if said is None else said[0])
+        return super().extra._replace(data=self._work.said or b"")
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """As `CooperativeStickyAssignor`; what it says of the group's mean load is remembered."""
         super().on_assignment(assignment, generation)
-        self._work.said = None
-        self._work.mean = _mean_in(assignment.user_data)
-        if self._work.uneven is not None:
-            self._work.uneven.rebalanced(time.monotonic())
+        work, told = self._work, assignment.user_data or b""
+        before, work.has = work.has, frozenset(assignment.partitions())
+        work.said = None
+        work.given, work.making = work.making or work.given, None
+        if not told or told.startswith(_MARK):
+            work.mean = _mean_in(told)
+            work.goes_on = False
+        else:  # another note stands in the mean's place: the last one counts, if there is one
+            work.goes_on = told == UNFINISHED or work.mean is None
+        if work.uneven is not None:
+            work.uneven.rebalanced(time.monotonic(), changed=work.has != before)
 
     def ask_when_uneven(self, *, uneven_for: float, at_least: float, cool_down: float) -> None:
         """See `rebalance_when`."""
         uneven = Uneven(uneven_for=uneven_for, at_least=at_least, cool_down=cool_down, ask=self._ask)
-        uneven.rebalanced(time.monotonic())
+        uneven.rebalanced(time.monotonic(), changed=True)
         self._work.uneven = uneven
         self._work.measures.watch = self._compare
 
     def _compare(self) -> None:
         host, work = self._host(), self._work
-        if host is None or work.uneven is None:
+        if host is None or work.uneven is None or work.said is not None or work.goes_on:
             return
         waits, arrives = work.mean or (0.0, 0.0)
         seconds = work.uneven.uneven_for
@@ -213,21 +239,31 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
 
     def plan(self, group: Group) -> Plan:
         """The plan by what members have measured."""
-        load = self._load(group)
-        work, tolerance, budget = self._work, self._tolerance, self.budget(group)
-        # Who came is to get its share, however little there is to do.
-        least = tolerance * HORIZON if work.for_load else 0.0
-        plan = self._in_time(
-            group,
-            lambda tick: plan_load(
-                group, load, tolerance=tolerance, least_gain=least, max_moves=budget, tick=tick
-            ),
-            "A plan by load",
-        )
-        if work.for_load and work.known is not None:
-            work.known.moved[plan.moved] = time.monotonic()
-        work.told = self._mean(plan, load)
+        work = self._work
+        now = work.making = self._knowledge(group)
+        load = self._load(now)
+        plan = self._in_time(group, lambda tick: self._plan_by(group, now, load, tick), "A plan by load")
+        work.told = _mean(plan, now.known, load)
         return plan
+
+    def _plan_by(self, group: Group, now: _Planned, load: Load, tick: Tick) -> Plan:
+        plan = plan_load(
+            group,
+            load if self._cost is None else half_busy(load),
+            tolerance=self._tolerance,
+            # Who came is to get its share, however little there is to do.
+            least_gain=self._tolerance * HORIZON if now.for_load else 0.0,
+            max_moves=self.budget(group),
+            tick=tick,
+        )
+        if now.for_load:
+            now.known.moved[plan.moved] = time.monotonic()
+        return plan
+
+    def plan_quickly(self, group: Group) -> Plan:
+        """Nothing moves: a plan that goes by counts would undo what was moved for load."""
+        now = self._work.making or self._knowledge(group)
+        return place_load(group, self._load(now))
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
         """As `CooperativeStickyAssignor`; members that need to know nothing else hear the mean load."""
@@ -235,63 +271,31 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         means = {} if told is None else dict.fromkeys(range(len(sent.group.members)), told)
         return {**means, **super().notes(sent, held_back)}
 
-    def _load(self, group: Group) -> Load:
-        """The load of a group; in the second round of a rebalance that of the first.
+    def _knowledge(self, group: Group) -> _Planned:
+        """What is known of a group; in the second round of a rebalance what was known in the first.
 
         What members were asked to revoke, and where it goes, must not change in between.
         """
-        work, now = self._work, time.monotonic()
-        before = Known.nothing(group) if work.known is None else work.known.of(group)
-        goes_on = self._consumer.hand_over.goes_on_with(group)
-        if goes_on:
-            known = before
-        else:
-            measured, faults = measured_in(group)
-            self._bad_measures.warn(faults)
-            work.speed, work.began = speeds(group, measured[:, 0]), now
-            known = known_now(group, measured, work.speed, before)
-            members = frozenset(_names(group))
-            work.for_load = members == work.members
-            if not work.for_load:  # who came is to get its share
-                known.moved[:] = -math.inf
-            work.members = members
-        work.known = known
-        stays = (known.moved < work.began) & (now - known.moved < self._settle)
-        return load_of(known, work.speed, stays, self._said(group))
+        given = self._work.given
+        before = Known.nothing(group) if given is None else given.known.of(group)
+        if given is not None and self._consumer.hand_over.goes_on_with(group):
+            return replace(given, known=before)
+        group = with_standbys(group)
+        measured, faults = measured_in(group)
+        self._bad_measures.warn(faults)
+        speed = speeds(group, measured[:, 0])
+        known, members = known_now(group, measured, speed, before), frozenset(_names(group))
+        for_load = given is not None and members == given.members
+        if not for_load:  # who came is to get its share
+            known.moved[:] = -math.inf
+        return _Planned(known=known, speed=speed, members=members, began=time.monotonic(), for_load=for_load)
 
-    def _said(self, group: Group) -> NDArray[np.float64] | None:
-        """(N,) the relative work of a record by hand; None if that is measured."""
-        cost = self._cost
-        if cost is None:
-            return None
-        if isinstance(cost, Mapping):
-            costs = np.array([cost.get(topic, 1.0) for topic in group.topics], dtype=np.float64)
-            return np.asarray(costs[group.topic_of])
-        names = [group.name_of(partition) for partition in range(group.size)]
-        said = [cost(*name) for name in names]
-        bad = next((index for index, one in enumerate(said) if not _is_cost(one)), None)
-        if bad is not None:  # the group goes on
-            log.warning(
-                "A cost must be a number from 1e-9 to 1e9: of %s-%d it is %r, and counts as 1",
-                *names[bad],
-                said[bad],
-            )
-        return np.array([one if _is_cost(one) else 1.0 for one in said], dtype=np.float64)
-
-    def _mean(self, plan: Plan, load: Load) -> bytes | None:
-        """What members hear of the mean load by a plan; nothing if no member has measured anything."""
-        known = self._work.known
-        if known is None or np.isnan(known.numbers[:, 0]).all():
-            return None
-        owner, count = plan.owner, len(plan.group.members)
-        has = owner != NOBODY
-        weights = plan.group.weights
-        speed = load.speed * weights / weights.mean()
-        means = [
-            (np.bincount(owner[has], weights=work[has], minlength=count) / speed).mean()
-            for work in (load.waiting, load.arriving)
-        ]
-        return _MEAN.pack(_MARK, *means)
+    def _load(self, now: _Planned) -> Load:
+        known = now.known
+        if self._cost is not None:
+            fill_costs(known.said, self._cost, known.group)
+        stays = (known.moved < now.began) & (time.monotonic() - known.moved < self._settle)
+        return load_of(known, now.speed, stays)
 
 
 def _names(group: Group) -> list[str]:
@@ -300,15 +304,26 @@ def _names(group: Group) -> list[str]:
     return [instance or name for instance, name in zip(members.instance_ids, members.ids, strict=True)]
 
 
-def _mean_in(user_data: bytes | None) -> tuple[float, float] | None:
+def _mean(plan: Plan, known: Known, load: Load) -> bytes | None:
+    """What members hear: the mean load of those who take part, or nothing if nobody has measured."""
+    if np.isnan(known.numbers[:, 0]).all():
+        return None
+    owner, count = plan.owner, len(plan.group.members)
+    has = owner != NOBODY
+    weights = plan.group.weights
+    speed = load.speed * weights / weights.mean()
+    subscribed, subscription_of = plan.group.subscribed, plan.group.subscription_of
+    takes_part = np.diff(subscribed.bounds)[subscription_of] > 0
+    means = [
+        (np.bincount(owner[has], weights=work[has], minlength=count) / speed)[takes_part].mean()
+        for work in (load.waiting, load.arriving)
+    ]
+    return _MEAN.pack(_MARK, *means)
+
+
+def _mean_in(user_data: bytes) -> tuple[float, float] | None:
     """The mean load that an assignment tells; None if it tells none, whatever the leader may have sent."""
-    if user_data is None or len(user_data) != _MEAN.size or not user_data.startswith(_MARK):
+    if len(user_data) != _MEAN.size or not user_data.startswith(_MARK):
         return None
     _, waits, arrives = _MEAN.unpack(user_data)
     return (waits, arrives) if 0 <= waits < math.inf and 0 <= arrives < math.inf else None
-
-
-def _is_cost(number: object) -> bool:
-    if not isinstance(number, int | float) or isinstance(number, bool):
-        return False
-    return _LEAST_COST <= number <= _MOST_COST

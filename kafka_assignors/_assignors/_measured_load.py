@@ -7,8 +7,9 @@ partitions with a member the median counts, as one may be dearer than the others
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import heapreplace
 from typing import Final, Self
 
 import numpy as np
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 from kafka_assignors._model.arrays import NOBODY, BoolArray
 from kafka_assignors._model.claims import Existing
 from kafka_assignors._model.group import Group
+from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.measured import Measured, MeasuredTopic, decode_measured
-from kafka_assignors.planners._load import Load
+from kafka_assignors.planners._load import HORIZON, Load
 
 FASTEST: Final = 16.0
 """How many times as fast as the mean a member may be, or as slow, whatever it sends."""
@@ -32,16 +34,23 @@ class Known:
     """What is known of the partitions of a group, to be found again in a later one.
 
     `numbers` (N, 3) are as in `Measured`, costs being those of a member of speed 1; NaN is not known.
-    `moved` (N,) is when each was moved for load, -inf for never.
+    `moved` (N,) is when each was moved for load, -inf for never. `said` (N,) is the relative work of a record
+    by hand, which must not change in a rebalance; NaN where nobody was asked.
     """
 
     group: Group
     numbers: NDArray[np.float64]
     moved: NDArray[np.float64]
+    said: NDArray[np.float64]
 
     @classmethod
     def nothing(cls, group: Group) -> Self:
-        return cls(group=group, numbers=np.full((group.size, 3), np.nan), moved=np.full(group.size, -np.inf))
+        return cls(
+            group=group,
+            numbers=np.full((group.size, 3), np.nan),
+            moved=np.full(group.size, -np.inf),
+            said=np.full(group.size, np.nan),
+        )
 
     def of(self, group: Group) -> "Known":
         """The same of a later group."""
@@ -52,6 +61,7 @@ class Known:
         there = place >= 0
         found.numbers[there] = self.numbers[place[there]]
         found.moved[there] = self.moved[place[there]]
+        found.said[there] = self.said[place[there]]
         return found
 
     @cached_property
@@ -62,6 +72,11 @@ class Known:
 def existing_in(group: Group) -> Existing:
     topics = {topic: number for number, topic in enumerate(group.topics)}
     return Existing(topics=topics, ids=group.partition_ids, bounds=group.topic_bounds)
+
+
+def with_standbys(group: Group) -> Group:
+    """The group with the owners by what members sent: standbys have measured what they hold, too."""
+    return group if group.claims.subscribed.all() else group.with_subscriptions(group.sent)
 
 
 def measured_in(group: Group) -> tuple[NDArray[np.float64], Mapping[str, str]]:
@@ -141,26 +156,23 @@ def known_now(
     owned = group.owner != NOBODY
     numbers[owned, 0] *= speed[group.owner[owned]]
     return Known(
-        group=group, numbers=np.where(np.isnan(numbers), before.numbers, numbers), moved=before.moved
+        group=group,
+        numbers=np.where(np.isnan(numbers), before.numbers, numbers),
+        moved=before.moved,
+        said=np.full(group.size, np.nan),
     )
 
 
-def load_of(
-    known: Known,
-    speed: NDArray[np.float64],
-    stays: BoolArray,
-    said: NDArray[np.float64] | None = None,
-) -> Load:
+def load_of(known: Known, speed: NDArray[np.float64], stays: BoolArray) -> Load:
     """What a plan goes by. What is not known of a partition is the mean of its topic, or of all.
 
     Args:
         known: What is known of the partitions.
         speed: (M,) how fast members are.
         stays: (N,) what stays with its owner.
-        said: (N,) the relative work of a record of each partition, where that is said by hand.
     """
-    group, numbers = known.group, known.numbers.copy()
-    if said is not None:
+    group, numbers, said = known.group, known.numbers.copy(), known.said
+    if group.size and not np.isnan(said).any():
         # What is measured tells the unit, as the geometric mean.
         measured = numbers[:, 0] > 0
         unit = np.exp(np.log(numbers[measured, 0] / said[measured]).mean()) if measured.any() else 1.0
@@ -171,6 +183,41 @@ def load_of(
     if _is_weighted(group):
         speed = np.ones(speed.size)  # the planner multiplies speeds by the weights
     return Load(arriving=seconds * rate, waiting=seconds * lag, speed=speed, stays=stays)
+
+
+def half_busy(load: Load) -> Load:
+    """The same load, or so many times as much that members need half of their time for it.
+
+    Where costs are said by hand, what is measured can be the time in which records are handed to others. By
+    that a plan would find hardly any work, and balance counts.
+    """
+    seconds = load.arriving.sum() + load.waiting.sum() / HORIZON
+    times = max(1.0, 0.5 * load.speed.sum() / seconds) if seconds > 0 else 1.0
+    return replace(load, arriving=load.arriving * times, waiting=load.waiting * times)
+
+
+def place_load(group: Group, load: Load) -> Plan:
+    """A plan in little time: partitions stay with their owners, free ones go to who is done soonest."""
+    speed = load.weighted(group.weights).speed
+    cost = load.waiting + HORIZON * load.arriving
+    cost = np.maximum(cost, 0.01 * cost.mean() if cost.any() else 1.0)
+    owner = group.owner.copy()
+    has = owner != NOBODY
+    done = (np.bincount(owner[has], weights=cost[has], minlength=speed.size) / speed).tolist()
+    heaps: dict[int, list[tuple[float, int]]] = {}
+    for members in group.subscribers:
+        heaps.setdefault(id(members), sorted((done[member], member) for member in members))
+    free = np.flatnonzero(~has)
+    free = free[np.argsort(-cost[free], kind="stable")]
+    for partition, topic in zip(free.tolist(), group.topic_of[free].tolist(), strict=True):
+        heap = heaps[id(group.subscribers[topic])]
+        while heap[0][0] != done[heap[0][1]]:  # it has got something by another heap since
+            heapreplace(heap, (done[heap[0][1]], heap[0][1]))
+        member = heap[0][1]
+        owner[partition] = member
+        done[member] += cost[partition] / speed[member]
+        heapreplace(heap, (done[member], member))
+    return Plan.from_owner(group, owner)
 
 
 def _fill(group: Group, values: NDArray[np.float64], default: float) -> None:

@@ -6,13 +6,13 @@ partitions in proportion to their records. What the application does elsewhere, 
 not seen.
 
 All are averages in which what is a minute old counts for a third: sums that fade, each divided by the time or
-the records that faded with it. So a pause lets neither a cost nor its weight go wrong.
+the records that faded with it. So a pause changes no cost.
 """
 
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -35,35 +35,37 @@ class Standing(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Mean:
+    """A ratio of two sums that fade whenever something is added: by time alone they would fade to nothing."""
+
+    at: float = 0.0
+    amount: float = 0.0
+    divisor: float = 0.0
+
+    def add(self, now: float, amount: float, divisor: float) -> None:
+        kept = math.exp((self.at - now) / MEMORY)
+        self.at = now
+        self.amount = self.amount * kept + amount
+        self.divisor = self.divisor * kept + divisor
+
+    @property
+    def value(self) -> float:
+        return self.amount / self.divisor if self.divisor > 0 else math.nan
+
+
+@dataclass(slots=True)
 class _Sums:
-    """Of one partition, as of `at`: fading sums, and where it stood last.
+    """Of one partition, `seen` last: seconds of work a record, records a second, and where it stood."""
 
-    `records` took `busy` seconds of work. Within `watched` seconds `arrived` records came.
-    """
-
-    at: float
-    records: float = 0.0
-    busy: float = 0.0
-    arrived: float = 0.0
-    watched: float = 0.0
+    seen: float
+    cost: _Mean = field(default_factory=_Mean)
+    arriving: _Mean = field(default_factory=_Mean)
     lag: float = math.nan
     end: tuple[int, float] | None = None
 
-    def fade(self, now: float) -> None:
-        factor = math.exp((self.at - now) / MEMORY)
-        self.at = now
-        self.records *= factor
-        self.busy *= factor
-        self.arrived *= factor
-        self.watched *= factor
-
     @property
     def measured(self) -> Measured:
-        return Measured(
-            cost=self.busy / self.records if self.records > 0 else math.nan,
-            lag=self.lag,
-            arriving=self.arrived / self.watched if self.watched > 0 else math.nan,
-        )
+        return Measured(cost=self.cost.value, lag=self.lag, arriving=self.arriving.value)
 
 
 class Measures:
@@ -91,9 +93,8 @@ class Measures:
             out, self._out = self._out, {}
             count = sum(out.values())
             for partition, records in out.items():
-                sums = self._of(partition, now)
-                sums.records += records
-                sums.busy += max(0.0, now - self._since) * records / count
+                busy = max(0.0, now - self._since) * records / count
+                self._of(partition, now).cost.add(now, busy, records)
 
     def gave(self, records: Mapping[TopicPartition, int]) -> None:
         """The application gets so many records of these partitions."""
@@ -117,10 +118,9 @@ class Measures:
                 if end is None:
                     continue
                 if sums.end is not None and end >= sums.end[0]:
-                    sums.arrived += end - sums.end[0]
-                    sums.watched += now - sums.end[1]
+                    sums.arriving.add(now, end - sums.end[0], now - sums.end[1])
                 sums.end = end, now
-            self._sums = {one: sums for one, sums in self._sums.items() if now - sums.at < 10 * MEMORY}
+            self._sums = {one: sums for one, sums in self._sums.items() if now - sums.seen < 10 * MEMORY}
         self.watch()
 
     def of(self, partitions: Mapping[str, Collection[int]]) -> dict[tuple[str, int], Measured]:
@@ -136,7 +136,7 @@ class Measures:
 
     def _of(self, partition: TopicPartition, now: float) -> _Sums:
         sums = self._sums.setdefault(partition, _Sums(now))
-        sums.fade(now)
+        sums.seen = now
         return sums
 
 

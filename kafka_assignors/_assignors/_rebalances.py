@@ -40,13 +40,15 @@ def rebalance_when(consumer: Any, *, uneven_for: float, at_least: float, cool_do
     """Have a consumer with `LoadAwareAssignor` ask for a rebalance when it has too much of the group's load.
 
     Call it for each consumer of the group. With each assignment the leader tells what the mean member needs
-    for what waits and arrives. A member compares itself with that while it polls. It asks if it needs at
-    least half of its time, and `at_least` times the mean, for `uneven_for` seconds in a row. If nothing was
-    measured when the leader planned, as when a group starts, half of its time is enough.
+    for what waits and arrives, standbys aside. A member compares itself with that while it polls. It asks if
+    it needs at least half of its time, and `at_least` times the mean, for `uneven_for` seconds in a row. If
+    nothing was measured when the leader planned, as when a group starts, half of its time is enough.
 
     The members judge, not the leader: it knows what others measured as of their last join only. They ask no
     sooner than `cool_down` seconds after any rebalance, so a group rebalances for load once in this time at
-    most. If the load of all grows alike, one may ask in vain: then nothing moves.
+    most. If the load of all grows alike, or one partition is too much for any member, one may ask in vain:
+    then nothing moves. If a rebalance that it asked for changes nothing for a member, it waits twice as long
+    before it asks again, a day at most, until its partitions change.
 
     Args:
         consumer: A KafkaConsumer; or an AIOKafkaConsumer that was started.

@@ -27,7 +27,7 @@ from kafka_assignors._wire.reader import INT16, Reader, UnreadableError, encode_
 
 VERSION: Final = 1
 
-LIMIT: Final = 4096
+LIMIT: Final = 2048
 """Bytes that a member's measures have at most."""
 
 ONE_BY_ONE: Final = 100

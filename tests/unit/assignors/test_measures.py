@@ -87,6 +87,22 @@ def test_a_pause_changes_no_cost_and_a_new_cost_is_known_after_a_minute() -> Non
     assert app.of(A).cost == pytest.approx(0.1, rel=0.01)
 
 
+def test_a_partition_that_is_idle_for_days_keeps_what_was_measured_of_it() -> None:
+    app = Application({A: 0.01})
+    app.poll({A: 100})
+    for _ in range(3 * 24 * 60):
+        app.poll({}, wait=60)
+        app.measures.stand([(A, Standing(None, None))])
+    assert app.of(A).cost == pytest.approx(0.01)
+    app.measures.stand([(A, Standing(0, 0))])
+    app.now += 1
+    app.measures.stand([(A, Standing(0, 7))])
+    for _ in range(3 * 24 * 60):
+        app.now += 60
+        app.measures.stand([(A, Standing(None, None))])
+    assert app.of(A).arriving == pytest.approx(7)
+
+
 def test_arrivals_are_an_average_over_about_a_minute() -> None:
     app = Application({})
     end = 1000
@@ -189,8 +205,8 @@ def test_a_release_that_polls_otherwise_is_left_alone_with_one_warning(
     _relied_on.warn.cache_clear()
     made = consumer(LoadAwareAssignor, Other)
     assert "_poll_once" not in vars(made)
-    (record,) = caplog.records
-    assert "(_poll_once). Nothing is measured of this consumer" in record.getMessage()
+    (said,) = (one for one in caplog.messages if "_poll_once" in one)
+    assert "(_poll_once). Nothing is measured of this consumer" in said
     made.close()
 
 
