@@ -187,10 +187,10 @@ def _without_giants(places: Places, load: Load) -> Load | None:
     before = np.cumsum(sizes[order]) - sizes[order]
     share = (sizes.sum() - before) / (load.speed.sum() - np.arange(order.size))
     giants = order[: int(np.argmax(np.append(sizes[order] <= _GIANT * share, [True])))]
-    if not giants.size:
+    if giants.size in {0, sizes.size}:
         return None
     less, stays = np.ones(sizes.size), load.stays.copy()
-    rest = sizes.sum() - sizes[giants].sum()
+    rest = np.delete(sizes, giants).sum()
     less[giants] = _GIANT * rest / (load.speed.sum() - giants.size) / sizes[giants]
     stays[giants] = True
     return replace(load, arriving=load.arriving * less, waiting=load.waiting * less, stays=stays)

@@ -130,6 +130,12 @@ def test_beside_one_partition_that_no_plan_relieves_the_others_are_balanced(hot:
     assert plan.owner[0] == 0
 
 
+@pytest.mark.parametrize("costs", [[0.3, 0.1], [0.7, 0.2, 0.1], [1.2, 0.6, 1e-9, 0.0]])
+def test_fewer_partitions_than_members_are_all_with_one_of_their_own(costs: list[float]) -> None:
+    plan = plan_load(group_of([[]] * 5, len(costs)), load_of(costs, [0.0] * len(costs), [1.0] * 5))
+    assert sorted(plan.loads.tolist()) == [0] * (5 - len(costs)) + [1] * len(costs)
+
+
 def test_members_that_may_not_have_a_partition_are_not_in_the_way_of_others() -> None:
     # 70 busy members of one topic, and 70 idle ones of another.
     members = [
