@@ -8,7 +8,6 @@ partitions with a member the median counts, as one may be dearer than the others
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from heapq import heapreplace
 from typing import Final, Self
 
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_assignors._model.arrays import NOBODY, BoolArray
-from kafka_assignors._model.claims import Existing
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.measured import Measured, MeasuredTopic, decode_measured
@@ -54,24 +52,13 @@ class Known:
 
     def of(self, group: Group) -> "Known":
         """The same of a later group."""
-        before = self._existing
-        topics = np.array([before.topics.get(topic, -1) for topic in group.topics], dtype=np.int64)
-        place = before.find(topics, np.diff(group.topic_bounds), group.partition_ids)
+        place = self.group.existing.places_of(group.existing)
         found = Known.nothing(group)
         there = place >= 0
         found.numbers[there] = self.numbers[place[there]]
         found.moved[there] = self.moved[place[there]]
         found.said[there] = self.said[place[there]]
         return found
-
-    @cached_property
-    def _existing(self) -> Existing:
-        return existing_in(self.group)
-
-
-def existing_in(group: Group) -> Existing:
-    topics = {topic: number for number, topic in enumerate(group.topics)}
-    return Existing(topics=topics, ids=group.partition_ids, bounds=group.topic_bounds)
 
 
 def with_standbys(group: Group) -> Group:
@@ -86,7 +73,7 @@ def measured_in(group: Group) -> tuple[NDArray[np.float64], Mapping[str, str]]:
     members sent, by member id.
     """
     numbers, faults = np.full((group.size, 3), np.nan), {}
-    existing, topic_count = existing_in(group), len(group.topics)
+    existing, topic_count = group.existing, len(group.topics)
     others: dict[int, NDArray[np.float64]] = {}  # by member * T + topic
     singles: list[tuple[int, int, MeasuredTopic]] = []
     for member, extra in group.members.extras.items():

@@ -187,7 +187,8 @@ class Claimed:
 class Existing:
     """The partitions that exist: the ids (N,) of each, ascending in a topic.
 
-    The partitions of topic t are bounds[t]..bounds[t + 1] - 1.
+    `topics` has the number of each topic, in their order. The partitions of topic t are
+    bounds[t]..bounds[t + 1] - 1.
     """
 
     topics: Mapping[str, int]
@@ -216,6 +217,11 @@ class Existing:
             right = (keys[found] == wanted) & (ids[odd] >= 0) & (ids[odd] >> _ID_BITS == 0)
             partition[odd] = np.where(right, found, -1)
         return partition
+
+    def places_of(self, others: "Existing") -> IntArray:
+        """(N,) the partitions here of those that exist elsewhere; -1 for what does not exist here."""
+        topics = np.array([self.topics.get(topic, -1) for topic in others.topics], dtype=np.int64)
+        return self.find(topics, np.diff(others.bounds), others.ids)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

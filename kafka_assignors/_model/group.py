@@ -150,6 +150,12 @@ class Group:
         )
         return found
 
+    @cached_property
+    def existing(self) -> Existing:
+        """The partitions by topic and id, to find them again in a later group."""
+        topics = {topic: number for number, topic in enumerate(self.topics)}
+        return Existing(topics=topics, ids=self.partition_ids, bounds=self.topic_bounds)
+
     @property
     def size(self) -> int:
         """N, the number of partitions."""

@@ -64,19 +64,19 @@ class _Given:
 
     @classmethod
     def by(cls, plan: Plan, *, waits: bool, unheard: Mapping[str, int]) -> Self:
-        group = plan.group
-        topics = {topic: number for number, topic in enumerate(group.topics)}
-        existing = Existing(topics=topics, ids=group.partition_ids, bounds=group.topic_bounds)
         return cls(
-            members=group.members.ids, existing=existing, owner=plan.owner, waits=waits, unheard=unheard
+            members=plan.group.members.ids,
+            existing=plan.group.existing,
+            owner=plan.owner,
+            waits=waits,
+            unheard=unheard,
         )
 
     def assigned(self, group: Group) -> IntArray:
         """(N,) the member of a later group that each of its partitions was given to, or `NOBODY`."""
         numbers = {member: number for number, member in enumerate(group.members.ids)}
         now = np.array([*(numbers.get(member, NOBODY) for member in self.members), NOBODY], dtype=np.int64)
-        topics = np.array([self.existing.topics.get(topic, -1) for topic in group.topics], dtype=np.int64)
-        before = self.existing.find(topics, np.diff(group.topic_bounds), group.partition_ids)
+        before = self.existing.places_of(group.existing)
         owner: IntArray = now[np.append(self.owner, NOBODY)[before]]
         return owner
 

@@ -130,7 +130,7 @@ def test_beside_one_partition_that_no_plan_relieves_the_others_are_balanced(hot:
     assert plan.owner[0] == 0
 
 
-@pytest.mark.parametrize("costs", [[0.3, 0.1], [0.7, 0.2, 0.1], [1.2, 0.6, 1e-9, 0.0]])
+@pytest.mark.parametrize("costs", [[0.3, 0.1], [1.2, 0.6, 1e-9, 0.0], [0.23, 0.88, 0.51, 0.19]])
 def test_fewer_partitions_than_members_are_all_with_one_of_their_own(costs: list[float]) -> None:
     plan = plan_load(group_of([[]] * 5, len(costs)), load_of(costs, [0.0] * len(costs), [1.0] * 5))
     assert sorted(plan.loads.tolist()) == [0] * (5 - len(costs)) + [1] * len(costs)
