@@ -7,6 +7,7 @@ from kafka_assignors._assignors import Assignor
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.strategies import ASSIGNORS, load
 from kafka_assignors._model.group import Group
+from kafka_assignors._model.members import canonical_order
 from kafka_assignors._wire.codec import read_subscriptions
 
 log = get_logger(__name__)
@@ -42,6 +43,8 @@ def lead(
             raise ValueError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
         strategy = STRATEGIES[strategy]()
     listed = list(members)
+    order = canonical_order([name for name, _, _ in listed], [instance for _, instance, _ in listed])
+    listed = [listed[number] for number in order]
     ids = [member_id for member_id, _, _ in listed]
     subscriptions = read_subscriptions([subscription for _, _, subscription in listed])
     for number in subscriptions.unreadable:

@@ -14,6 +14,7 @@ from typing import Any, Final, Self, TypeVar
 from weakref import WeakSet
 
 from kafka_assignors._assignors._member_warnings import MemberWarnings
+from kafka_assignors._model.members import canonical_order
 from kafka_assignors._wire.codec import Subscriptions, read_subscriptions, write_topics
 from kafka_assignors._wire.repair import read_repaired
 
@@ -38,6 +39,7 @@ class Sent:
         match members:
             case [AllMembers(sent=cls() as sent)]:
                 return sent
+        members = _in_order(members)
         blobs = [member.metadata.encode() for member in members]
         return cls.of(members, read_subscriptions(blobs), sum(map(len, blobs)))
 
@@ -78,6 +80,7 @@ class MembersReader:
 
     def __call__(self, members: Sequence[Any]) -> Sent | None:
         """Read members whose `metadata` is still bytes; None if kafka-python has decoded them already."""
+        members = _in_order(members)
         blobs = [member.metadata for member in members]
         if not {bytes}.issuperset(map(type, blobs)):
             return None  # then there is nothing left to fail
@@ -89,6 +92,11 @@ class MembersReader:
             faults[member.member_id] = fault
         self._warnings.warn(faults)
         return Sent.of(members, subscriptions, sum(map(len, blobs)))
+
+
+def _in_order(members: Sequence[Any]) -> list[Any]:
+    ids, instance_ids = [each.member_id for each in members], [each.group_instance_id for each in members]
+    return [members[number] for number in canonical_order(ids, instance_ids)]
 
 
 _TAKERS: Final = WeakSet[Callable[..., Any]]()

@@ -164,7 +164,7 @@ class Members(Sequence[Member]):
                     f"the priority of {self.ids[number]} must be from -{MAX_PRIORITY} to {MAX_PRIORITY}, "
                     f"not {extra.priority}"
                 )
-        order = self._order()
+        order = canonical_order(self.ids, self.instance_ids)
         if order == list(range(len(order))):
             return self
         numbers = np.array(order)
@@ -186,11 +186,16 @@ class Members(Sequence[Member]):
             extras={int(place[number]): extra for number, extra in self.extras.items()},
         )
 
-    def _order(self) -> list[int]:
-        if self.instance_ids.count(None) == len(self.ids) and all(map(str.isascii, self.ids)):
-            return sorted(range(len(self.ids)), key=self.ids.__getitem__)
-        keys = [
-            (instance is None, (name if instance is None else instance).encode("utf-16-be", "surrogatepass"))
-            for name, instance in zip(self.ids, self.instance_ids, strict=True)
-        ]
-        return sorted(range(len(keys)), key=keys.__getitem__)
+
+def canonical_order(ids: Sequence[str], instance_ids: Sequence[str | None]) -> list[int]:
+    """The numbers of members in the order of `Members.in_order`; no instance id is None or empty.
+
+    Members that are put in this order before they are decoded need not be put in it as columns.
+    """
+    if not any(instance_ids) and all(map(str.isascii, ids)):
+        return sorted(range(len(ids)), key=ids.__getitem__)
+    keys = [
+        (not instance, (instance or name).encode("utf-16-be", "surrogatepass"))
+        for name, instance in zip(ids, instance_ids, strict=True)
+    ]
+    return sorted(range(len(keys)), key=keys.__getitem__)
