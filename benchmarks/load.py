@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks import machine
 from kafka_assignors import Group, Member
+from kafka_assignors._assignors._uneven import Uneven
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors.planners import plan_exact
-from kafka_assignors.planners._load import HORIZON, Load, least_time, plan_load, work_times
+from kafka_assignors.planners._load import HORIZON, Load, least_time, plan_load
 from kafka_assignors.planners._range import plan_range
 from kafka_assignors.planners._round_robin import plan_round_robin
 from tests.support.load_oracle import Solved, random_problems
@@ -30,9 +30,7 @@ from tests.support.load_oracle import Solved, random_problems
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafka_assignors._model.arrays import BoolArray, IntArray
-
-FloatArray = NDArray[np.float64]
+    from kafka_assignors._model.arrays import BoolArray, FloatArray, IntArray
 
 RESULT: Final = Path(__file__).parent / "results" / "load.md"
 MEMBERS: Final = 6
@@ -72,8 +70,8 @@ differs:
 Members work on their partitions in proportion to what waits. A partition that moves is not read for
 {step:g} s.
 `range`, `roundrobin` and `sticky` (this library's, exact) plan when a member goes or comes. For the other two
-the group also rebalances if a member has too much for {uneven_for:g} s: half of what it can do in a
-minute, and {at_least:g} times the mean. That is {cool_down:g} s after the last time, or later.
+the group also rebalances if a member asks, as by `rebalance_when(consumer, uneven_for={uneven_for:g},
+at_least={at_least:g}, cool_down={cool_down:g})`.
 
 - *{lag}*: partitions by lag, the most first, each to the member with the least sum.
 - *{aware}*: `plan_load`, with what members measured: means of five minutes, each wrong by
@@ -163,7 +161,10 @@ class Simulated:
         self.came_from = np.full(PARTITIONS, NOBODY)
         self.moves = self.flaps = 0
         self.wrong = self.rng.normal(0.0, NOISE, PARTITIONS + MEMBERS)
-        self.even_at = self.planned_at = 0.0
+        self.mean = 0.0  # seconds of work that the mean member had for the next UNEVEN_FOR
+        self.uneven = [
+            Uneven(uneven_for=UNEVEN_FOR, at_least=AT_LEAST, cool_down=COOL_DOWN) for _ in range(MEMBERS)
+        ]
 
     def run(self) -> Outcome:
         """Live through it."""
@@ -236,15 +237,20 @@ class Simulated:
 
     def asks(self, now: float) -> bool:
         """Whether a member has had too much for long enough."""
-        here = np.flatnonzero(self.here)
-        times = work_times(np.searchsorted(here, self.owner), self.load(now))
-        if times.max() < HORIZON / 2 or times.max() < AT_LEAST * times.mean():
-            self.even_at = now
-        return now >= max(self.even_at + UNEVEN_FOR, self.planned_at + COOL_DOWN)
+        needs = self.needs(now)
+        reasons = [self.uneven[one].look(now, needs[one], self.mean) for one in np.flatnonzero(self.here)]
+        return any(reasons)
+
+    def needs(self, now: float) -> FloatArray:
+        """(MEMBERS,) what each member measures that it has to do, in seconds for the next `UNEVEN_FOR`."""
+        load = self.load(now)
+        work = load.waiting + UNEVEN_FOR * load.arriving
+        needs = np.bincount(self.owner, weights=work, minlength=MEMBERS)
+        needs[self.here] /= load.speed
+        return needs
 
     def rebalance(self, now: float, *, changed: bool) -> BoolArray:
         """Plan, and give away; returns what moved, which nobody reads in this step."""
-        self.even_at = self.planned_at = now
         group = self.group()
         if self.strategy == "range":
             plan = plan_range(group)
@@ -262,6 +268,8 @@ class Simulated:
     def give(self, owner: IntArray, now: float, *, changed: bool) -> BoolArray:
         """Take the new owners; returns what moved."""
         moved: BoolArray = owner != self.owner
+        for member, one in enumerate(self.uneven):
+            one.rebalanced(now, changed=bool(((owner == member) != (self.owner == member)).any()))
         if now:
             self.moves += int(moved.sum())
             back = moved & (owner == self.came_from) & (self.moved_at > now - FLAP)
@@ -270,6 +278,7 @@ class Simulated:
             if not changed:  # only what moves for load has to stay
                 self.moved_at[moved] = now
         self.owner = owner
+        self.mean = float(self.needs(now)[self.here].mean())
         return moved
 
 

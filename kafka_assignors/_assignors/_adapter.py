@@ -20,6 +20,7 @@ from kafka_assignors._assignors._membership.standbys import Standbys
 from kafka_assignors._assignors._sent import Sent, takes_all_members
 from kafka_assignors._assignors._topics import partition_ids, replica_racks
 from kafka_assignors._common.escaping import get_logger
+from kafka_assignors._common.words import first_of
 from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.claims import Claimed, ClaimTable
 from kafka_assignors._model.group import Group
@@ -36,7 +37,7 @@ RECORD_LIMIT: Final = 1_048_588
 """The most bytes that a group's record may have by default (`max.message.bytes` of `__consumer_offsets`)."""
 
 TOPICS_SHOWN: Final = 10
-"""How many topics a message names."""
+"""How many topics a message names: any member may name thousands."""
 
 _OVERHEAD: Final = 24
 """Bytes of a member in the group's record beside its strings, subscription and assignment (Kafka 4.3)."""
@@ -308,11 +309,11 @@ class Assignor(AbstractPartitionAssignor):
         waiting = [topic for topic, tries in self._consumer.tries.items() if tries <= METADATA_TRIES]
         host = self._host()
         if waiting and host is not None and self._may_wait(host):
-            raise LeaderNotAvailableError(f"no metadata yet for {_some_of(waiting)}")
+            raise LeaderNotAvailableError(f"no metadata yet for {first_of(waiting, TOPICS_SHOWN)}")
         if missing:
             log.warning(
                 "Leaving out topics without metadata: %s; they are missing, or hidden from this user",
-                _some_of(missing),
+                first_of(missing, TOPICS_SHOWN),
             )
         return known
 
@@ -349,12 +350,6 @@ def _warn_of_size(sent: Sent, assignments: Mapping[str, messages.EncodedAssignme
             size,
             RECORD_LIMIT,
         )
-
-
-def _some_of(topics: Sequence[str]) -> str:
-    """Topics for a message: any member may name thousands."""
-    more = len(topics) - TOPICS_SHOWN
-    return ", ".join(topics[:TOPICS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _namesakes(names: Iterable[str]) -> KafkaConfigurationError:

@@ -24,18 +24,10 @@ class CooperativeStickyAssignor(StickyAssignor):
     strategy of this name of Java, librdkafka and kafka-python.
 
     A cooperative consumer of kafka-python reads and commits what it keeps while the rebalance is on, which
-    kafka-python's own does not.
+    kafka-python's own does not. Options that are not listed here are `StickyAssignor`'s.
 
     Args:
-        rack: As `StickyAssignor`'s.
-        weight: As `StickyAssignor`'s.
         priority: As `StickyAssignor`'s. Who takes over waits until the others have revoked.
-        max_active: As `StickyAssignor`'s.
-        return_after: As `StickyAssignor`'s.
-        planner: As `StickyAssignor`'s.
-        max_skew: As `StickyAssignor`'s.
-        max_moves: As `StickyAssignor`'s.
-        time_limit: As `StickyAssignor`'s.
         records_in_rebalances: False leaves that to kafka-python: `poll` returns nothing during a rebalance.
     """
 
@@ -111,7 +103,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         super().on_assignment(assignment, generation)
         if (host := self._host()) is not None:
             self._consumer.hand_over.delivered(host, generation)
-            if assignment.user_data == UNFINISHED:
+            if (assignment.user_data or b"").startswith(UNFINISHED):
                 self._consumer.hand_over.follow(host, generation)
 
     def tell_claim(self, claim: Claim) -> bytes | None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from kafka_assignors._assignors._cooperative_sticky import CooperativeStickyAssignor
 from kafka_assignors._assignors._member_warnings import MemberWarnings
-from kafka_assignors._model.claims import Extra
+from kafka_assignors._model.claims import NO_EXTRA, Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._model.tick import Tick
@@ -21,22 +21,16 @@ class CopartitionedAssignor(CooperativeStickyAssignor):
     others subscribe to is planned by itself, with a warning. So is what only the longer topics of a set have.
 
     Give all members the same sets. The leader's count; who has others is named in a warning. Only members
-    with this class share a group.
+    with this class share a group. Options that are not listed here are `CooperativeStickyAssignor`'s.
 
     Args:
         together: The sets, say `[("impressions", "clicks")]`. None is all topics that have as many partitions
             and the same subscribers: then one topic that grows leaves its set.
         cooperative: False makes the consumer eager. The group may have consumers of both kinds.
         rack: As `StickyAssignor`'s. A set's partition i is in the racks that all of its partitions are in.
-        weight: As `StickyAssignor`'s.
-        priority: As `StickyAssignor`'s.
-        max_active: As `StickyAssignor`'s.
-        return_after: As `StickyAssignor`'s.
         max_skew: As `StickyAssignor`'s, but not in partitions: partition i of a set counts once.
         max_moves: The same. What unites a set's partition i, as in a group that comes from another strategy,
             does not count.
-        time_limit: As `StickyAssignor`'s.
-        records_in_rebalances: As `CooperativeStickyAssignor`'s.
 
     Raises:
         ValueError: A topic is in two sets, a set has fewer than two topics, or an option is out of range.
@@ -85,12 +79,12 @@ class CopartitionedAssignor(CooperativeStickyAssignor):
         units, odd = units_of(group, self._together)
         self._odd_topics.warn(odd)
         own = self.extra.data
-        sets = {number: extra.data for number, extra in group.members.extras.items() if extra.data}
+        said = [group.members.extras.get(number, NO_EXTRA).data for number in range(len(group.members))]
         self._odd_members.warn(
             {
-                member: "other sets of topics" if number in sets else "the default sets of topics"
-                for number, member in enumerate(group.members.ids)
-                if sets.get(number, b"") != own
+                member: "other sets of topics" if sets else "the default sets of topics"
+                for member, sets in zip(group.members.ids, said, strict=True)
+                if sets != own
             }
         )
         limits = {"max_skew": self._max_skew, "max_moves": self.budget(group)}

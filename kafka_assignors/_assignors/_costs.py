@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kafka_assignors._common.escaping import get_logger
+from kafka_assignors._model.arrays import FloatArray
 from kafka_assignors._model.group import Group
 
 log = get_logger(__name__)
@@ -30,7 +30,7 @@ def check_cost(cost: object) -> None:
             raise ValueError(f"the cost of {topic!r} must be a number from 1e-9 to 1e9, not {one!r}")
 
 
-def fill_costs(said: NDArray[np.float64], cost: Cost, group: Group) -> None:
+def fill_costs(said: FloatArray, cost: Cost, group: Group) -> None:
     """Ask for the costs (N,) of those partitions of which none is known yet, NaN.
 
     What is wrong with one counts as 1, and the first is warned of: the group goes on.
@@ -45,7 +45,7 @@ def fill_costs(said: NDArray[np.float64], cost: Cost, group: Group) -> None:
             one: object = cost(topic, number)
         except Exception as error:  # noqa: BLE001 - it would come out of the poll of the leader's application
             one = error
-        if isinstance(one, Real) and _is_cost(one):
+        if _is_cost(one):
             said[partition] = float(one)
         else:
             said[partition] = 1.0
@@ -54,5 +54,5 @@ def fill_costs(said: NDArray[np.float64], cost: Cost, group: Group) -> None:
         log.warning("A cost must be a number from 1e-9 to 1e9: of %s-%d it is %r, and counts as 1", *fault)
 
 
-def _is_cost(number: object) -> bool:
+def _is_cost(number: object) -> TypeGuard[float]:
     return isinstance(number, Real) and not isinstance(number, bool) and not number < LEAST and number <= MOST

@@ -3,41 +3,30 @@
 import math
 import struct
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
-from kafka.coordinator.assignors.abstract import RebalanceProtocol
-from numpy.typing import NDArray
 
 from kafka_assignors._assignors._cooperative_sticky import CooperativeStickyAssignor
 from kafka_assignors._assignors._costs import Cost, check_cost, fill_costs
-from kafka_assignors._assignors._host import calling
-from kafka_assignors._assignors._measured_load import (
-    Known,
-    half_busy,
-    known_now,
-    load_of,
-    measured_in,
-    place_load,
-    speeds,
-    with_standbys,
-)
-from kafka_assignors._assignors._measures import Measures, needed
+from kafka_assignors._assignors._measured_load import Known, half_busy, learn, load_of
+from kafka_assignors._assignors._measures import Measures
 from kafka_assignors._assignors._member_warnings import MemberWarnings
 from kafka_assignors._assignors._membership.claims import Claim
+from kafka_assignors._assignors._membership.host import Host
+from kafka_assignors._assignors._membership.standbys import lasting_names
 from kafka_assignors._assignors._uneven import Uneven
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.words import by_topic
-from kafka_assignors._model.arrays import NOBODY, IntArray
+from kafka_assignors._model.arrays import FloatArray, IntArray
 from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._model.tick import Tick
 from kafka_assignors._wire.measured import encode_measured
-from kafka_assignors._wire.user_data import UNFINISHED
-from kafka_assignors.planners._load import HORIZON, Load, plan_load
+from kafka_assignors.planners._load import HORIZON, Load, place_load, plan_load
 
 log = get_logger(__name__)
 
@@ -53,7 +42,7 @@ class _Planned:
     """
 
     known: Known
-    speed: NDArray[np.float64]
+    speed: FloatArray
     members: frozenset[str]
     began: float
     for_load: bool
@@ -64,9 +53,8 @@ class _Work:
     """What an instance knows of the work of its one consumer, and of the group that this leads.
 
     As a member it measures. `said` is what it sent when it joined, until it has its assignment: while another
-    strategy is chosen it gets none. `has` are the partitions of its last one. `mean` is what an assignment
-    told last: seconds of work that wait for the mean member, and that arrive a second. `uneven` looks at
-    that, unless a rebalance is to follow from which it will know the mean (`goes_on`).
+    strategy is chosen it gets none. `mean` is what its last assignment told: seconds of work that wait for
+    the mean member, and that arrive a second. `uneven` looks at that.
 
     As a leader it has `making`, its plan of the present rebalance, which may not reach the group; and
     `given`, its last one that did. `told` is the next `mean`, for all members.
@@ -74,14 +62,12 @@ class _Work:
 
     measures: Measures = field(default_factory=Measures)
     said: bytes | None = None
-    has: frozenset[tuple[str, int]] = frozenset()
-    mean: tuple[float, float] | None = None
-    goes_on: bool = False
+    mean: tuple[float, float] = (0.0, 0.0)
     uneven: Uneven | None = None
 
     making: _Planned | None = None
     given: _Planned | None = None
-    told: bytes | None = None
+    told: bytes = b""
 
 
 class LoadAwareAssignor(CooperativeStickyAssignor):
@@ -95,26 +81,21 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
     The time from when an application gets records until it comes for more is what they cost. An application
     that hands its records to other threads or tasks, and comes back at once, says what they cost by `cost`.
 
-    The group needs this strategy with every member: no other client has one of its name.
+    The group needs this strategy with every member: no other client has one of its name. Options that are not
+    listed here are `CooperativeStickyAssignor`'s.
 
     Args:
-        rack: As `StickyAssignor`'s.
         weight: How fast this consumer is beside the others, where that shall not be measured: if weights in
             a group differ, they are the speeds.
-        priority: As `StickyAssignor`'s.
-        max_active: As `StickyAssignor`'s.
-        return_after: As `StickyAssignor`'s.
         cost: How much work a record is, by topic (1 for topics that are not listed), or a function of topic
             and partition id. Only ratios count. The leader's counts; without one it is measured. Who asks by
             `rebalance_when` does not go by it, but by measured time. Where a function raises or gives no
             number from 1e-9 to 1e9, the cost is 1, and a warning names the first.
         tolerance: Which part of the time to drain a rebalance has to save, 0.1 for a tenth; from 0 up to 1.
         settle: Seconds for which a partition that was moved for load stays, unless members come or go.
-        max_moves: As `StickyAssignor`'s.
         time_limit: Seconds until a plan has to be ready, as `StickyAssignor`'s. The quick one moves nothing:
             what is free goes to the members that are done soonest.
         cooperative: False has the consumer rebalance eagerly, in the same group.
-        records_in_rebalances: As `CooperativeStickyAssignor`'s.
 
     Raises:
         ValueError: An option is out of range.
@@ -168,20 +149,10 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
 
     # As a member.
 
-    def supported_protocols(self) -> list[RebalanceProtocol]:
-        """As `CooperativeStickyAssignor`; the consumer is measured from its first poll on."""
-        supported = super().supported_protocols()
-        if (host := calling()) is not None:
-            host.measure(self._work.measures)
-        return supported
-
-    def metadata(self, topics: Collection[str]) -> Any:
-        """As `CooperativeStickyAssignor`; the consumer is measured from now on."""
+    def _belong_to(self, host: Host) -> None:
+        super()._belong_to(host)
         self._work.making = None
-        sent = super().metadata(topics)
-        if (host := self._host()) is not None:
-            host.measure(self._work.measures)
-        return sent
+        host.measure(self._work.measures)
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """As `CooperativeStickyAssignor`, with what was measured of the partitions that are claimed.
@@ -201,37 +172,29 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """As `CooperativeStickyAssignor`; what it says of the group's mean load is remembered."""
+        before = self._consumer.memory.last.partitions
         super().on_assignment(assignment, generation)
-        work, told = self._work, assignment.user_data or b""
-        before, work.has = work.has, frozenset(assignment.partitions())
-        work.said = None
+        work = self._work
+        work.said, work.mean = None, _mean_in(assignment.user_data or b"")
         work.given, work.making = work.making or work.given, None
-        if not told or told.startswith(_MARK):
-            work.mean = _mean_in(told)
-            work.goes_on = False
-        else:  # another note stands in the mean's place: the last one counts, if there is one
-            work.goes_on = told == UNFINISHED or work.mean is None
         if work.uneven is not None:
-            work.uneven.rebalanced(time.monotonic(), changed=work.has != before)
+            changed = self._consumer.memory.last.partitions != before
+            work.uneven.rebalanced(time.monotonic(), changed=changed)
 
     def ask_when_uneven(self, *, uneven_for: float, at_least: float, cool_down: float) -> None:
         """See `rebalance_when`."""
-        uneven = Uneven(uneven_for=uneven_for, at_least=at_least, cool_down=cool_down, ask=self._ask)
-        uneven.rebalanced(time.monotonic(), changed=True)
-        self._work.uneven = uneven
-        self._work.measures.watch = self._compare
+        work = self._work
+        work.uneven = Uneven(uneven_for=uneven_for, at_least=at_least, cool_down=cool_down)
+        work.uneven.rebalanced(time.monotonic(), changed=True)
+        work.measures.watch = self._compare
 
     def _compare(self) -> None:
         host, work = self._host(), self._work
-        if host is None or work.uneven is None or work.said is not None or work.goes_on:
+        if host is None or work.uneven is None or work.said is not None:
             return
-        waits, arrives = work.mean or (0.0, 0.0)
-        seconds = work.uneven.uneven_for
-        mine = needed(work.measures.of(by_topic(host.partitions)).values(), seconds)
-        work.uneven.look(time.monotonic(), mine, waits + seconds * arrives)
-
-    def _ask(self, reason: str) -> None:
-        if (host := self._host()) is not None:
+        (waits, arrives), seconds = work.mean, work.uneven.uneven_for
+        mine = sum(one.work(seconds) for one in work.measures.of(by_topic(host.partitions)).values())
+        if reason := work.uneven.look(time.monotonic(), mine, waits + seconds * arrives):
             log.info("Asking for a rebalance: %s", reason)
             host.request_rejoin()
 
@@ -242,7 +205,12 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         work = self._work
         now = work.making = self._knowledge(group)
         load = self._load(now)
-        plan = self._in_time(group, lambda tick: self._plan_by(group, now, load, tick), "A plan by load")
+        plan = self._in_time(
+            group,
+            lambda tick: self._plan_by(group, now, load, tick),
+            lambda: place_load(group, load),  # a plan that goes by counts would undo what was moved for load
+            "A plan by load",
+        )
         work.told = _mean(plan, now.known, load)
         return plan
 
@@ -260,16 +228,10 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
             now.known.moved[plan.moved] = time.monotonic()
         return plan
 
-    def plan_quickly(self, group: Group) -> Plan:
-        """Nothing moves: a plan that goes by counts would undo what was moved for load."""
-        now = self._work.making or self._knowledge(group)
-        return place_load(group, self._load(now))
-
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
-        """As `CooperativeStickyAssignor`; members that need to know nothing else hear the mean load."""
-        told = self._work.told
-        means = {} if told is None else dict.fromkeys(range(len(sent.group.members)), told)
-        return {**means, **super().notes(sent, held_back)}
+        """As `CooperativeStickyAssignor`, and for all members the mean load behind that."""
+        notes = super().notes(sent, held_back)
+        return {number: notes.get(number, b"") + self._work.told for number in range(len(sent.group.members))}
 
     def _knowledge(self, group: Group) -> _Planned:
         """What is known of a group; in the second round of a rebalance what was known in the first.
@@ -280,14 +242,12 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         before = Known.nothing(group) if given is None else given.known.of(group)
         if given is not None and self._consumer.hand_over.goes_on_with(group):
             return replace(given, known=before)
-        group = with_standbys(group)
-        measured, faults = measured_in(group)
+        known, speed, faults = learn(before)
         self._bad_measures.warn(faults)
-        speed = speeds(group, measured[:, 0])
-        known, members = known_now(group, measured, speed, before), frozenset(_names(group))
+        members = frozenset(lasting_names(group.members))
         for_load = given is not None and members == given.members
         if not for_load:  # who came is to get its share
-            known.moved[:] = -math.inf
+            known.moved[:] = np.nan
         return _Planned(known=known, speed=speed, members=members, began=time.monotonic(), for_load=for_load)
 
     def _load(self, now: _Planned) -> Load:
@@ -298,32 +258,22 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         return load_of(known, now.speed, stays)
 
 
-def _names(group: Group) -> list[str]:
-    """What members are called for as long as they are in the group, restarts of static ones included."""
-    members = group.members
-    return [instance or name for instance, name in zip(members.instance_ids, members.ids, strict=True)]
-
-
-def _mean(plan: Plan, known: Known, load: Load) -> bytes | None:
+def _mean(plan: Plan, known: Known, load: Load) -> bytes:
     """What members hear: the mean load of those who take part, or nothing if nobody has measured."""
     if np.isnan(known.numbers[:, 0]).all():
-        return None
-    owner, count = plan.owner, len(plan.group.members)
-    has = owner != NOBODY
-    weights = plan.group.weights
-    speed = load.speed * weights / weights.mean()
-    subscribed, subscription_of = plan.group.subscribed, plan.group.subscription_of
-    takes_part = np.diff(subscribed.bounds)[subscription_of] > 0
+        return b""
+    takes_part = np.diff(plan.group.subscribed.bounds)[plan.group.subscription_of] > 0
     means = [
-        (np.bincount(owner[has], weights=work[has], minlength=count) / speed)[takes_part].mean()
+        (np.bincount(plan.owner, weights=work, minlength=load.speed.size) / load.speed)[takes_part].mean()
         for work in (load.waiting, load.arriving)
     ]
     return _MEAN.pack(_MARK, *means)
 
 
-def _mean_in(user_data: bytes) -> tuple[float, float] | None:
-    """The mean load that an assignment tells; None if it tells none, whatever the leader may have sent."""
-    if len(user_data) != _MEAN.size or not user_data.startswith(_MARK):
-        return None
-    _, waits, arrives = _MEAN.unpack(user_data)
-    return (waits, arrives) if 0 <= waits < math.inf and 0 <= arrives < math.inf else None
+def _mean_in(user_data: bytes) -> tuple[float, float]:
+    """The mean load that an assignment tells; 0 if it tells none, whatever the leader may have sent."""
+    told = user_data[-_MEAN.size :]
+    if len(told) != _MEAN.size or not told.startswith(_MARK):
+        return 0.0, 0.0
+    _, waits, arrives = _MEAN.unpack(told)
+    return (waits, arrives) if 0 <= waits < math.inf and 0 <= arrives < math.inf else (0.0, 0.0)

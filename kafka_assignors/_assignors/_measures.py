@@ -63,10 +63,6 @@ class _Sums:
     lag: float = math.nan
     end: tuple[int, float] | None = None
 
-    @property
-    def measured(self) -> Measured:
-        return Measured(cost=self.cost.value, lag=self.lag, arriving=self.arriving.value)
-
 
 class Measures:
     """What one consumer measures. Its application and its I/O may be in different threads.
@@ -127,10 +123,10 @@ class Measures:
         """What is known of these partitions, by topic and id."""
         with self._lock:
             found = {
-                (topic, number): self._sums[TopicPartition(topic, number)].measured
+                (topic, number): Measured(sums.cost.value, sums.lag, sums.arriving.value)
                 for topic, numbers in partitions.items()
                 for number in numbers
-                if TopicPartition(topic, number) in self._sums
+                if (sums := self._sums.get(TopicPartition(topic, number)))
             }
         return {one: measured for one, measured in found.items() if not all(map(math.isnan, measured))}
 
@@ -138,9 +134,3 @@ class Measures:
         sums = self._sums.setdefault(partition, _Sums(now))
         sums.seen = now
         return sums
-
-
-def needed(measured: Iterable[Measured], seconds: float) -> float:
-    """Seconds of its time that a member needs for what waits, and for what arrives in so many seconds."""
-    known = [Measured(*(0.0 if math.isnan(value) else value for value in one)) for one in measured]
-    return sum(cost * (lag + seconds * arriving) for cost, lag, arriving in known)

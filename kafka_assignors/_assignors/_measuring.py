@@ -4,7 +4,6 @@ The coordinator, by which an assignor knows its consumer, sees no records. The c
 and with that asks the assignor how it may rebalance: at that moment it is on the call stack.
 """
 
-import sys
 import weakref
 from collections.abc import Iterator
 from typing import Any, Final
@@ -13,23 +12,16 @@ from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
 
 from kafka_assignors._assignors._measures import Measures, Standing
+from kafka_assignors._assignors._membership.host import calling_frames
 from kafka_assignors._assignors._relied_on import POLLS
 
 _POLLS: Final = "_poll_once"
 
-_MAX_FRAMES: Final = 16
-
 
 def consumer_on_the_stack() -> Any:
     """The KafkaConsumer that is on the call stack; None where there is none."""
-    frame: Any = sys._getframe(1)  # noqa: SLF001 - there is no public way to the caller
-    for _ in range(_MAX_FRAMES):
-        if frame is None:
-            return None
-        if isinstance(consumer := frame.f_locals.get("self"), KafkaConsumer):
-            return consumer
-        frame = frame.f_back
-    return None
+    callers = (frame.f_locals.get("self") for frame in calling_frames())
+    return next((caller for caller in callers if isinstance(caller, KafkaConsumer)), None)
 
 
 def measure(consumer: Any, measures: Measures) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from kafka_assignors._assignors._adapter import Assignor
@@ -149,9 +150,12 @@ class StickyAssignor(Assignor):
         """Plan by the planner chosen."""
         if self._planner != "exact":
             return PLANNERS[self._planner](group) if isinstance(self._planner, str) else self._planner(group)
-        return self._in_time(group, lambda tick: self.plan_exactly(group, tick))
+        exactly, quickly = partial(self.plan_exactly, group), partial(self.plan_quickly, group)
+        return self._in_time(group, exactly, quickly, "An exact plan")
 
-    def _in_time(self, group: Group, planner: Callable[[Tick], Plan], what: str = "An exact plan") -> Plan:
+    def _in_time(
+        self, group: Group, planner: Callable[[Tick], Plan], quickly: Callable[[], Plan], what: str
+    ) -> Plan:
         """The plan of a planner that calls a tick; a quicker one if it is not ready in time."""
         host = self._host()
         limit = self._time_limit
@@ -175,7 +179,7 @@ class StickyAssignor(Assignor):
                 len(group.members),
                 limit,
             )
-            return self.plan_quickly(group)
+            return quickly()
 
     def plan_exactly(self, group: Group, tick: Tick) -> Plan:
         """The best plan, if there is time: the tick raises when there is none left."""

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 
 _MANY = 10_000
 """From how many numbers on detours pay."""

@@ -14,7 +14,6 @@ The bytes come from other members, so reading trusts nothing. A number that cann
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -22,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_assignors._model.arrays import IntArray
+from kafka_assignors._model.arrays import FloatArray, IntArray
 from kafka_assignors._wire.reader import INT16, Reader, UnreadableError, encode_string
 
 VERSION: Final = 1
@@ -54,15 +53,13 @@ class Measured(NamedTuple):
     lag: float = np.nan
     arriving: float = np.nan
 
-    @property
-    def work(self) -> float:
-        """What tells costly partitions from cheap ones: seconds that wait, and that arrive in a minute."""
+    def work(self, seconds: float = 60.0) -> float:
+        """Seconds that a member needs for what waits, and for what arrives in so many seconds."""
         cost, lag, arriving = (0.0 if value != value else value for value in self)  # noqa: PLR0124 - NaN
-        return cost * (lag + 60 * arriving)
+        return cost * (lag + seconds * arriving)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MeasuredTopic:
+class MeasuredTopic(NamedTuple):
     """What a member measured of one topic; NaN is what is not known.
 
     `ids` (K,) are partitions, `numbers` (K, 3) what is known of each, and `others` (3,) the mean of the
@@ -71,8 +68,8 @@ class MeasuredTopic:
 
     name: str
     ids: IntArray
-    numbers: NDArray[np.float64]
-    others: NDArray[np.float64]
+    numbers: FloatArray
+    others: FloatArray
 
 
 def encode_measured(measured: Mapping[tuple[str, int], Measured]) -> bytes:
@@ -82,7 +79,7 @@ def encode_measured(measured: Mapping[tuple[str, int], Measured]) -> bytes:
     """
     if not measured:
         return b""
-    costliest = sorted(measured, key=lambda one: (-measured[one].work, one))[:ONE_BY_ONE]
+    costliest = sorted(measured, key=lambda one: (-measured[one].work(), one))[:ONE_BY_ONE]
     left, singles, names = LIMIT - _HEAD, set[tuple[str, int]](), set[str]()
     for name, number in [*costliest, *((name, None) for name in sorted({name for name, _ in measured}))]:
         size = 0 if name in names else len(encode_string(name)) + _OTHERS + INT16.size
@@ -108,13 +105,12 @@ def encode_measured(measured: Mapping[tuple[str, int], Measured]) -> bytes:
 
 def decode_measured(data: bytes) -> tuple[list[MeasuredTopic], str | None]:
     """Read what a member sent, and what is wrong with it; what cannot be read counts as not there."""
+    if len(data) > LIMIT:
+        return [], f"{len(data)} bytes are more than the {LIMIT} that are read"
+    reader, topics, fault = Reader(data), list[MeasuredTopic](), None
     if not data:
-        return [], None
-    reader, topics = Reader(data), list[MeasuredTopic]()
-    fault = f"{len(data)} bytes are more than the {LIMIT} that are read" if len(data) > LIMIT else None
+        return topics, fault
     try:
-        if fault is not None:
-            return [], fault
         version = reader.version()
         if version < VERSION:
             return [], f"there is no version {version} of measures"
@@ -136,7 +132,7 @@ def decode_measured(data: bytes) -> tuple[list[MeasuredTopic], str | None]:
     return topics, fault
 
 
-def _mean(measured: Iterable[Measured]) -> NDArray[np.float64]:
+def _mean(measured: Iterable[Measured]) -> FloatArray:
     """(3,) the means of what is known."""
     table = np.array([*measured], dtype=np.float64).reshape(-1, 3)
     known = ~np.isnan(table)
@@ -144,13 +140,13 @@ def _mean(measured: Iterable[Measured]) -> NDArray[np.float64]:
         return np.asarray(np.where(known, table, 0.0).sum(axis=0) / known.sum(axis=0))
 
 
-def _sent(numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+def _sent(numbers: FloatArray) -> NDArray[np.float32]:
     """Numbers as they are sent."""
     clipped = np.minimum(numbers, np.array(MOST))
     return np.where(np.isnan(numbers), UNKNOWN, clipped).astype(_NUMBERS)
 
 
-def _believed(sent: NDArray[np.float32]) -> tuple[NDArray[np.float64], str | None]:
+def _believed(sent: NDArray[np.float32]) -> tuple[FloatArray, str | None]:
     """Numbers with NaN for what is not known or not believed, and the first of the latter."""
     numbers = sent.astype(np.float64)
     unknown = numbers == UNKNOWN

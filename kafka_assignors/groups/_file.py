@@ -44,7 +44,7 @@ class GroupFile:
 
     @cached_property
     def load(self) -> Load:
-        """What partitions cost, as far as the file says so, on members of one speed."""
+        """What partitions cost, as far as the file says so; members are as fast as their weights say."""
         from kafka_assignors.planners._load import Load  # noqa: PLC0415 - most plans need none
 
         topics = self._topics
@@ -54,10 +54,11 @@ class GroupFile:
             for row in sorted(zip(topics[name].ids, *topics[name].work, strict=True))
         ]
         _, rate, lag, cost = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+        weights = self.group.weights
         return Load(
             arriving=rate * cost / 1e6,
             waiting=lag * cost / 1e6,
-            speed=np.ones(len(self.group.members)),
+            speed=weights / weights.mean(),
             stays=np.zeros(self.group.size, dtype=np.bool_),
         )
 

@@ -248,8 +248,7 @@ def plan(
 def _time_note(plan: Plan, cost: "Load") -> str:
     from kafka_assignors.planners._load import least_time, work_times  # noqa: PLC0415 - others need none
 
-    seconds = work_times(plan.owner, cost.weighted(plan.group.weights)).max()
-    bound = least_time(plan.group, cost)
+    seconds, bound = work_times(plan.owner, cost).max(), least_time(plan.group, cost)
     return f"the slowest member is done in {seconds:.3g} s; no plan takes less than {bound:.3g} s"
 
 

@@ -24,7 +24,8 @@ from typing import Final
 
 import numpy as np
 
-from kafka_assignors._model.arrays import NOBODY, IntArray
+from kafka_assignors._common.words import first_of
+from kafka_assignors._model.arrays import NOBODY, IntArray, ranges
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Goal, Plan
 from kafka_assignors._model.racks import ReplicaRacks
@@ -104,11 +105,10 @@ def _beside(group: Group, loads: IntArray) -> Group:
         return group
     subscribed, topics = group.subscribed, len(group.topics)
     own = np.repeat(loaded, loads[loaded])
-    sizes = np.diff(subscribed.bounds)[group.subscription_of[loaded]] + 1
-    numbers = [subscribed.numbers]
-    for place, each in enumerate(group.subscription_of[loaded].tolist()):
-        start, stop = subscribed.bounds[each : each + 2]
-        numbers += [subscribed.numbers[start:stop], np.array([topics + place])]
+    sets = group.subscription_of[loaded]
+    sizes = np.diff(subscribed.bounds)[sets]
+    entries, _ = ranges(subscribed.bounds[sets], sizes)
+    numbers = np.insert(subscribed.numbers[entries], sizes.cumsum(), topics + np.arange(loaded.size))
     which = group.subscription_of.copy()
     which[loaded] = len(subscribed) + np.arange(loaded.size)
     racks = group.replica_racks
@@ -122,8 +122,8 @@ def _beside(group: Group, loads: IntArray) -> Group:
         topic_bounds=np.concatenate((group.topic_bounds, group.size + np.cumsum(loads[loaded]))),
         subscribed=TopicNumbers(
             topics=topics + loaded.size,
-            bounds=np.concatenate((subscribed.bounds, subscribed.numbers.size + np.cumsum(sizes))),
-            numbers=np.concatenate(numbers),
+            bounds=np.concatenate((subscribed.bounds, subscribed.numbers.size + np.cumsum(sizes + 1))),
+            numbers=np.concatenate((subscribed.numbers, numbers)),
         ),
         subscription_of=which,
         owner=np.concatenate((group.owner, own)),
@@ -150,8 +150,8 @@ def units_of(group: Group, together: Together | None) -> tuple[Units, Mapping[st
             kept = _subscribed_alike(group, found, odd)
             set_of[kept] = kept[:1]
             if len({*counts[kept].tolist()}) > 1:
-                odd[_few([group.topics[topic] for topic in kept])] = (
-                    f"they have {_few([str(count) for count in counts[kept].tolist()])} partitions; "
+                odd[first_of([group.topics[topic] for topic in kept], _NAMED)] = (
+                    f"they have {first_of(counts[kept].tolist(), _NAMED)} partitions; "
                     "what only the longer ones have is joined with nothing"
                 )
     return Units.by(set_of[group.topic_of] << _ID_BITS | group.partition_ids), odd
@@ -169,15 +169,10 @@ def _subscribed_alike(group: Group, topics: Sequence[int], odd: dict[str, str]) 
         differing = [group.members.ids[number] for number in sorted({*others} ^ {*members})]
         for topic in listed if others != members else ():
             odd[group.topics[topic]] = (
-                f"it is left out of its set with {_few([group.topics[each] for each in kept])}, "
-                f"as these members do not subscribe to both: {_few(differing)}"
+                f"it is left out of its set with {first_of([group.topics[each] for each in kept], _NAMED)}, "
+                f"as these members do not subscribe to both: {first_of(differing, _NAMED)}"
             )
     return kept
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def digest(together: Together | None) -> bytes:

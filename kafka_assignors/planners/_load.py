@@ -10,20 +10,16 @@ from the present owners on. Here is which t to ask for, and whether what is gain
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
+from kafka_assignors._model.arrays import NOBODY, BoolArray, FloatArray, IntArray
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Goal, Plan
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors.planners._exact.exact import plan_exact
 from kafka_assignors.planners._packing import Packing, Places, bound_of
-
-FloatArray = NDArray[np.float64]
 
 HORIZON: Final = 60.0
 """Seconds of arrivals that count at the least: lag of less is noise."""
@@ -46,16 +42,13 @@ _FINE: Final = 0.01
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Load:
-    """What partitions cost, and how fast members are; N partitions, M members.
+    """What partitions cost, and how fast members are; N partitions, M members. All numbers are finite.
 
     Attributes:
         arriving: (N,) seconds of work of a member of speed 1 that arrive a second.
         waiting: (N,) seconds of such work that wait (lag).
-        speed: (M,) how fast members are; 1 is the mean.
+        speed: (M,) how fast members are, more than 0; 1 is the mean.
         stays: (N,) whether it was moved for load lately: it stays with its owner, if that is there.
-
-    Raises:
-        ValueError: A number is not finite or below 0, or a speed is 0.
     """
 
     arriving: FloatArray
@@ -63,45 +56,29 @@ class Load:
     speed: FloatArray
     stays: BoolArray
 
-    def __post_init__(self) -> None:
-        for name in ("arriving", "waiting", "speed"):
-            values = getattr(self, name)
-            wrong = ~np.isfinite(values) | (values < 0) | ((values == 0) & (name == "speed"))
-            if wrong.any():
-                at = int(wrong.argmax())
-                raise ValueError(
-                    f"{name} must be finite and {'above' if name == 'speed' else 'at least'} 0,"
-                    f" but number {at} is {values[at]}"
-                )
+    def is_even(self, group: Group) -> bool:
+        """Whether all partitions cost the same, and members are as fast as their weights say."""
+        columns = self.arriving, self.waiting, self.speed / group.weights
+        return not self.stays.any() and all(np.allclose(each, each[:1], atol=0) for each in columns)
 
-    def weighted(self, weights: IntArray) -> Self:
-        """The same with speeds times members' weights (M,), in units of their mean."""
-        return replace(self, speed=self.speed * weights / weights.mean()) if weights.size else self
+    def within(self, time: float) -> FloatArray:
+        """(N,) the work of each partition that has to be done in so many seconds."""
+        return self.waiting + min(max(time, HORIZON), SATURATED) * self.arriving
 
-    @cached_property
-    def is_even(self) -> bool:
-        """Whether all partitions cost the same, and all members are of one speed."""
-        columns = (self.arriving, self.waiting, self.speed)
-        return not self.stays.any() and all((each == each[:1]).all() for each in columns)
-
-
-def drain_time(owner: IntArray, load: Load) -> float:
-    """Seconds until the slowest member has worked off what waits; inf if more arrives than it can take.
-
-    Args:
-        owner: (N,) the member of each partition, or `NOBODY`.
-        load: What partitions cost; its speeds as they are, without weights (`Load.weighted`).
-    """
-    arriving, waiting = _of_members(owner, load)
-    spare = load.speed - arriving
-    with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.where(waiting == 0, 0.0, np.where(spare > 0, waiting / spare, np.inf))
-    return float(times.max(initial=0.0))
+    def counted(self, group: Group) -> "Load":
+        """The load that a plan goes by: each partition costs something, and only what has an owner stays."""
+        share = (self.arriving.mean() + self.waiting.mean() / SATURATED) * _LEAST_SHARE
+        floor = max(share, IDLE * len(group.members) / group.size)
+        stays = self.stays & (group.owner != NOBODY)
+        return replace(self, arriving=np.maximum(self.arriving, floor), stays=stays)
 
 
 def work_times(owner: IntArray, load: Load) -> FloatArray:
     """(M,) the time of each member, as this module defines it: finite, and never without arrivals."""
-    arriving, waiting = _of_members(owner, load)
+    given = owner != NOBODY
+    arriving, waiting = (
+        np.bincount(owner[given], each[given], load.speed.size) for each in (load.arriving, load.waiting)
+    )
     least, most = ((waiting + h * arriving) / load.speed for h in (HORIZON, SATURATED))
     spare = np.maximum(load.speed - arriving, np.finfo(np.float64).tiny)
     with np.errstate(over="ignore"):
@@ -117,7 +94,7 @@ def least_time(group: Group, load: Load) -> float:
     """
     if not group.size or not group.members:
         return 0.0
-    return _least_time(Places(group, go_on), load.weighted(group.weights))
+    return _least_time(Places(group, go_on), load)
 
 
 def plan_load(
@@ -133,47 +110,36 @@ def plan_load(
 
     Partitions stay with their owners unless the time can be cut by more than the tolerance. Then it is, and
     to within half of the tolerance of the best plan found: noise does not make them move again. Free
-    partitions go where they are done soonest, the costliest first. If all costs and
-    speeds are equal, and nothing has to stay, the plan is `plan_exact`'s.
+    partitions go where they are done soonest, the costliest first. If all costs are equal, the members'
+    weights are their speeds, and nothing has to stay, the plan is `plan_exact`'s.
 
     Args:
-        group: The group; the members' weights multiply their speed.
+        group: The group.
         load: What its partitions cost, and how fast its members are.
         tolerance: A share of the time, from 0 to below 1.
         least_gain: Seconds of the time that have to be gained as well, 0 or more.
         max_moves: How many partitions may move; the gain is as large as so few make it.
         tick: Called again and again while a plan is made; it may raise to give up.
-
-    Raises:
-        ValueError: An option is out of range, or the load is of another number of partitions or members.
     """
-    if not 0 <= tolerance < 1:
-        raise ValueError(f"tolerance must be from 0 to below 1, not {tolerance}")
-    if least_gain < 0:
-        raise ValueError(f"least_gain must be 0 s or more, not {least_gain}")
-    if max_moves is not None and max_moves < 0:
-        raise ValueError(f"max_moves must be 0 or more, not {max_moves}")
-    shapes = [each.shape for each in (load.arriving, load.waiting, load.stays, load.speed)]
-    if shapes != [*[(group.size,)] * 3, (len(group.members),)]:
-        raise ValueError(
-            f"a load of shapes {shapes} for {group.size} partitions and {len(group.members)} members"
-        )
-    if not group.members or not group.size:
-        return Plan.from_owner(group, np.full(group.size, NOBODY, dtype=np.int64))
-    if load.is_even:
+    if not group.size or load.is_even(group):
         return plan_exact(group, max_moves=max_moves, tick=tick)
-    share = (load.arriving.mean() + load.waiting.mean() / SATURATED) * _LEAST_SHARE
-    floor = max(share, IDLE * len(group.members) / group.size)
-    counted = replace(load, arriving=np.maximum(load.arriving, floor)).weighted(group.weights)
-    counted = replace(counted, stays=load.stays & (group.owner != NOBODY))
-    places = Places(group, tick)
-    search = _Search(places, counted)
+    places, load = Places(group, tick), load.counted(group)
+    search = _Search(places, load)
     owner = search.better(search.placed(), tolerance, least_gain, max_moves)
-    others = _without_giants(places, counted) if group.uniform else None
+    others = _without_giants(places, load) if group.uniform else None
     if others is not None:
         balanced = _Search(places, others).better(owner, tolerance, least_gain, max_moves)
         owner = balanced if search.time(balanced) <= search.time(owner) else owner
     return Plan.from_owner(group, owner, Goal(max_moves=max_moves))
+
+
+def place_load(group: Group, load: Load) -> Plan:
+    """A plan in little time: partitions stay with their owners, free ones go where they are done soonest."""
+    load, owned = load.counted(group), group.owner != NOBODY
+    sizes, places = load.within(HORIZON), Places(group, go_on)
+    packing = Packing(places, group.owner, sizes=sizes, speed=load.speed, time=0.0, fixed=owned)
+    packing.place()
+    return Plan.from_owner(group, packing.owner)
 
 
 def _without_giants(places: Places, load: Load) -> Load | None:
@@ -182,7 +148,7 @@ def _without_giants(places: Places, load: Load) -> Load | None:
     No plan relieves a member of its one partition. If that counted as a whole, no other member would have too
     much. None if there is no such partition.
     """
-    sizes = _sizes(load, _least_time(places, load))
+    sizes = load.within(_least_time(places, load))
     order = np.argsort(-sizes, kind="stable")[: load.speed.size - 1]
     before = np.cumsum(sizes[order]) - sizes[order]
     share = (sizes.sum() - before) / (load.speed.sum() - np.arange(order.size))
@@ -209,9 +175,8 @@ class _Search:
 
     def pack(self, owner: IntArray, fixed: BoolArray, time: float, budget: int | None = None) -> IntArray:
         """Owners after a try to bring each member to this time; as good as it came if it failed."""
-        sizes = _sizes(self.load, time)
-        packing = Packing(self.places, owner, sizes=sizes, speed=self.load.speed, time=time, fixed=fixed)
-        return packing.settle(budget)
+        sizes, speed = self.load.within(time), self.load.speed
+        return Packing(self.places, owner, sizes=sizes, speed=speed, time=time, fixed=fixed).settle(budget)
 
     def placed(self) -> IntArray:
         """The present owners, and free partitions as well placed as they can be."""
@@ -260,21 +225,8 @@ class _Search:
         return chosen
 
 
-def _of_members(owner: IntArray, load: Load) -> tuple[FloatArray, FloatArray]:
-    """(M,) what arrives at each member, and what waits there."""
-    given, members = owner != NOBODY, load.speed.size
-    columns = load.arriving, load.waiting
-    arriving, waiting = (np.bincount(owner[given], each[given], members) for each in columns)
-    return arriving.astype(np.float64), waiting.astype(np.float64)
-
-
-def _sizes(load: Load, time: float) -> FloatArray:
-    """(N,) the work of each partition that has to be done in this time."""
-    return load.waiting + min(max(time, HORIZON), SATURATED) * load.arriving
-
-
 def _least_time(places: Places, load: Load) -> float:
-    low, high = (bound_of(places, _sizes(load, h), load.speed) for h in (HORIZON, SATURATED))
+    low, high = (bound_of(places, load.within(h), load.speed) for h in (HORIZON, SATURATED))
     if low <= HORIZON:
         return low
     if high >= SATURATED:
@@ -283,7 +235,7 @@ def _least_time(places: Places, load: Load) -> float:
     low, high = HORIZON, SATURATED
     while high > low * (1 + _FINE / 10):
         middle = (low * high) ** 0.5
-        if bound_of(places, _sizes(load, middle), load.speed) > middle:
+        if bound_of(places, load.within(middle), load.speed) > middle:
             low = middle
         else:
             high = middle

@@ -6,18 +6,14 @@ done in time, or nothing makes it better.
 """
 
 from functools import cache, cached_property
-from heapq import heapify, heapreplace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray, stable_order
+from kafka_assignors._model.arrays import NOBODY, BoolArray, FloatArray, IntArray, stable_order
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.tick import Tick
 from kafka_assignors.planners._exact.cells import Contraction
-
-FloatArray = NDArray[np.float64]
 
 _MANY: Final = 5_000
 """From how many partitions on they are placed, or given up, in one go at first."""
@@ -37,7 +33,6 @@ _GAIN: Final = 1e-4
 _PUSHES: Final = 8
 """How many times a partition goes to a member that has no room, and how many members are tried."""
 
-_BREATH: Final = 1_000
 _NOTHING: Final = -1
 
 
@@ -46,43 +41,34 @@ class Places:
 
     def __init__(self, group: Group, tick: Tick) -> None:
         self.group, self.tick = group, tick
-        self.contraction = Contraction.of(group, tick)
-        self.cell_of = self.contraction.cell_of
+        self.alike = Contraction.of(group, tick)
+        self.cell_of = self.alike.cell_of
+        self.cells = int(self.cell_of.max()) + 1
+        self.has_racks = self.alike.rack_of is not None
         self.members_of = cache(self._members_of)
         self.home_of = cache(self._home_of)
 
     @cached_property
     def _starts(self) -> IntArray:
-        return self.contraction.arcs.starts(int(self.cell_of.max()) + 1)
+        return self.alike.arcs.starts(self.cells)
 
     def _members_of(self, cell: int) -> IntArray:
         """The members that may get partitions of a cell."""
-        kinds = self.contraction.arcs.nodes[self._starts[cell] : self._starts[cell + 1]]
-        allowed = np.zeros(int(self.contraction.kind_of.max()) + 1, dtype=np.bool_)
-        allowed[kinds] = True
-        return np.flatnonzero(allowed[self.contraction.kind_of])
+        kinds = self.alike.arcs.nodes[self._starts[cell] : self._starts[cell + 1]]
+        return np.flatnonzero(np.isin(self.alike.kind_of, kinds))
 
     def _home_of(self, cell: int) -> IntArray:
-        """Which of these are in a rack of the cell's replicas."""
+        """Which of these are in a rack of the cell's replicas; all if none is, or racks do not matter."""
         members = self.members_of(cell)
-        return members[self.is_home(cell, members)]
+        home = members[self.is_home(cell, members)]
+        return home if home.size else members
 
     def is_home(self, cell: int | IntArray, member: IntArray) -> BoolArray:
-        """Whether members are in racks of the partitions of cells; false where racks do not matter."""
-        if self.contraction.is_local is None or self.contraction.rack_of is None:
-            return np.zeros(np.broadcast(cell, member).shape, dtype=np.bool_)
-        home: BoolArray = self.contraction.is_local[cell, self.contraction.rack_of[member]]
+        """Whether members are in racks of the partitions of cells; true where racks do not matter."""
+        if self.alike.is_local is None or self.alike.rack_of is None:
+            return np.ones(np.broadcast(cell, member).shape, dtype=np.bool_)
+        home: BoolArray = self.alike.is_local[cell, self.alike.rack_of[member]]
         return home
-
-    @property
-    def has_racks(self) -> bool:
-        """Whether racks matter."""
-        return self.contraction.rack_of is not None
-
-    def may_have(self, member: IntArray, partition: IntArray) -> BoolArray:
-        """Whether members subscribe to the topics of partitions; the arrays are broadcast."""
-        member, topic = np.broadcast_arrays(member, self.group.topic_of[partition])
-        return self.group.subscribes(member, topic)
 
     def is_moved(self, partition: IntArray, member: IntArray) -> IntArray:
         """1 where a partition moves if it is a member's, else 0."""
@@ -96,7 +82,7 @@ class Places:
 
     def away(self, owner: IntArray) -> int:
         """How many partitions are on members in none of their racks."""
-        return int(np.count_nonzero(~self.is_home(self.cell_of, owner))) if self.has_racks else 0
+        return int(np.count_nonzero(~self.is_home(self.cell_of, owner)))
 
 
 def bound_of(places: Places, sizes: FloatArray, speed: FloatArray) -> float:
@@ -112,11 +98,9 @@ def bound_of(places: Places, sizes: FloatArray, speed: FloatArray) -> float:
     last = share * members + 1
     bounds.extend((sums[last] - sums[last - share - 1]) / fastest[0])
     if not places.group.uniform:
-        cells = int(places.cell_of.max()) + 1
-        total = np.bincount(places.cell_of, weights=sizes, minlength=cells)
-        largest = np.zeros(cells)
+        total, largest = np.bincount(places.cell_of, weights=sizes), np.zeros(places.cells)
         np.maximum.at(largest, places.cell_of, sizes)
-        theirs = [speed[places.members_of(cell)] for cell in range(cells)]
+        theirs = [speed[places.members_of(cell)] for cell in range(places.cells)]
         bounds.append(max(total / [each.sum() for each in theirs]))
         bounds.append(max(largest / [each.max() for each in theirs]))
     return float(max(bounds))
@@ -147,13 +131,14 @@ class Packing:
         self.places, self.sizes, self.speed, self.time, self.fixed = places, sizes, speed, time, fixed
         self.owner = owner.copy()
         given = owner != NOBODY
-        self.work = np.bincount(owner[given], weights=sizes[given], minlength=speed.size)
+        # If nothing is given, numpy counts in whole numbers.
+        self.work = np.bincount(owner[given], sizes[given], speed.size).astype(np.float64)
 
     def settle(self, budget: int | None) -> IntArray:
         """The owners, after all that helps was done; at most so many of them new ones."""
         if self.owner.size > _MANY and budget is None:
             self._give_up()
-        self._place(np.flatnonzero(self.owner == NOBODY))
+        self.place()
         order = stable_order(self.owner, self.speed.size)
         order = order[~self.fixed[order]]
         ends = np.bincount(self.owner[order], minlength=self.speed.size).cumsum()
@@ -208,41 +193,34 @@ class Packing:
         return None
 
     def _give_up(self) -> None:
-        """Members with too much give up their largest partitions that are not more than is too much."""
-        order = np.lexsort((-self.sizes, self.owner))
-        order = order[~self.fixed[order] & (self.owner[order] != NOBODY)]
-        bounds = np.searchsorted(self.owner[order], np.arange(self.speed.size + 1))
-        excess = self.work - self.time * self.speed
-        for member in np.flatnonzero(excess > 0).tolist():
+        """Members with too much give up what is no more than that, the largest partitions first."""
+        while True:
             self.places.tick()
-            mine = order[bounds[member] : bounds[member + 1]]
-            sizes, rest, at = self.sizes[mine], excess[member], 0
-            while (at := max(at, int(np.searchsorted(-sizes, -rest)))) < mine.size:
-                taken = int(np.searchsorted(np.cumsum(sizes[at:]), rest, side="right"))
-                if not taken:
-                    break
-                self.owner[mine[at : at + taken]] = NOBODY
-                rest -= sizes[at : at + taken].sum()
-                at += taken
-            self.work[member] -= excess[member] - rest
+            excess = (self.work - self.time * self.speed)[self.owner]
+            given = np.flatnonzero(~self.fixed & (self.owner != NOBODY) & (self.sizes <= excess))
+            if not given.size:
+                return
+            given = given[np.lexsort((-self.sizes[given], self.owner[given]))]
+            member, total = self.owner[given], self.sizes[given].cumsum()
+            before = (total - self.sizes[given])[np.searchsorted(member, member)]  # of other members
+            given = given[total - before <= excess[given]]
+            self.work -= np.bincount(self.owner[given], self.sizes[given], self.speed.size)
+            self.owner[given] = NOBODY
 
-    def _place(self, free: IntArray) -> None:
+    def place(self) -> None:
         """Give free partitions away, longest first; of very many the smaller ones without weighing each."""
+        free = np.flatnonzero(self.owner == NOBODY)
         free = free[np.argsort(-self.sizes[free], kind="stable")]
-        places, work = self.places, self.work
-        for number, partition in enumerate(free[:_MANY].tolist()):
-            if number % _BREATH == 0:
-                places.tick()
-            cell, size = int(places.cell_of[partition]), self.sizes[partition]
-            chosen, done = NOBODY, np.inf
-            if places.has_racks and (home := places.home_of(cell)).size:
-                chosen, done = self._soonest(home, size)
-            if chosen == NOBODY or done > self.time:
-                chosen, _ = self._soonest(places.members_of(cell), size)
+        for partition in free[:_MANY].tolist():
+            self.places.tick()
+            cell, size = int(self.places.cell_of[partition]), self.sizes[partition]
+            chosen, done = self._soonest(self.places.home_of(cell), size)
+            if done > self.time:
+                chosen, _ = self._soonest(self.places.members_of(cell), size)
             self.owner[partition] = chosen
-            work[chosen] += size
+            self.work[chosen] += size
         if free.size > _MANY:
-            self._pour(free[_MANY:])
+            self._pour(np.sort(free[_MANY:]))
 
     def _soonest(self, members: IntArray, size: float) -> tuple[int, float]:
         """Who of some members is done soonest with a partition of this size, and when."""
@@ -251,30 +229,22 @@ class Packing:
         return int(members[first]), float(done[first])
 
     def _pour(self, free: IntArray) -> None:
-        """Each of many small partitions to the member that is done soonest without it."""
-        work, speed = self.work.tolist(), self.speed.tolist()
-        heaps: dict[int, list[tuple[float, int]]] = {}
-        chosen = []
-        for number, (cell, size) in enumerate(
-            zip(self.places.cell_of[free].tolist(), self.sizes[free].tolist(), strict=True)
-        ):
-            if number % _BREATH == 0:
-                self.places.tick()
-            if cell not in heaps:
-                members = self.places.home_of(cell) if self.places.has_racks else self.places.members_of(cell)
-                members = members if members.size else self.places.members_of(cell)
-                heaps[cell] = [(work[one] / speed[one], one) for one in members.tolist()]
-                heapify(heaps[cell])
-            heap = heaps[cell]
-            done, member = heap[0]
-            while done != (now := work[member] / speed[member]):  # it got something of another cell
-                heapreplace(heap, (now, member))
-                done, member = heap[0]
-            work[member] += size
-            heapreplace(heap, (work[member] / speed[member], member))
-            chosen.append(member)
-        self.owner[free] = chosen
-        self.work = np.array(work)
+        """Share out many small partitions, cell by cell, as water finds its level."""
+        free = free[stable_order(self.places.cell_of[free], self.places.cells)]
+        ends = np.bincount(self.places.cell_of[free], minlength=self.places.cells).cumsum()
+        for cell, mine in enumerate(np.split(free, ends[:-1])):
+            self.places.tick()
+            if not mine.size:
+                continue
+            members, amounts = self.places.home_of(cell), self.sizes[mine]
+            members = members[np.argsort(self.work[members] / self.speed[members], kind="stable")]
+            work, speed = self.work[members], self.speed[members]
+            # The level to which the work raises those who are done soonest: it is the lowest of these.
+            level = ((amounts.sum() + work.cumsum()) / speed.cumsum()).min()
+            filled = np.maximum(level * speed - work, 0.0).cumsum()
+            at = np.searchsorted(filled[:-1], amounts.cumsum() - amounts / 2)
+            self.owner[mine] = members[at]
+            self.work += np.bincount(members[at], amounts, self.speed.size)
 
     def _step(self, budget: int) -> int | None:
         """Relieve the member that takes longest by one partition; None if it is in time or nothing helps.
@@ -302,8 +272,9 @@ class Packing:
             )
             / done[giver]
         )
-        helps = (after < 1 - _GAIN) & self.places.may_have(takers, mine[:, np.newaxis])
-        helps &= ~is_back | self.places.may_have(np.array(giver), back_ids)
+        topic_of, subscribes = self.places.group.topic_of, self.places.group.subscribes
+        helps = (after < 1 - _GAIN) & subscribes(takers, topic_of[mine][:, np.newaxis])
+        helps &= ~is_back | subscribes(np.array(giver), topic_of[back_ids])
         cost, nearer = self._changes(giver, mine, takers, back_ids)
         helps &= cost <= budget
         if not helps.any():

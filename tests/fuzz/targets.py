@@ -18,7 +18,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka.util import ensure_valid_topic_name
 
 from kafka_assignors import Group, Member, lead
-from kafka_assignors._assignors._measured_load import Known, known_now, load_of, measured_in, speeds
+from kafka_assignors._assignors._measured_load import Known, learn, load_of
 from kafka_assignors._common.tree import FileError
 from kafka_assignors._model.claims import NO_EXTRA
 from kafka_assignors._model.members import MAX_WEIGHT
@@ -187,12 +187,10 @@ def check_measured(data: bytes) -> None:
         for name, ids, raw in (("a", [0, 1], data), ("b", [2], b""), ("c", [3, 4], data[::-1]))
     ]
     group = Group.of({topic: range(6)}, members)
-    measured, faults = measured_in(group)
+    known, speed, faults = learn(Known.nothing(group))
     assert (group.members.ids[0] in faults) == (fault is not None)
-    speed = speeds(group, measured[:, 0])
     assert speed.min() > 0
     assert speed.mean() == pytest.approx(1)
-    known = known_now(group, measured, speed, Known.nothing(group))
     load = load_of(known, speed, np.zeros(6, dtype=np.bool_))
     for work in (load.arriving, load.waiting):
         assert (np.isfinite(work) & (work >= 0)).all()

@@ -1,6 +1,6 @@
 """Drive assignors through rebalances by hand, over the wire, without a consumer or a broker."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka.protocol.metadata import MetadataResponse
 from kafka.structs import TopicPartition
 
-from kafka_assignors._assignors._membership.host import Cancel, Host
+from kafka_assignors import lead
+from kafka_assignors._assignors._membership.host import Cancel, Host, calls
 from kafka_assignors._model.members import NO_GENERATION
 
 Assigned = dict[str, dict[str, list[int]]]
@@ -153,3 +154,36 @@ class HandHost(Host):
         entry = seconds, action
         self.later.append(entry)
         return lambda: self.later.remove(entry) if entry in self.later else None
+
+
+@dataclass
+class Led:
+    """A group by its leader, whose member comes first, one round after another."""
+
+    assignor: Any
+    host: HandHost = field(default_factory=HandHost)
+    raw: dict[str, ConsumerProtocolAssignment] = field(default_factory=dict)
+
+    def lead(
+        self,
+        generation: int,
+        existing: Mapping[str, Sequence[int]],
+        said: Sequence[tuple[str, str | None, bytes]],
+        *,
+        delivered: bool = True,
+    ) -> None:
+        """Plan for members by id, instance id and what they said, and take the leader's assignment."""
+        with calls(self.host):
+            self.assignor.metadata(existing)
+            self.host.generation = generation
+            encoded = lead(existing, said, self.assignor)
+            self.raw = {name: ConsumerProtocolAssignment.decode(raw) for name, raw in encoded.items()}
+            if delivered:
+                self.assignor.on_assignment(next(iter(self.raw.values())), generation)
+
+    def wait(self) -> float:
+        """Let what was to be done later be done; how long it took."""
+        ((seconds, action),) = self.host.later
+        self.host.later.clear()
+        action(self.host)
+        return seconds

@@ -64,7 +64,7 @@ class Solved:
     """The best plans of a group by a solver."""
 
     def __init__(self, group: Group, load: Load) -> None:
-        self.group, self.load = group, load.weighted(group.weights)
+        self.group, self.load = group, load
         self.fixed = np.flatnonzero(load.stays & (group.owner != NOBODY)).tolist()
 
     def time(self, owner: IntArray) -> float:

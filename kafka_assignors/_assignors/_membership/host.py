@@ -136,6 +136,15 @@ _MAX_FRAMES: Final = 16
 """How far up the stack to look: a coordinator calls directly, subclasses and wrappers add a few frames."""
 
 
+def calling_frames() -> Iterator[Any]:
+    """The frames of the call stack, the nearest first."""
+    frame: Any = sys._getframe(1)  # noqa: SLF001 - there is no public way to the caller
+    for _ in range(_MAX_FRAMES):
+        if frame is not None:
+            yield frame
+            frame = frame.f_back
+
+
 @dataclass(frozen=True, slots=True)
 class CoordinatorHost(Host):
     """A consumer that is known by its client's coordinator, of which each consumer has its own."""
@@ -148,13 +157,9 @@ class CoordinatorHost(Host):
 
         Clients hand an assignor nothing that says which consumer calls.
         """
-        frame: Any = sys._getframe(1)  # noqa: SLF001 - there is no public way to the caller
-        for _ in range(_MAX_FRAMES):
-            if frame is None:
-                break
+        for frame in calling_frames():
             if (coordinator := cls._coordinator_of(frame.f_locals.get("self"))) is not None:
                 return None if frame.f_code.co_name in cls._not_calling() else cls(coordinator)
-            frame = frame.f_back
         return None
 
     @classmethod

@@ -13,7 +13,7 @@ from kafka_assignors._assignors._membership.host import Cancel, Host
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group
-from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._model.members import NO_GENERATION, Members
 from kafka_assignors._model.standbys import NO_OWNER, of_first, of_highest_priority
 from kafka_assignors._model.topic_sets import Numbers
 from kafka_assignors._wire.reader import INT32
@@ -26,6 +26,11 @@ LONGEST: Final = 10**9
 _WAITS: Final = b"waits"
 _GRACE: Final = 16
 """Heartbeats that others leave to the leader to begin a rebalance, as `HandOver.follow` does."""
+
+
+def lasting_names(members: Members) -> list[str]:
+    """What members are called for as long as they are in the group, restarts of static ones included."""
+    return [instance or name for instance, name in zip(members.instance_ids, members.ids, strict=True)]
 
 
 class Standbys:
@@ -70,7 +75,7 @@ class Standbys:
         if not self._led <= host.generation <= self._led + 1:
             self._since = {}
         self._led = host.generation
-        names = [instance or name for name, instance in zip(members.ids, members.instance_ids, strict=True)]
+        names = lasting_names(members)
         self._since = {name: self._since.get(name, now) for name in names}
         left = np.array([self._since[name] + return_after - now for name in names])
         everybody = group.with_subscriptions(group.sent)
@@ -97,7 +102,7 @@ class Standbys:
     def delivered(self, host: Host, generation: int, note: bytes | None) -> None:
         """The plan of the present rebalance has reached the group: see to it that who waits takes over."""
         until, note = self._until, note or b""
-        if until is None and note.startswith(_WAITS) and len(note) == len(_WAITS) + INT32.size:
+        if until is None and note.startswith(_WAITS) and len(note) >= len(_WAITS) + INT32.size:
             left = INT32.unpack_from(note, len(_WAITS))[0]
             until = host.seconds + left + _GRACE * host.heartbeat_interval
         if until is not None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, get_args
 import click
 
 from benchmarks import machine
-from kafka_assignors import _leader
 from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
+from tests.lab.chaos._cases import CASES
 from tests.lab.chaos._model import Limits
 from tests.lab.chaos._report import page
 from tests.lab.chaos._run import (
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MODULE: Final = "tests.lab.chaos"
-
-ASSIGNORS: Final = _leader.STRATEGIES
 
 _LONGEST_SCRIPT: Final = 50  # events: what is found in a short one is easier to understand
 _SEEDS: Final = 1_000_000
@@ -59,11 +57,12 @@ class Job:
         """Do the script; what goes wrong is printed."""
         try:
             outcome = unleash(
-                self.script, ASSIGNORS[self.assignor], cluster, client=self.client, repeat=self.command
+                self.script, CASES[self.assignor], cluster, client=self.client, repeat=self.command
             )
         except ChaosError as error:
             outcome = error.outcome
             click.echo(str(error), err=True)
+        outcome.assignor = self.assignor
         word = f"failed at {outcome.failure.splitlines()[0]}" if outcome.failure else "done"
         click.echo(f"{self.assignor}, seed {self.script.seed}: {word} in {outcome.seconds:.0f} s", err=True)
         return outcome
@@ -75,7 +74,7 @@ def jobs(assignors: Sequence[str], seed: int, events: int, client: Client = "kaf
     for left in range(events, 0, -_LONGEST_SCRIPT):
         count = max(min(left, _LONGEST_SCRIPT), Limits().fewest)
         found += [
-            Job(assignor=name, script=plan_events(seed + n, count), client=client)
+            Job(assignor=name, script=plan_events(seed + n, count, CASES[name].limits), client=client)
             for n, name in enumerate(assignors)
         ]
         seed += len(assignors)
@@ -89,7 +88,7 @@ def jobs(assignors: Sequence[str], seed: int, events: int, client: Client = "kaf
     "--assignor",
     "assignors",
     multiple=True,
-    type=click.Choice(["all", *ASSIGNORS]),
+    type=click.Choice(["all", *CASES]),
     default=["all"],
     help="give it again for more",
 )
@@ -111,7 +110,7 @@ def main(
 ) -> None:
     """Put groups through random events on a Kafka of three brokers: do they get over them?"""
     seed = random.randrange(_SEEDS) if seed is None else seed
-    todo = jobs([*ASSIGNORS] if "all" in assignors else assignors, seed, events, client)
+    todo = jobs([*CASES] if "all" in assignors else assignors, seed, events, client)
     click.echo(f"seed {seed}", err=True)
     if script:
         sys.stdout.writelines(f"{job.script}\n" for job in todo)

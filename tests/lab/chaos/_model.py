@@ -34,7 +34,8 @@ Kind = Literal[
 class Limits:
     """Within what a script stays.
 
-    Topics are "t1", "t2"... `slow` is the share of members that poll briefly and work for long.
+    Topics are "t1", "t2"... `slow` is the share of members that poll briefly and work for long, `wanted` the
+    chance of each topic to be subscribed to.
     """
 
     fewest: int = 2
@@ -43,6 +44,7 @@ class Limits:
     most_partitions: int = 32
     nodes: int = 3
     slow: float = 0.4
+    wanted: float = 0.8
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
+
+from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
@@ -22,14 +24,12 @@ from kafka_assignors._timelines.events import (
     Thawed,
     name_of,
 )
+from kafka_assignors._timelines.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from kafka import TopicPartition
-
     from kafka_assignors._timelines.ownership import Overlap
-    from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing._groups.specs import Sharing
 
 Balance = Literal["best", "best of equals", "by topic", "none"]
@@ -38,9 +38,15 @@ within one among its subscribers; or anyhow.
 """
 
 
+Active = Literal["all", "one", "highest priority"]
+"""Who has partitions of a topic, of its subscribers."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
     """What holds of a group with this assignor.
+
+    If partitions are together, no two members have some of one id at any instant, whatever the topics.
 
     If it keeps silent ones, nobody else gets what a static member has that does not join again, unless it
     claimed nothing when it joined: another leader takes it for new. The coordinator keeps a silent member
@@ -51,6 +57,8 @@ class Promise:
     balance: Balance = "none"
     sticky: bool = False
     keeps_silent: bool = False
+    together: bool = False
+    active: Active = "all"
 
 
 EXCLUSIVE: Final = Promise()
@@ -60,7 +68,7 @@ PROMISES: Final[Mapping[str, Promise]] = {
     "roundrobin": Promise(balance="best of equals"),
     "sticky": Promise(balance="best", sticky=True),
     "cooperative-sticky": Promise(balance="best", sticky=True, keeps_silent=True),
-    "copartitioned": Promise(keeps_silent=True),
+    "copartitioned": Promise(keeps_silent=True, together=True),
     "load-aware": Promise(keeps_silent=True),
     "random": Promise(),
     "broadcast": Promise(sharing="broadcast"),
@@ -75,6 +83,8 @@ def keep(
 
     Generations up to `after` have been looked at before.
     """
+    if promise.together:
+        keep(replace(promise, together=False), of_ids(timeline), generation, partitions, after)
     if promise.sharing == "exclusive":
         timeline.assert_never_owned_twice("generation")
         for overlap in without_excuse(timeline, keeps_silent=promise.keeps_silent):
@@ -87,6 +97,22 @@ def keep(
     if promise.sticky:
         timeline.assert_sticky(after=after)
     _keep_balance(promise.balance, timeline, generation, partitions)
+    _keep_active(promise.active, timeline, generation)
+
+
+def of_ids(timeline: Timeline) -> Timeline:
+    """The timeline as if partitions of one id, in whichever topic, were one."""
+    return Timeline(
+        replace(one, partitions=frozenset(TopicPartition("any", each.partition) for each in one.partitions))
+        if isinstance(one, OfPartitions)
+        else one
+        for one in timeline.events
+    )
+
+
+def priority_of(name: str) -> int:
+    """The priority of a member, m1 or m1.2, where members have some: 0 or 1, in turn."""
+    return int(name.lstrip("m").split(".")[0]) % 2
 
 
 def without_excuse(timeline: Timeline, *, keeps_silent: bool = True) -> Iterator[Overlap]:
@@ -168,6 +194,21 @@ def _last_given(given: Sequence[OfPartitions], partition: TopicPartition, until:
 def _id_of(event: Event) -> str:
     """The member id at an event; where it is not told, the member's name has to do."""
     return event.member_id or event.member
+
+
+def _keep_active(active: Active, timeline: Timeline, generation: int) -> None:
+    settled = next(one for one in timeline.rebalances if one.generation == generation)
+    for topic in {one.topic for had in settled.assignments.values() for one in had}:
+        having = sorted(
+            name for name, had in settled.assignments.items() if any(one.topic == topic for one in had)
+        )
+        wanting = [name for name in settled.assignments if topic in settled.subscriptions[name]]
+        highest = max(map(priority_of, wanting)) if active == "highest priority" else None
+        standbys = [name for name in having if highest is not None and priority_of(name) < highest]
+        if (active == "one" and len({timeline.identity[name] for name in having}) > 1) or standbys:
+            raise AssertionError(
+                f"generation {generation}: {topic} is {', '.join(having)}'s; {active} of {wanting}"
+            )
 
 
 def _keep_balance(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from kafka_assignors._assignors import Assignor, StickyAssignor
+from kafka_assignors._assignors import StickyAssignor
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.events import NO_GENERATION, name_of
 from kafka_assignors._timelines.lines import MANY
@@ -21,11 +21,13 @@ from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, grow_topic
-from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, cause, keep
+from tests.lab.chaos._cases import Case
+from tests.lab.chaos._promises import EXCLUSIVE, cause, keep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kafka_assignors._assignors import Assignor
     from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing._brokers.cluster import Cluster
     from kafka_assignors.testing._groups.member import Member
@@ -114,7 +116,7 @@ def bound(settings: Mapping[str, Any], slowest_ms: int = 0) -> float:
 
 def unleash(
     script: Script,
-    assignor: type[Assignor],
+    assignor: type[Assignor] | Case,
     cluster: Cluster,
     *,
     client: Client = "kafka-python",
@@ -132,26 +134,27 @@ def unleash(
     Raises:
         ChaosError: The group did not settle, or a promise was broken.
     """
+    case = assignor if isinstance(assignor, Case) else Case.of(assignor)
     replication = min(REPLICAS, cluster.nodes)
     topics = [create_topic(cluster, count, replication=replication) for count in script.limits.partitions]
     with contextlib.ExitStack() as stack:
         stack.callback(_clear_up, cluster, topics)
         group = stack.enter_context(
             ConsumerGroup(
-                cluster, topics, [assignor], client=OURS[0], settings={**SETTINGS}, recalls_joins=True
+                cluster, topics, [case.assignor], client=OURS[0], settings={**SETTINGS}, recalls_joins=True
             )
         )
         loads = [Load(cluster, topic, rate=RATE) for topic in topics]
         for load in loads:
             stack.callback(_end, load)
             load.__enter__()
-        run = _ScriptRun(script, group, cluster, loads, assignor=assignor, client=client, within=within)
+        run = _ScriptRun(script, group, cluster, loads, case=case, client=client, within=within)
         return run.run(repeat)
 
 
-def _member(assignor: type[Assignor], rack: str, client: str) -> dict[str, Any]:
+def _member(assignor: type[Assignor], options: Mapping[str, Any], rack: str, client: str) -> dict[str, Any]:
     """How a member joins."""
-    options: dict[str, Any] = {"rack": rack}
+    options = {**options, "rack": rack}
     if issubclass(assignor, StickyAssignor):
         # By itself a third of the session: on a laden machine plans would not be the best ones.
         options["time_limit"] = _PLANNING
@@ -169,7 +172,7 @@ class _ScriptRun:
         cluster: Cluster,
         loads: Sequence[Load],
         *,
-        assignor: type[Assignor],
+        case: Case,
         client: Client,
         within: float | None,
     ) -> None:
@@ -178,9 +181,9 @@ class _ScriptRun:
         self._group = group
         self._cluster = cluster
         self._loads = loads
-        self._assignor = assignor
+        self._case = case
         self._clients = cycle(MIXED if client == "mixed" else [client])
-        self._promise = EXCLUSIVE if client == "mixed" else PROMISES[assignor.name]
+        self._promise = EXCLUSIVE if client == "mixed" else case.promise
         self._topics = dict(zip(script.limits.topics, (load.topics[0] for load in loads), strict=True))
         self._sizes = dict(zip(self._topics.values(), script.limits.partitions, strict=True))
         self._members: dict[str, Member] = {}  # by their names in the script, under which they restart
@@ -226,7 +229,8 @@ class _ScriptRun:
         """Start a member that waits until it is to join."""
         rack = f"rack-{len(self._group.members) % self._cluster.nodes + 1}"
         client = next(self._clients)
-        how = _member(self._assignor, rack, client)
+        options = self._case.options(step.target, [*self._topics.values()])
+        how = _member(self._case.assignor, options, rack, client)
         if step.poll_ms:
             how |= {"poll_ms": step.poll_ms, "work_ms": step.work_ms}
             if client in OURS:

@@ -46,7 +46,6 @@ _CALM: Final = 0.5  # of the steps that follow a settled group come alone
 _LED: Final = 0.6  # of the scripts have a first member that is alone at first
 _MOST_NEW_PARTITIONS: Final = 3
 _STATIC: Final = 0.5  # of the members
-_WANTED: Final = 0.8  # the chance of each topic to be subscribed to
 _POLLS_MS: Final = (50, 75, 100)  # of slow members
 _WORKS_MS: Final = (500, 1000, 1000, 1500, 2000, 3000)
 
@@ -198,7 +197,7 @@ def _candidates(kind: Kind) -> Callable[[random.Random, Model], Sequence[ScriptS
 def _joins(rng: random.Random, model: Model) -> Sequence[ScriptStep]:
     topics = model.limits.topics
     # Most want everything, as in real groups.
-    some = tuple(topic for topic in topics if not model.members or rng.random() < _WANTED)
+    some = tuple(topic for topic in topics if not model.members or rng.random() < model.limits.wanted)
     step = ScriptStep(
         kind="join",
         target=f"m{model.joined + 1}",
@@ -212,7 +211,7 @@ def _joins(rng: random.Random, model: Model) -> Sequence[ScriptStep]:
 
 def _subscriptions(rng: random.Random, model: Model) -> Sequence[ScriptStep]:
     topics = model.limits.topics
-    some = tuple(topic for topic in topics if rng.random() < _WANTED) or topics
+    some = tuple(topic for topic in topics if rng.random() < model.limits.wanted) or topics
     return [ScriptStep(kind="subscribe", target=name, topics=some) for name in model.members]
 
 

@@ -18,7 +18,7 @@ from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.plan import check
 from kafka_assignors._wire.user_data import UNFINISHED, decode_generation, decode_sticky, encode_generation
 from kafka_assignors.planners._copartitioned import digest, plan_copartitioned
-from tests.support.by_hand import HandGroup, HandHost, names
+from tests.support.by_hand import HandGroup, HandHost, Led, names
 from tests.support.wire import partition_list, subscription
 
 if TYPE_CHECKING:
@@ -28,16 +28,14 @@ SETS = [("a", "b")]
 EXISTING = MappingProxyType({"a": range(2), "b": range(2)})
 
 
-class Round:
-    """A leader, and rounds of its group; a member is what it holds, "a0 b1", and the generation it says.
+class Round(Led):
+    """A member is what it holds, "a0 b1", and the generation it says.
 
     Generations are counted from 10: Kafka has none of number 0.
     """
 
     def __init__(self, **options: Any) -> None:
-        self.host = HandHost()
-        self.assignor = CopartitionedAssignor(SETS, **options)
-        self.raw: dict[str, ConsumerProtocolAssignment] = {}
+        super().__init__(CopartitionedAssignor(SETS, **options))
 
     def __call__(
         self,
@@ -63,22 +61,11 @@ class Round:
             for name, (claim, since) in members.items()
             for stated in [since + 10 if since >= 0 else since]
         ]
-        with calls(self.host):
-            self.assignor.metadata({"a", "b"})
-            self.host.generation = generation + 10
-            encoded = lead(EXISTING, said, self.assignor)
-            self.raw = {name: ConsumerProtocolAssignment.decode(raw) for name, raw in encoded.items()}
-            self.assignor.on_assignment(next(iter(self.raw.values())), generation + 10)
+        self.lead(generation + 10, EXISTING, said)
         return {
             name: " ".join(f"{topic}{number}" for topic, number in sorted(one.partitions()))
             for name, one in self.raw.items()
         }
-
-    def wait(self) -> float:
-        ((seconds, action),) = self.host.later
-        self.host.later.clear()
-        action(self.host)
-        return seconds
 
 
 @pytest.fixture
@@ -114,19 +101,6 @@ def test_one_that_does_not_let_go_of_a_part_keeps_the_rest_from_all(round_of: Ro
         members["leader"] = ("", generation)
 
 
-def test_what_is_never_let_go_of_is_left_as_a_whole_with_its_claimant(
-    round_of: Round, caplog: pytest.LogCaptureFixture
-) -> None:
-    members = {"leader": ("b0 b1", 0), "clinging": ("a0 a1", 0)}
-    for generation in range(1, PATIENCE + 1):
-        assert round_of(generation, members)["leader"] == ""
-        members["leader"] = ("", generation)
-        round_of.wait()
-    assert round_of(PATIENCE + 1, members) == {"leader": "", "clinging": "a0 a1 b0 b1"}
-    assert round_of.host.later == []
-    assert "Leaving 2 partitions with members that claim them" in caplog.text
-
-
 def test_what_two_cling_to_parts_of_is_nobodys_and_the_leader_asks_on(
     round_of: Round, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -140,14 +114,33 @@ def test_what_two_cling_to_parts_of_is_nobodys_and_the_leader_asks_on(
     assert round_of(PATIENCE + 4, {**members, "y": ("", PATIENCE + 3)})["x"] in {"", "a0 b0"}
 
 
-def test_parts_of_claimants_that_do_not_subscribe_go_to_others_in_the_end(round_of: Round) -> None:
-    members = {"leader": ("", 0), "other": ("", 0), "left": ("a0 b1", 0)}
-    for generation in range(1, PATIENCE + 1):
-        given = round_of(generation, members, topics={"left": ["c"]})
-        assert given == {"leader": "", "other": "", "left": ""}
+Members = dict[str, tuple[str, int]]
+
+
+@pytest.mark.parametrize(
+    ("first", "members", "how", "left"),
+    [
+        (1, {"clinging": ("a0 a1", 0)}, {}, {"leader": "", "clinging": "a0 a1 b0 b1"}),
+        (
+            1,
+            {"other": ("", 0), "left": ("a0 b1", 0)},
+            {"topics": {"left": ["c"]}},
+            {"leader": "a0 b0", "other": "a1 b1", "left": ""},
+        ),
+        (7, {"s": ("a1 b1", 5)}, {"static": ("s",)}, {"leader": "a0 b0", "s": "a1 b1"}),
+    ],
+    ids=["clings to parts", "does not subscribe", "static, and hangs"],
+)
+def test_what_is_never_let_go_of_goes_as_a_whole_in_the_end(
+    first: int, members: Members, how: dict[str, Any], left: dict[str, str], round_of: Round
+) -> None:
+    members = {"leader": ("b0", first - 1), **members}
+    for generation in range(first, first + PATIENCE):
+        assert round_of(generation, members, **how)["leader"] == ""
+        members["leader"] = ("", generation)
         round_of.wait()
-    given = round_of(PATIENCE + 1, members, topics={"left": ["c"]})
-    assert given == {"leader": "a0 b0", "other": "a1 b1", "left": ""}
+    assert round_of(first + PATIENCE, members, **how) == left
+    assert round_of.host.later == []
 
 
 def test_what_a_static_member_may_have_keeps_its_unit_from_all(round_of: Round) -> None:
@@ -158,16 +151,6 @@ def test_what_a_static_member_may_have_keeps_its_unit_from_all(round_of: Round) 
     # The next round shows that it has missed that plan.
     members = {"leader": ("", 7), "s": ("a1 b1", 7)}
     assert round_of(8, members, static=static) == {"leader": "a0 b0", "s": "a1 b1"}
-
-
-def test_a_static_member_that_hangs_for_ever_keeps_nothing_from_others(round_of: Round) -> None:
-    static, members = ("s",), {"leader": ("a0", 6), "s": ("a1 b1", 5)}
-    for generation in range(7, 7 + PATIENCE):
-        assert round_of(generation, members, static=static) == {"leader": "", "s": "a1 b1"}
-        members["leader"] = ("", generation)
-        round_of.wait()
-    given = round_of(7 + PATIENCE, members, static=static)
-    assert given == {"leader": "a0 b0", "s": "a1 b1"}
 
 
 def test_both_rounds_share_what_may_move() -> None:
@@ -220,7 +203,8 @@ def test_members_say_their_sets_and_those_without_say_nothing_more() -> None:
         sent: ConsumerProtocolSubscription = assignor.metadata({"a", "b"})
         return sent.user_data or b""
 
-    assert decode_generation(said(CopartitionedAssignor(SETS))) == (-1, 1, Extra(data=digest(SETS)))
+    for sets in (SETS, [("b", "a", "a")]):
+        assert decode_generation(said(CopartitionedAssignor(sets))) == (-1, 1, Extra(data=digest(SETS)))
     assert decode_generation(said(CopartitionedAssignor(weight=3))) == (-1, 3, Extra())
     assert decode_sticky(said(CopartitionedAssignor(SETS, cooperative=False))).extra == Extra(
         data=digest(SETS)
@@ -298,7 +282,3 @@ def test_who_waits_does_not_get_the_new_topic_of_a_set_before_the_others() -> No
         "elsewhere": {"c": [0]},
         "waits": {},
     }
-
-
-def test_the_order_of_names_in_sets_and_repeated_names_make_no_difference() -> None:
-    assert CopartitionedAssignor([("b", "a", "a")]).extra == CopartitionedAssignor([("a", "b")]).extra

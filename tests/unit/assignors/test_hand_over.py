@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors import CooperativeStickyAssignor, lead
+from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._assignors._membership.hand_over import PATIENCE, HandOver
 from kafka_assignors._assignors._membership.host import calls
 from kafka_assignors._model.claims import Extra
@@ -16,7 +16,7 @@ from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.user_data import UNFINISHED, encode_generation
 from kafka_assignors.planners._cooperative import awaited_holders
 from kafka_assignors.planners._quick import plan_quickly
-from tests.support.by_hand import HandHost
+from tests.support.by_hand import HandHost, Led
 from tests.support.effort import with_memory
 from tests.support.wire import partition_list, subscription
 
@@ -26,16 +26,11 @@ if TYPE_CHECKING:
     from kafka_assignors._model.plan import Plan
 
 
-class Round:
-    """A leader, and rounds of the group that it leads.
-
-    A member is a claim, the generation that it says, and its instance id.
-    """
+class Round(Led):
+    """A member is a claim, the generation that it says, and its instance id."""
 
     def __init__(self, **options: Any) -> None:
-        self.host = HandHost()
-        self.assignor = CooperativeStickyAssignor(**options)
-        self.raw: dict[str, ConsumerProtocolAssignment] = {}
+        super().__init__(CooperativeStickyAssignor(**options))
 
     def __call__(
         self,
@@ -63,13 +58,7 @@ class Round:
             )
             for name, (claim, stated) in members.items()
         ]
-        with calls(self.host):
-            self.assignor.metadata({"t"})
-            self.host.generation = generation
-            encoded = lead(existing, said, self.assignor)
-            self.raw = {name: ConsumerProtocolAssignment.decode(raw) for name, raw in encoded.items()}
-            if delivered:
-                self.assignor.on_assignment(next(iter(self.raw.values())), generation)
+        self.lead(generation, existing, said, delivered=delivered)
         return {
             name: sorted(partition for _, partition in assignment.partitions())
             for name, assignment in self.raw.items()
@@ -82,13 +71,6 @@ class Round:
             self.host.generation = generation
             nothing = ConsumerProtocolAssignment(1, [], b"")
             self.assignor.on_assignment(assignment or nothing, generation)
-
-    def wait(self) -> float:
-        """Let what was to be done later be done; how long it took."""
-        ((seconds, action),) = self.host.later
-        self.host.later.clear()
-        action(self.host)
-        return seconds
 
 
 @pytest.fixture

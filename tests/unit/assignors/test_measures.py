@@ -16,7 +16,7 @@ from kafka.structs import OffsetAndMetadata
 
 from kafka_assignors import CooperativeStickyAssignor, LoadAwareAssignor
 from kafka_assignors._assignors import _measuring, _relied_on
-from kafka_assignors._assignors._measures import MEMORY, Measures, Standing, needed
+from kafka_assignors._assignors._measures import MEMORY, Measures, Standing
 from kafka_assignors._wire.measured import Measured
 from tests.support.unconnected import Unconnected
 
@@ -139,7 +139,8 @@ def test_partitions_that_are_gone_for_long_are_forgotten() -> None:
 
 
 def test_what_a_member_needs_is_what_waits_and_what_arrives() -> None:
-    assert needed([Measured(0.1, 100, 5), Measured(1.0, math.nan, 0.5), Measured()], 60) == 10 + 30 + 30
+    measured = Measured(0.1, 100, 5), Measured(1.0, math.nan, 0.5), Measured()
+    assert [one.work(60) for one in measured] == [40, 30, 0]
 
 
 class Consumer(KafkaConsumer):
