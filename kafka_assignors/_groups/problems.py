@@ -98,7 +98,6 @@ def find_problems(
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems, the worst first."""
     return tuple(sorted(problems, key=lambda problem: ORDER[problem.severity]))
 
 

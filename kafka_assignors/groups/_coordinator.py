@@ -34,7 +34,6 @@ class GroupCoordinator:
     address: str | None
 
     def __str__(self) -> str:
-        """What it is and why."""
         if self.broker is None:
             return f"none: {GROUPS_TOPIC}-{self.partition} has no leader"
         at = "down" if self.address is None else f"at {self.address}"

@@ -150,7 +150,6 @@ def _first(node: Node, what: str) -> tuple[int, ...]:
 
 
 def _racks(node: Node, partitions: int) -> tuple[frozenset[str], ...]:
-    """The racks of each partition's replicas."""
     items = node.items(f"a list of {partitions} lists of racks, one for each partition")
     if len(items) != partitions:
         node.expected(f"a list of {partitions} lists of racks, one for each partition")

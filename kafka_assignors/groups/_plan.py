@@ -127,12 +127,10 @@ class PlannedGroup:
 
     @property
     def standbys(self) -> int:
-        """How many members stand by."""
         return int(np.count_nonzero(self.plan.group.standbys))
 
     @property
     def active_loads(self) -> IntArray:
-        """The loads of all members but standbys."""
         return self.plan.loads[~self.plan.group.standbys]
 
     @property
@@ -155,7 +153,6 @@ class PlannedGroup:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         group, goal, loads = self.plan.group, self.plan.goal, self.active_loads
         return {
             "strategy": self.strategy,

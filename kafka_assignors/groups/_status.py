@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import IncompatibleBrokerVersion, KafkaError
+from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
 from kafka_assignors._cluster.groups import (
@@ -186,10 +186,7 @@ def _describe(
     ids = {kind: [group.group_id for group in listed if group.kind == kind] for kind in ways}
     while True:
         for kind, describe in ways.items():
-            try:
-                described |= describe(admin, ids[kind])
-            except IncompatibleBrokerVersion:
-                described |= dict.fromkeys(ids[kind])
+            described |= describe(admin, ids[kind])
             ids[kind] = [group_id for group_id in ids[kind] if is_rebalancing(described[group_id])]
         if deadline.passed or not any(ids.values()):
             seconds = time.monotonic() - began
@@ -212,8 +209,7 @@ class _Found:
         offsets = () if isinstance(committed, Refused) else committed
         account, self._problems = _explained(described, topics, {topic for topic, _ in offsets})
         self._account = account
-        owned, subscribed = (account.owned, account.subscribed) if account else ({}, ())
-        self.owners = lag_owners(owned, subscribed, topics, offsets)
+        self.owners = lag_owners(account.members if account else (), topics, offsets)
 
     def status(
         self, extents: Mapping[Partition, Extent], seconds: float | None, max_lag: int | None
@@ -228,9 +224,7 @@ class _Found:
         return GroupStatus(
             group_id=self.listed.group_id,
             kind=self.listed.kind,
-            state=described.state
-            if isinstance(described, ClassicGroup | EpochGroup)
-            else self.listed.state or "Unknown",
+            state=getattr(described, "state", self.listed.state) or "Unknown",
             protocol_type=self.listed.protocol_type,
             strategy=None if account is None else account.strategy,
             epoch=described.epoch if isinstance(described, EpochGroup) else None,
@@ -286,7 +280,6 @@ class _Found:
 def _explained(
     described: Described, topics: Leaders, committed: Collection[str]
 ) -> tuple[GroupAccount | None, Collection[Problem]]:
-    """What is known of a group's members, and wrong with them."""
     if isinstance(described, ClassicGroup):
         explained = explain(described.group_id, described.value, topics, committed=committed)
         return explained.account, explained.problems

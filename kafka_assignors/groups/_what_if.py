@@ -82,7 +82,6 @@ class RollingRestarts:
         return min(self.costs, key=lambda one: (one.cost.moved, one.cost.unowned))
 
     def to_json(self) -> list[Any]:
-        """For machines: the costs."""
         return [*self.costs]
 
 

@@ -95,7 +95,6 @@ class ReassignmentPlan:
         return size(self.volume.total) if self.volume.total > UNTHROTTLED_BYTES else ""
 
     def to_json(self) -> dict[str, Any]:
-        """In types that JSON has."""
         return {
             "executed": self.reassigned is not None,
             "reassigned": self.reassigned or 0,
@@ -231,7 +230,6 @@ class UnderWay:
     throttles: Throttles
 
     def to_json(self) -> dict[str, Any]:
-        """In types that JSON has."""
         return {"under_way": self.under_way, "waits_for": self.waits_for, "throttles": self.throttles}
 
 

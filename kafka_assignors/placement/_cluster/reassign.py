@@ -127,7 +127,6 @@ class _Run:
     warn: Callable[[str], None]
 
     def drop(self, deleted: Collection[TopicPartition]) -> None:
-        """Leave out what no longer exists."""
         for tp in sorted(deleted):
             del self.wanted[tp]
             self.warn(f"{tp.topic}-{tp.partition} was deleted meanwhile: it is left out")
