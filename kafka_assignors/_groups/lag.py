@@ -75,11 +75,7 @@ class PartitionLag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLag:
-    """How far a group is behind.
-
-    Attributes:
-        partitions: Each partition that it owns, subscribes to or has committed of, by topic and id.
-    """
+    """How far a group is behind, in each partition that it owns, subscribes to or has committed of."""
 
     partitions: tuple[PartitionLag, ...]
 

@@ -46,19 +46,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStatus:
-    """What a group among all of a cluster is like.
+    """What a group among all of a cluster is like; its problems are the worst first.
 
-    Attributes:
-        group_id: Its id.
-        kind: Its type: "classic", "consumer" (KIP-848), "share", "streams" or "unknown".
-        state: Its state; "Unknown" if the broker does not say.
-        protocol_type: "consumer", "connect" and so on.
-        strategy: What it is assigned by; None while it rebalances, and of an empty group.
-        epoch: The group's epoch; None of a classic group, whose generation is not described.
-        account: What is known of its members; None of a type that brokers do not describe to us.
-        lag: How far it is behind; None of a share group, and if its coordinator does not say what it has
-            committed.
-        problems: What is wrong, the worst first.
+    Its `kind` is "classic", "consumer" (KIP-848), "share", "streams" or "unknown", its `state` "Unknown" if
+    the broker does not say. It has no `strategy` while it rebalances, and if it is empty, and an `epoch` by
+    KIP-848 only. It has no `account` if brokers do not describe such groups to us. It has no `lag` if it is a
+    share group, or its coordinator does not say what it has committed.
     """
 
     group_id: str
