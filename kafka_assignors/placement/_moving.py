@@ -272,12 +272,7 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What was broken off.
-
-    Attributes:
-        cancelled: The partitions that stay where they were.
-        throttles: The replication quotas that there are.
-    """
+    """The partitions that stay where they were, and the replication quotas that there are."""
 
     cancelled: TopicPartitions
     throttles: Throttles
