@@ -235,7 +235,6 @@ def _would_move(found: GroupAccount, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _by_client(found: GroupAccount) -> str:
-    """How many would move by each client that could lead."""
     return ", ".join(
         f"{CLIENT_NAMES[client]} {'is not known' if moves is None else len(moves) or 'none'}"
         for client, moves in found.predictions.items()
@@ -265,7 +264,6 @@ def _moving(account: GroupAccount, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _moves(moves: Sequence[OwnerMove], names: Mapping[str, str]) -> Iterator[str]:
-    """Partitions, from whom to whom."""
     for move in moves[:_MOVES_SHOWN]:
         source, target = (names.get(one or "", one or "nobody") for one in (move.source, move.target))
         yield f"  {move.topic}-{move.partition}: {source} -> {target}"
@@ -325,7 +323,6 @@ def _worst(group: GroupStatus) -> str:
 
 
 def restarts_lines(found: RollingRestarts) -> Iterator[str]:
-    """What rolling restarts cost, and with which assignors they cost the least."""
     yield (
         f"a rolling restart of {count(found.members, 'member')}, each"
         f" {'killed' if found.crash else 'closed'} and {found.down_seconds:g} s away;"

@@ -73,7 +73,6 @@ class Store(NamedTuple):
         return Archive(self.archive, self.options, skip_bad=self.skip_bad)
 
     def create(self) -> Archive:
-        """The archive; a new one if there is none."""
         from kafka_assignors.history import Archive
 
         return Archive.create(self.archive, self.options)

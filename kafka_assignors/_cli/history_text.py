@@ -71,7 +71,6 @@ def info_lines(where: str, found: ArchiveInfo) -> Iterator[str]:
 def maintenance_lines(
     archive: Archive, plan: Maintenance, bad: Sequence[DataFile] = (), *, executed: bool
 ) -> Iterator[str]:
-    """What maintenance did, or would do; and the files that it passed over."""
     passed_over = {file.path for file in bad}
     good = [[file for file in day if file.path not in passed_over] for day in plan.compacted]
     days = [day for day in good if len(day) > 1]

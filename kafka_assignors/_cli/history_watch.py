@@ -71,7 +71,6 @@ def show_rebalances(
 
 
 def watched_lines(rebalance: Rebalance) -> Iterator[str]:
-    """A rebalance: when, why, what moved, and what the group is like now."""
     ended = rebalance.ended.strftime("%Y-%m-%d %H:%M:%S UTC")
     if rebalance.quiet:
         why = "; ".join(reason.text for reason in rebalance.reasons)

@@ -49,7 +49,6 @@ class Command(click.Command):
             formatter.write(f"\n{self.epilog}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options by their sections."""
         sections: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
@@ -114,7 +113,6 @@ option: Final = partial(click.option, cls=Option)
 
 
 def refuse(message: str) -> NoReturn:
-    """Refuse the command line with click.UsageError."""
     raise click.UsageError(message, click.get_current_context())
 
 
@@ -131,7 +129,6 @@ def number(
 
 
 def flag(name: str, text: str, **settings: Any) -> Callable[[_Function], _Function]:
-    """An option without a value."""
     return option(name, is_flag=True, help=text, **settings)
 
 

@@ -76,7 +76,6 @@ def show(text: str) -> None:
 
 
 def show_json(result: Any) -> None:
-    """Print what a function found as JSON."""
     show(json.dumps(to_json(result), indent=2))
 
 

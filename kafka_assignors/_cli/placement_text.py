@@ -48,7 +48,6 @@ def placement_lines(topics: Mapping[str, Placement]) -> Iterator[str]:
 
 
 def described_lines(found: Description, *, in_full: bool) -> Iterator[str]:
-    """Where replicas are, how good that is, and what is not in order."""
     listed = list(placement_lines(found.placements))
     if len(listed) > SHOWN and not in_full:
         listed = [f"{len(listed)} partitions: --partitions lists them"]
@@ -86,7 +85,6 @@ def _quality_lines(quality: Quality, states: Mapping[int, str]) -> Iterator[str]
 
 
 def _rack_lines(quality: Quality) -> Iterator[str]:
-    """What racks have, and what is lost with each."""
     racks = quality.racks
     columns = {
         "rack": [rack.rack for rack in racks],
@@ -105,7 +103,6 @@ def _rack_lines(quality: Quality) -> Iterator[str]:
 
 
 def health_lines(health: Health) -> Iterator[str]:
-    """How brokers and partitions of a running cluster are."""
     for broker, why in health.silent.items():
         yield f"broker {broker} does not answer: {why}"
     for broker, why in health.untold.items():
@@ -197,7 +194,6 @@ def _move_lines(planned: ReassignmentPlan) -> Iterator[str]:
 
 
 def _fenced_lines(plan: ReassignmentPlan) -> Iterator[str]:
-    """What a plan has to do with fenced brokers."""
     for broker in plan.fenced:
         gets = sum(move.target == broker for move in plan.moves.moves)
         gives = sum(move.source == broker for move in plan.moves.moves)
@@ -233,7 +229,6 @@ def plan_lines(plan: ReassignmentPlan, rate: int | None, *, asks: bool) -> Itera
 
 
 def under_way_lines(found: UnderWay) -> Iterator[str]:
-    """What is under way, why it does not get on, and which throttles there are."""
     if found.under_way:
         yield (
             f"{count(len(found.under_way), 'partition')} under way,"
@@ -246,7 +241,6 @@ def under_way_lines(found: UnderWay) -> Iterator[str]:
 
 
 def cancelled_lines(found: Cancelled) -> Iterator[str]:
-    """What was broken off, and which throttles there are."""
     yield from [f"{topic}-{partition} stays where it was" for topic, partition in found.cancelled] or [
         _NOTHING
     ]

@@ -116,7 +116,6 @@ def _fitting(parts: Sequence[str], total: int, summary: str, room: int) -> str:
 
 
 def _assignments(outcome: PlannedGroup, width: int) -> Iterator[str]:
-    """The partitions of each member."""
     group, owner = outcome.plan.group, outcome.plan.owner
     new = {group.name_of(partition) for partition in (owner != group.owner).nonzero()[0].tolist()}
     names = _names(outcome)
@@ -130,7 +129,6 @@ def _assignments(outcome: PlannedGroup, width: int) -> Iterator[str]:
 
 
 def _rounds(outcome: PlannedGroup, width: int, *, in_full: bool) -> Iterator[str]:
-    """The two rounds of a cooperative hand-over."""
     one, second = outcome.first_round, outcome.active_loads
     if not one.let_go:
         yield "cooperative: one round is enough, as nothing has to be revoked"

@@ -123,12 +123,10 @@ class DemoRun:
 
     @property
     def moves(self) -> int:
-        """The partitions moved, over all steps."""
         return sum(len(step.moved) for step in self.steps)
 
     @property
     def least_moves(self) -> int:
-        """The least possible, over all steps."""
         return sum(step.least_moves for step in self.steps)
 
     @property

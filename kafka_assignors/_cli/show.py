@@ -128,7 +128,6 @@ def show_run(console: Console, run: DemoRun) -> None:
 
 
 def show_comparison(console: Console, runs: Iterable[DemoRun]) -> None:
-    """Print one table of several runs."""
     table = Table(title="The same story by each strategy", box=None, padding=(0, 1, 0, 0))
     table.add_column("strategy", no_wrap=True)
     for heading in ("sent", "lost", "again", "twice", "rounds", "moved", "least", "longest", "mean"):

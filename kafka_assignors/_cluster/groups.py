@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_
 from kafka.errors import (
     AuthorizationError,
     GroupIdNotFoundError,
-    IncompatibleBrokerVersion,
     KafkaError,
     NoError,
     TopicAuthorizationFailedError,
@@ -172,13 +171,7 @@ def committed_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, dict[
         groups = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=one, topics=None) for one in ids]
         return OffsetFetchRequest(groups=groups, min_version=_MANY_OFFSETS, max_version=_MANY_OFFSETS)
 
-    def one(ids: list[str]) -> Any:
-        return OffsetFetchRequest(group_id=ids[0], topics=None, min_version=2, max_version=_MANY_OFFSETS - 1)
-
-    try:
-        found = _described(admin, group_ids, many, read)
-    except IncompatibleBrokerVersion:
-        found = _described(admin, group_ids, one, read, at_once=1)
+    found = _described(admin, group_ids, many, read)
     unknown = (group_id for group_id, its in found.items() if isinstance(its, Refused) and its.unknown)
     return found | {group_id: {} for group_id in unknown}
 
@@ -262,8 +255,6 @@ def _described(
     group_ids: Sequence[str],
     request: Callable[[list[str]], Any],
     read: Callable[[Any], _Read],
-    *,
-    at_once: int = _AT_ONCE,
 ) -> dict[str, _Read | Refused]:
     """Ask the coordinators of groups; each is asked of many at once."""
 
@@ -276,18 +267,16 @@ def _described(
             else:
                 coordinators[node].append(group_id)
         for node, ids in coordinators.items():
-            for begin in range(0, len(ids), at_once):
-                part = ids[begin : begin + at_once]
-                response = send(client, request(part), node)
+            for begin in range(0, len(ids), _AT_ONCE):
                 # Coordinators answer in an order of their own.
-                groups = {group.group_id: group for group in response.groups or ()} or {part[0]: response}
-                found |= {group_id: _read_group(group_id, group, read) for group_id, group in groups.items()}
+                groups = send(client, request(ids[begin : begin + _AT_ONCE]), node).groups
+                found |= {group.group_id: _read_group(group, read) for group in groups}
         return found
 
     return admin.ask(ask) if group_ids else {}
 
 
-def _read_group(group_id: str, group: Any, read: Callable[[Any], _Read]) -> _Read | Refused:
+def _read_group(group: Any, read: Callable[[Any], _Read]) -> _Read | Refused:
     error = for_code(group.error_code)
     if error is NoError:
         return read(group)
@@ -295,12 +284,11 @@ def _read_group(group_id: str, group: Any, read: Callable[[Any], _Read]) -> _Rea
         return Refused(reason(error()), unknown=False)
     message = getattr(group, "error_message", None) or error.description
     if issubclass(error, KafkaError) and error.retriable:  # by another request, or another broker
-        raise error(f"{group_id}: {message}")
+        raise error(f"{group.group_id}: {message}")
     return Refused(str(message), unknown=error is GroupIdNotFoundError)
 
 
 def read_classic_group(group: Any) -> ClassicGroup:
-    """What a DescribeGroupsResponse says of a group."""
     strategy = group.protocol_data or None
     members = tuple(
         MemberMetadata(

@@ -86,13 +86,7 @@ class GroupAccount:
     record_limit: int = RECORD_LIMIT
 
     @property
-    def owned(self) -> dict[str, Partitions]:
-        """Member id -> what it has."""
-        return {member.member_id: member.assignment for member in self.members}
-
-    @property
     def subscribed(self) -> set[str]:
-        """The topics that members subscribe to."""
         return {topic for member in self.members for topic in member.topics}
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.reasons import ReasonCounter
 from kafka_assignors._groups.rebalances import SpanFinder, rebalance_of
@@ -62,7 +63,6 @@ class Activity:
     reasons: ReasonCounter = field(default_factory=ReasonCounter)
 
     def add(self, last: Snapshot | None, snapshot: Snapshot) -> None:
-        """Take the next snapshot, and the one before it."""
         self.until_us = snapshot.time_us
         self.members = len(snapshot.members)
         self.seen.update(snapshot.by_identity)
@@ -101,20 +101,11 @@ class Activity:
 
     def row(self, group: str) -> dict[str, Any]:
         return {
+            **fields_of(self, "per_day", "flapping", without=("since_us", "until_us", "seen", "traffic")),
             "group": group,
             "since": moment(self.since_us),
             "until": moment(self.until_us),
-            "rebalances": self.rebalances,
-            "per_day": self.per_day,
-            "moved": self.moved,
-            "least_moved": self.least_moved,
-            "needless": self.needless,
-            "unowned_seconds": self.unowned_seconds,
-            "longest_seconds": self.longest_seconds,
-            "members": self.members,
             "seen_members": len(self.seen),
-            "returned": self.returned,
-            "flapping": self.flapping,
             "reasons": sorted(self.reasons.kinds.items()),
         }
 

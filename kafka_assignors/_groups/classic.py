@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
@@ -33,12 +34,15 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
         leader_epoch=record.leader_epoch,
         protocol_type=value.protocol_type,
         strategy=value.protocol,
-        members=tuple(sorted(decode_members(value), key=lambda member: (member.identity, member.member_id))),
+        members=tuple(sorted(decode_members(value)[0], key=lambda one: (one.identity, one.member_id))),
     )
 
 
-def decode_members(value: GroupMetadataValue) -> list[SnapshotMember]:
-    """The members in the record's order; what they sent is read of consumers alone."""
+def decode_members(value: GroupMetadataValue) -> tuple[list[SnapshotMember], list[int]]:
+    """The members in the record's order, and as of which generation each claims what it does.
+
+    What they sent is read of consumers alone.
+    """
     members = [
         SnapshotMember(
             member_id=member.member_id,
@@ -51,7 +55,7 @@ def decode_members(value: GroupMetadataValue) -> list[SnapshotMember]:
         for member in value.members
     ]
     if value.protocol_type != "consumer":
-        return members
+        return members, [NO_GENERATION] * len(members)
     columns = read_subscriptions([member.subscription for member in value.members])
     claimed, _ = claims_of(value.protocol, columns)
     each = zip(
@@ -61,24 +65,11 @@ def decode_members(value: GroupMetadataValue) -> list[SnapshotMember]:
         _read_assignments([member.assignment for member in value.members]),
         strict=True,
     )
-    return [
-        member._replace(
-            rack=rack,
-            topics=columns.topics[topics],
-            claims=claims,
-            assignment=assignment,
-        )
+    decoded = [
+        member._replace(rack=rack, topics=columns.topics[topics], claims=claims, assignment=assignment)
         for member, (rack, topics, claims, assignment) in zip(members, each, strict=True)
     ]
-
-
-def claimed_generations(value: GroupMetadataValue) -> list[int]:
-    """As of which generation each member claims what it does; -1 if that is not known."""
-    if value.protocol_type != "consumer":
-        return [NO_GENERATION] * len(value.members)
-    said = read_subscriptions([member.subscription for member in value.members])
-    claimed, _ = claims_of(value.protocol, said)
-    return [*map(int, claimed.generations)]
+    return decoded, [*map(int, claimed.generations)]
 
 
 def _read_assignments(blobs: list[bytes]) -> list[Partitions]:
@@ -86,16 +77,14 @@ def _read_assignments(blobs: list[bytes]) -> list[Partitions]:
     table, unreadable = read_assignments(blobs)
     assigned = [flat(partitions) for partitions in _by_topic(table)]
     for number in unreadable:
-        try:
-            strict = decode_assignment(blobs[number])
-        except RecordError:
-            strict = None
-        assigned[number] = frozenset() if strict is None else flat(strict.assigned_partitions)
+        assigned[number] = frozenset()
+        with suppress(RecordError):
+            if (strict := decode_assignment(blobs[number])) is not None:
+                assigned[number] = flat(strict.assigned_partitions)
     return assigned
 
 
 def flat(partitions: Mapping[str, Sequence[int]]) -> Partitions:
-    """Partitions by topic and id."""
     return frozenset((topic, partition) for topic, ids in partitions.items() for partition in ids)
 
 

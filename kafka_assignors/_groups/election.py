@@ -46,7 +46,6 @@ class Election:
         return next(iter(self.preferences))
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         return fields_of(self, "tied", "leader")
 
     @property

@@ -114,8 +114,6 @@ def _behind(group: EpochGroup, names: Mapping[str, str]) -> Iterator[Behind]:
 
 
 def _about_the_way(group: EpochGroup, behind: Sequence[Behind], seconds: float) -> Iterator[Problem]:
-    """Why it is not settled yet."""
-
     def problem(text: str, advice: str) -> Problem:
         text = f"{text}, for {seconds:.0f} s at least"
         return Problem(kind="behind", severity="error", text=text, advice=advice)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors._common.strategies import CLIENTS, STICKY
 from kafka_assignors._common.words import by_topic
 from kafka_assignors._groups.account import RECORD_LIMIT, GroupAccount, MemberAccount
-from kafka_assignors._groups.classic import claimed_generations, decode_members, flat
+from kafka_assignors._groups.classic import decode_members, flat
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.prediction import guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
@@ -103,11 +103,11 @@ def explain(
 
 def read_accounts(value: GroupMetadataValue) -> list[MemberAccount]:
     """The members of a classic group as its record has them, in its order."""
-    members = decode_members(value)
+    members, generations = decode_members(value)
     names = member_names(members)
     return [
         _account(value, sent, member, names[member.member_id], generation)
-        for sent, member, generation in zip(value.members, members, claimed_generations(value), strict=True)
+        for sent, member, generation in zip(value.members, members, generations, strict=True)
     ]
 
 

@@ -1,20 +1,9 @@
 """A classic group in a rebalance: who has joined, who may not have, and until when they are waited for.
 
-DescribeGroups says who is a member, and nothing of who has joined. What follows all the same:
-
-- Who is a member now and was none in the last generation has joined: that is how one becomes a member. But
-  a round in which all had joined may be broken off before the leader's assignment is there. No record is left
-  of such a round, and its members have to join again. So this holds only if no round was broken off.
-- If one was, the coordinator has emptied all assignments. As long as it describes a member of the last
-  generation with its assignment, none was. In a group's first rebalance there are no assignments. Before
-  Kafka 4.0 none are described in any rebalance. In both cases nothing is known of who has joined.
-- Of the members that the last generation had, at least one has not joined, or the rebalance would continue:
-  the coordinator waits for all. It also waits for a new member that has yet to come back with the id that it
-  was given. And it waits for the delay of an empty group's first rebalance. Neither is in the description.
-- Once all have joined the state is CompletingRebalance, and the leader's assignment is waited for.
-- The coordinator waits for as long as the longest rebalance timeout (`max.poll.interval.ms`) of its members,
-  and removes who has not come by then. When it began is not known: not before the last generation was
-  written, and not after the group was seen in that state.
+DescribeGroups says who is a member, and nothing of who has joined. docs/coordinator.md ("A group that is
+stuck") has what follows all the same, and why. The coordinator waits for as long as the longest rebalance
+timeout (`max.poll.interval.ms`) of its members. When it began is not known: not before the last generation
+was written, and not after the group was seen in that state.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from kafka_assignors._cluster.groups import Extent
-    from kafka_assignors._groups.snapshots import Partitions
+    from kafka_assignors._groups.account import MemberAccount
 
     Position = tuple[str, int, int]
     """An offset of a partition: topic, partition id, offset."""
@@ -62,7 +62,6 @@ class PartitionLag:
 
     @property
     def beyond(self) -> bool:
-        """Whether the commit is beyond the end."""
         return self.committed is not None and self.end is not None and self.committed > self.end
 
     @property
@@ -71,17 +70,12 @@ class PartitionLag:
         return self.committed is not None and self.end is None
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         return fields_of(self, "lag", "lost", without=("undated",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLag:
-    """How far a group is behind.
-
-    Attributes:
-        partitions: Each partition that it owns, subscribes to or has committed of, by topic and id.
-    """
+    """How far a group is behind, in each partition that it owns, subscribes to or has committed of."""
 
     partitions: tuple[PartitionLag, ...]
 
@@ -125,11 +119,9 @@ class GroupLag:
         return {member: GroupLag(partitions=tuple(partitions)) for member, partitions in found.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         return {**self.counts(), "partitions": [one.to_json() for one in self.partitions]}
 
     def counts(self) -> dict[str, Any]:
-        """The same without the partitions."""
         return {
             "total": self.total,
             "seconds": self.seconds,
@@ -147,17 +139,16 @@ def _dated(one: PartitionLag, ages: Mapping[Position, float | str]) -> Partition
 
 
 def lag_owners(
-    owned: Mapping[str, Partitions],
-    subscribed: Collection[str],
+    members: Collection[MemberAccount],
     topics: Mapping[str, Collection[int]],
     committed: Collection[tuple[str, int]],
 ) -> dict[tuple[str, int], str | None]:
     """Each partition that a group owns, subscribes to or has committed of, by topic and id, and its owner.
 
-    `owned` has the partitions of each member by its id, `topics` the partition ids of each topic that exists.
-    Commits of topics that are gone do not count.
+    `topics` has the partition ids of each topic that exists. Commits of topics that are gone do not count.
     """
-    owners = {one: member for member, partitions in owned.items() for one in partitions}
+    owners = {one: member.member_id for member in members for one in member.assignment}
+    subscribed = {topic for member in members for topic in member.topics}
     wanted = {(topic, partition) for topic in subscribed for partition in topics.get(topic, ())}
     wanted.update(one for one in committed if one[0] in topics)
     return {one: owners.get(one) for one in sorted(wanted | owners.keys())}

@@ -60,14 +60,10 @@ _SHORT_MS: Final = 10_000  # of a static member, whose restarts are to go unnoti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something that is wrong, or will be.
+    """Something that is wrong, or will be, and what to do.
 
-    Attributes:
-        kind: What.
-        severity: "error" if records are not consumed, or not rightly; "warning" if they may not be; "note"
-            if it could be better.
-        text: What it is.
-        advice: What to do.
+    It is an "error" if records are not consumed, or not rightly, a "warning" if they may not be, and a "note"
+    if it could be better.
     """
 
     kind: Kind
@@ -98,7 +94,6 @@ def find_problems(
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems, the worst first."""
     return tuple(sorted(problems, key=lambda problem: ORDER[problem.severity]))
 
 

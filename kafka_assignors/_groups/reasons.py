@@ -113,7 +113,6 @@ class ReasonCounter:
         self._rebalances = 0
 
     def add(self, reasons: Iterable[Change], ended: datetime) -> None:
-        """Take the next rebalance."""
         self._rebalances += 1
         kinds = {reason.kind for reason in reasons}
         self.kinds.update(kinds - {RESTARTED})

@@ -66,7 +66,6 @@ class Rebalance:
         return 0 if self.least_moved is None else max(0, self.moved - self.least_moved)
 
     def row(self) -> dict[str, Any]:
-        """The row, for pyarrow."""
         reasons = [asdict(one) for one in self.reasons]
         return self._columns(reasons=reasons, moves=[one._asdict() for one in self.moves])
 
@@ -134,7 +133,6 @@ class Span:
         return found[2]
 
     def go_on(self, last: Snapshot, snapshot: Snapshot) -> None:
-        """Note why it continues."""
         changes = self._find_changes(last, snapshot)
         self._on_the_way.update((one, None) for one in changes if one.kind not in _NO_REASON)
 
@@ -264,7 +262,6 @@ class SpanFinder:
 
 
 def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
-    """What a rebalance was: moves, reasons, the best possible."""
     before, end = span.before, span.end
     old, new = before.by_identity, end.by_identity
     stayed = old.keys() & new.keys()

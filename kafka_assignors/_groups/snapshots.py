@@ -46,7 +46,6 @@ class ArchivedRecord(NamedTuple):
     snapshot: Snapshot | None = None
 
     def at(self, time_us: int) -> ArchivedRecord:
-        """The record as if it had been written then."""
         snapshot = None if self.snapshot is None else replace(self.snapshot, time_us=time_us)
         return self._replace(time_us=time_us, snapshot=snapshot)
 
@@ -115,12 +114,10 @@ class Snapshot:
 
     @cached_property
     def instances(self) -> frozenset[str]:
-        """The instance ids of its static members."""
         return frozenset(filter(None, map(_INSTANCE_ID, self.members)))
 
     @cached_property
     def by_member_id(self) -> dict[str, SnapshotMember]:
-        """The members by member id."""
         return {member.member_id: member for member in self.members}
 
     @cached_property
@@ -138,7 +135,6 @@ class Snapshot:
 
     @cached_property
     def assignments(self) -> frozenset[Partitions]:
-        """The different sets of partitions that members have."""
         return frozenset(map(_ASSIGNMENT, self.members))
 
     @cached_property
@@ -164,17 +160,14 @@ class Snapshot:
 
     @cached_property
     def owned_topics(self) -> frozenset[str]:
-        """The topics of which somebody owns a partition."""
         return _topics_of(self.owned)
 
     @cached_property
     def subscriptions(self) -> frozenset[frozenset[str]]:
-        """The different sets of topics that members subscribe to."""
         return frozenset([member.topics for member in self.members])
 
     @cached_property
     def topics(self) -> frozenset[str]:
-        """All topics that members subscribe to."""
         return frozenset[str]().union(*self.subscriptions)
 
     @cached_property

@@ -91,7 +91,6 @@ def failed_polls(timeline: TimelineFacts, partition: TopicPartition, offsets: Se
 
 
 def error_of(failed: events.Failed) -> str:
-    """What a poll or a command raised, in one line."""
     return f"{failed.type}: {failed.text}".partition("\n")[0]
 
 

@@ -108,7 +108,6 @@ def owned_by_generation(events: Iterable[Event], identity: Mapping[str, str]) ->
 
 
 def by_partition(owned: Iterable[Ownership]) -> Mapping[TopicPartition, list[Ownership]]:
-    """The same by partition, in the same order."""
     found: dict[TopicPartition, list[Ownership]] = defaultdict(list)
     for one in owned:
         found[one.partition].append(one)

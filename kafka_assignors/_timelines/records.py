@@ -32,7 +32,6 @@ Runs = Mapping[TopicPartition, tuple[tuple[int, int], ...]]
 
 
 def find_deliveries(events: Iterable[OfRecords]) -> Deliveries:
-    """The reports by partition."""
     found: dict[TopicPartition, list[Delivery]] = defaultdict(list)
     for event in events:
         for partition, first, last in event.records:
@@ -41,7 +40,6 @@ def find_deliveries(events: Iterable[OfRecords]) -> Deliveries:
 
 
 def runs_of(deliveries: Deliveries) -> Runs:
-    """The offsets that were reported by anybody."""
     return {
         partition: tuple(merged((one.first, one.last) for one in reports))
         for partition, reports in deliveries.items()

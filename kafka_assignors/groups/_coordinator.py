@@ -19,13 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCoordinator:
-    """A group's coordinator, and why it is that broker.
+    """A group's coordinator: the broker that leads a partition of `__consumer_offsets`, by the group's id.
 
-    Attributes:
-        partition: The partition of `__consumer_offsets` that the group's id leads to.
-        partitions: How many that topic has.
-        broker: The id of the broker that leads the partition; None if none does at the moment.
-        address: Its "host:port"; None if there is none, or it is not up.
+    The topic has so many `partitions`. There is no broker if none leads it at the moment, and no address,
+    "host:port", of one that is not up.
     """
 
     partition: int
@@ -34,7 +31,6 @@ class GroupCoordinator:
     address: str | None
 
     def __str__(self) -> str:
-        """What it is and why."""
         if self.broker is None:
             return f"none: {GROUPS_TOPIC}-{self.partition} has no leader"
         at = "down" if self.address is None else f"at {self.address}"

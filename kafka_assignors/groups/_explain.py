@@ -62,10 +62,9 @@ class ExplainedGroup:
 
     @classmethod
     def of(cls, live: LiveGroup, extents: Extents, leader_client: Client | None = None) -> Self:
-        """Explain a group that was read."""
         found = live.explain(leader_client)
         account, joining = found.account, live.joining
-        owners = lag_owners(account.owned, account.subscribed, live.topics, live.committed)
+        owners = lag_owners(account.members, live.topics, live.committed)
         lag = find_lag(owners, live.committed, extents(owners.keys()))
         problems = [*found.problems, *find_lag_problems(lag, members=bool(account.members))]
         if joining is not None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kafka_assignors._common.tree import HIGHEST_ID, Node, read
 from kafka_assignors._common.words import first_of
-from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors._model.group import MAX_WEIGHT, NOBODY, Group, Member
 from kafka_assignors._model.members import MAX_PRIORITY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from kafka_assignors.planners._load import Load
@@ -26,17 +26,11 @@ MAX_PARTITIONS: Final = 1_000_000
 _IDS_SHOWN: Final = 10
 _WORK: Final = {"rate": 1, "lag": 0, "cost": 1000}
 """What is said of a partition's work: records a second, records, microseconds a record; if it is not said."""
-_MEMBER_FIELDS: Final = ("topics", "rack", "weight", "priority", "instance_id", "owns", "generation", "holds")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFile:
-    """What stands in a file.
-
-    Attributes:
-        group: The group.
-        notes: What is allowed and yet may not be meant.
-    """
+    """The group in a file, and notes of what is allowed and yet may not be meant."""
 
     group: Group
     notes: tuple[str, ...]
@@ -151,7 +145,6 @@ def _first(node: Node, what: str) -> tuple[int, ...]:
 
 
 def _racks(node: Node, partitions: int) -> tuple[frozenset[str], ...]:
-    """The racks of each partition's replicas."""
     items = node.items(f"a list of {partitions} lists of racks, one for each partition")
     if len(items) != partitions:
         node.expected(f"a list of {partitions} lists of racks, one for each partition")
@@ -161,39 +154,31 @@ def _racks(node: Node, partitions: int) -> tuple[frozenset[str], ...]:
     )
 
 
+_MEMBER_FIELDS: Final[Mapping[str, Callable[[Node], Any]]] = {
+    "topics": lambda node: frozenset(
+        one.text("the name of a topic") for one in node.items("a list of topics")
+    ),
+    "rack": lambda node: node.text("the name of a rack"),
+    "weight": lambda node: node.number("a whole number", 1, MAX_WEIGHT),
+    "priority": lambda node: node.number("a whole number", -MAX_PRIORITY, MAX_PRIORITY),
+    "instance_id": lambda node: node.text("an instance id"),
+    "owns": lambda node: {
+        topic: tuple(ids.numbers("a list of partition ids", "a partition id", 0, HIGHEST_ID))
+        for topic, ids in node.mapping("a mapping of partition ids by topic").items()
+    },
+    "generation": lambda node: node.number("a whole number", 0, HIGHEST_ID),
+    "holds": Node.flag,
+}
+
+
 def _member(name: str, node: Node, topics: Mapping[str, _Topic], *, holds: bool) -> Member:
     """A member. One of which there is nothing to say may be null, as YAML reads `c1:`."""
     what = "a mapping of what there is to say about the member"
-    fields = {} if node.value is None else node.fields(what, _MEMBER_FIELDS)
-    owns = fields["owns"].mapping("a mapping of partition ids by topic") if "owns" in fields else {}
-    claims = {
-        topic: tuple(ids.numbers("a list of partition ids", "a partition id", 0, HIGHEST_ID))
-        for topic, ids in owns.items()
-    }
-    subscription = frozenset(topics)
-    if "topics" in fields:
-        subscription = frozenset(
-            topic.text("the name of a topic") for topic in fields["topics"].items("a list of topics")
-        )
-    return Member(
-        member_id=name,
-        topics=subscription,
-        instance_id=fields["instance_id"].text("an instance id") if "instance_id" in fields else None,
-        rack=fields["rack"].text("the name of a rack") if "rack" in fields else None,
-        claims=claims,
-        generation=(
-            fields["generation"].number("a whole number", 0, HIGHEST_ID)
-            if "generation" in fields
-            else NO_GENERATION
-        ),
-        holds=fields["holds"].flag() if "holds" in fields else holds and bool(claims),
-        weight=fields["weight"].number("a whole number", 1, MAX_WEIGHT) if "weight" in fields else 1,
-        priority=(
-            fields["priority"].number("a whole number", -MAX_PRIORITY, MAX_PRIORITY)
-            if "priority" in fields
-            else 0
-        ),
-    )
+    fields = {} if node.value is None else node.fields(what, (*_MEMBER_FIELDS,))
+    read = {field: _MEMBER_FIELDS[field](one) for field, one in fields.items()}
+    claims = read.pop("owns", {})
+    usual: dict[str, Any] = {"topics": frozenset(topics), "holds": holds and bool(claims)}
+    return Member(member_id=name, claims=claims, **(usual | read))
 
 
 def _check_instances(nodes: Mapping[str, Node], members: list[Member]) -> None:

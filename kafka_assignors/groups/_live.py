@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import IncompatibleBrokerVersion, KafkaError, TopicAuthorizationFailedError
+from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
 from kafka_assignors._cluster.groups import (
@@ -210,17 +210,14 @@ def is_rebalancing(group: ClassicGroup | EpochGroup | Refused | None) -> bool:
 
 def _describe(admin: Admin, group_id: str) -> ClassicGroup | EpochGroup:
     classic = describe_classic(admin, [group_id])[group_id]
-    group: ClassicGroup | EpochGroup | Refused | None = classic
+    group: ClassicGroup | EpochGroup | Refused = classic
     # Brokers before 4.0 call groups of other protocols dead, and those that do not exist.
     other = "not a classic group" in classic.why if isinstance(classic, Refused) else classic.state == "Dead"
     if other:
-        try:
-            group = describe_consumer(admin, [group_id])[group_id]
-        except IncompatibleBrokerVersion:
-            group = None
+        group = describe_consumer(admin, [group_id])[group_id]
     if isinstance(group, ClassicGroup | EpochGroup):
         return group
-    if group is not None and not group.unknown:
+    if not group.unknown:
         raise ClusterError(f"the coordinator does not describe group {group_id!r}: {group.why}")
     if not other:
         raise NoSuchGroupError(f"the cluster has no group {group_id!r}")

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,14 +42,9 @@ def export_metrics(
 ) -> str:
     """The metrics of a cluster's groups in the text format that Prometheus reads.
 
-    Args:
-        cluster: The cluster.
-        groups: See `list_groups`, as `observe`, `max_lag` and `max_lag_seconds`.
-        observe: See there.
-        max_lag: See there.
-        max_lag_seconds: See there; without it there is no `kafka_group_lag_seconds`.
-        output: A file to write them to, all at once: for the textfile collector of node_exporter.
-        failed: Gets why the groups could not be read, in place of an error.
+    The first arguments are those of `list_groups`; without `max_lag_seconds` there is no
+    `kafka_group_lag_seconds`. With `output` they are also written to a file, all at once: for the textfile
+    collector of node_exporter. `failed` gets why the groups could not be read, in place of an error.
 
     Raises:
         ClusterError: The cluster does not say. What is written has `kafka_groups_up` 0 and no group.
@@ -58,9 +52,8 @@ def export_metrics(
     """
     errors: list[ClusterError] = []
     limits: dict[str, Any] = {"observe": observe, "max_lag": max_lag, "max_lag_seconds": max_lag_seconds}
-    registry = CollectorRegistry()
-    registry.register(_Groups(partial(list_groups, cluster, groups, **limits), failed or errors.append))
-    text = generate_latest(registry)
+    read = partial(list_groups, cluster, groups, **limits)
+    text = generate_latest(_Groups(read, failed or errors.append).registry)
     if output is not None:
         write_whole(output, text)
     if errors:
@@ -82,15 +75,8 @@ def serve_metrics(
 ) -> Iterator[int]:
     """Serve the same to Prometheus for the time of the context, read from the cluster at each request.
 
-    Args:
-        cluster: The cluster.
-        groups: See `list_groups`, as `observe`, `max_lag` and `max_lag_seconds`.
-        port: The port; 0 for any free one.
-        address: The address, "0.0.0.0" for all.
-        observe: See `list_groups`.
-        max_lag: See there.
-        max_lag_seconds: See there; without it there is no `kafka_group_lag_seconds`.
-        failed: Gets why the groups could not be read at a request. Its answer has `kafka_groups_up` 0.
+    Other arguments are those of `export_metrics`. The port is any free one if it is 0, the address "0.0.0.0"
+    for all. `failed` gets why the groups could not be read at a request; its answer has `kafka_groups_up` 0.
 
     Yields:
         The port.
@@ -99,12 +85,11 @@ def serve_metrics(
         ClusterError: No broker answers.
         OSError: The address cannot be served.
     """
-    registry = CollectorRegistry()
+    limits: dict[str, Any] = {"observe": observe, "max_lag": max_lag, "max_lag_seconds": max_lag_seconds}
+    registry = _Groups(partial(list_groups, cluster, groups, **limits), failed).registry
     with cluster:
         with connect(cluster):
             pass  # a server that can read nothing is not started
-        limits: dict[str, Any] = {"observe": observe, "max_lag": max_lag, "max_lag_seconds": max_lag_seconds}
-        registry.register(_Groups(partial(list_groups, cluster, groups, **limits), failed))
         server, thread = start_http_server(port, addr=address, registry=registry)
         try:
             yield server.server_port
@@ -114,13 +99,16 @@ def serve_metrics(
             thread.join()
 
 
-@dataclass(eq=False)
 class _Groups(Collector):
     """Reads the groups whenever their metrics are asked for."""
 
-    read: Callable[[], tuple[GroupStatus, ...]]
-    failed: Callable[[ClusterError], object]
-    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(
+        self, read: Callable[[], tuple[GroupStatus, ...]], failed: Callable[[ClusterError], object]
+    ) -> None:
+        self._read, self._failed = read, failed
+        self._one_at_a_time = threading.Lock()
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
         """The metrics; if the groups cannot be read, that they cannot."""
@@ -129,10 +117,10 @@ class _Groups(Collector):
         with self._one_at_a_time:
             began = time.monotonic()
             try:
-                found = self.read()
+                found = self._read()
             except ClusterError as error:
                 up = False
-                self.failed(error)
+                self._failed(error)
             seconds = time.monotonic() - began
         yield GaugeMetricFamily("kafka_groups_up", "Whether the groups could be read", float(up))
         yield GaugeMetricFamily("kafka_groups_read_seconds", "How long it took to read them", seconds)

@@ -68,15 +68,10 @@ class Round:
 class PlannedGroup:
     """A plan for a group, and what there is to say about it.
 
-    Attributes:
-        strategy: The name of the planner.
-        plan: The plan.
-        plan_ms: What it took to make, in milliseconds.
-        certificate: Whether it could be better; None if nobody asked.
-        certificate_ms: What that took to find out; None if nobody asked.
-        least_moves: How many partitions have to move at the least with the same goal; None if not known.
-        cooperative: Whether a cooperative group carries it out, in two rounds.
-        notes: What is allowed in the group's file and yet may not be meant.
+    The `certificate` says whether it could be better, if that was asked; what each took is in milliseconds.
+    So many partitions have to move at the least with the same goal, where that is known. If it is
+    `cooperative`, such a group carries it out, in two rounds. The `notes` are of what is allowed in the
+    group's file and yet may not be meant.
     """
 
     strategy: str
@@ -127,12 +122,10 @@ class PlannedGroup:
 
     @property
     def standbys(self) -> int:
-        """How many members stand by."""
         return int(np.count_nonzero(self.plan.group.standbys))
 
     @property
     def active_loads(self) -> IntArray:
-        """The loads of all members but standbys."""
         return self.plan.loads[~self.plan.group.standbys]
 
     @property
@@ -155,7 +148,6 @@ class PlannedGroup:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
         group, goal, loads = self.plan.group, self.plan.goal, self.active_loads
         return {
             "strategy": self.strategy,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import IncompatibleBrokerVersion, KafkaError
+from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
 from kafka_assignors._cluster.groups import (
@@ -46,19 +46,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStatus:
-    """What a group among all of a cluster is like.
+    """What a group among all of a cluster is like; its problems are the worst first.
 
-    Attributes:
-        group_id: Its id.
-        kind: Its type: "classic", "consumer" (KIP-848), "share", "streams" or "unknown".
-        state: Its state; "Unknown" if the broker does not say.
-        protocol_type: "consumer", "connect" and so on.
-        strategy: What it is assigned by; None while it rebalances, and of an empty group.
-        epoch: The group's epoch; None of a classic group, whose generation is not described.
-        account: What is known of its members; None of a type that brokers do not describe to us.
-        lag: How far it is behind; None of a share group, and if its coordinator does not say what it has
-            committed.
-        problems: What is wrong, the worst first.
+    Its `kind` is "classic", "consumer" (KIP-848), "share", "streams" or "unknown", its `state` "Unknown" if
+    the broker does not say. It has no `strategy` while it rebalances, and if it is empty, and an `epoch` by
+    KIP-848 only. It has no `account` if brokers do not describe such groups to us. It has no `lag` if it is a
+    share group, or its coordinator does not say what it has committed.
     """
 
     group_id: str
@@ -186,10 +179,7 @@ def _describe(
     ids = {kind: [group.group_id for group in listed if group.kind == kind] for kind in ways}
     while True:
         for kind, describe in ways.items():
-            try:
-                described |= describe(admin, ids[kind])
-            except IncompatibleBrokerVersion:
-                described |= dict.fromkeys(ids[kind])
+            described |= describe(admin, ids[kind])
             ids[kind] = [group_id for group_id in ids[kind] if is_rebalancing(described[group_id])]
         if deadline.passed or not any(ids.values()):
             seconds = time.monotonic() - began
@@ -212,8 +202,7 @@ class _Found:
         offsets = () if isinstance(committed, Refused) else committed
         account, self._problems = _explained(described, topics, {topic for topic, _ in offsets})
         self._account = account
-        owned, subscribed = (account.owned, account.subscribed) if account else ({}, ())
-        self.owners = lag_owners(owned, subscribed, topics, offsets)
+        self.owners = lag_owners(account.members if account else (), topics, offsets)
 
     def status(
         self, extents: Mapping[Partition, Extent], seconds: float | None, max_lag: int | None
@@ -228,9 +217,7 @@ class _Found:
         return GroupStatus(
             group_id=self.listed.group_id,
             kind=self.listed.kind,
-            state=described.state
-            if isinstance(described, ClassicGroup | EpochGroup)
-            else self.listed.state or "Unknown",
+            state=getattr(described, "state", self.listed.state) or "Unknown",
             protocol_type=self.listed.protocol_type,
             strategy=None if account is None else account.strategy,
             epoch=described.epoch if isinstance(described, EpochGroup) else None,
@@ -286,7 +273,6 @@ class _Found:
 def _explained(
     described: Described, topics: Leaders, committed: Collection[str]
 ) -> tuple[GroupAccount | None, Collection[Problem]]:
-    """What is known of a group's members, and wrong with them."""
     if isinstance(described, ClassicGroup):
         explained = explain(described.group_id, described.value, topics, committed=committed)
         return explained.account, explained.problems

@@ -34,13 +34,7 @@ class WhatIfError(KafkaAssignorsError, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartCost:
-    """What a rolling restart costs with one assignor.
-
-    Attributes:
-        assignor: The strategy.
-        static: Whether members are static (KIP-345).
-        cost: What it costs.
-    """
+    """What a rolling restart costs with one assignor, of dynamic or of static members (KIP-345)."""
 
     assignor: str
     static: bool
@@ -53,15 +47,10 @@ class RestartCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingRestarts:
-    """What a rolling restart of a group costs.
+    """What a rolling restart of a group costs with each assignor, of dynamic and of static members.
 
-    Attributes:
-        members: How many members are restarted, one after the other.
-        partitions: How many partitions they subscribe to.
-        crash: Whether members are killed instead of closed.
-        down_seconds: How long each is away.
-        session_timeout_ms: The members' session timeout.
-        costs: The cost with each assignor, of dynamic and of static members.
+    So many members, which subscribe to so many partitions, are restarted one after the other: closed, or
+    killed in a `crash`. Each is away for `down_seconds`.
     """
 
     members: int
@@ -82,7 +71,6 @@ class RollingRestarts:
         return min(self.costs, key=lambda one: (one.cost.moved, one.cost.unowned))
 
     def to_json(self) -> list[Any]:
-        """For machines: the costs."""
         return [*self.costs]
 
 

@@ -18,14 +18,7 @@ How = Literal["rack-unaware", "rack-aware", "balanced"]
 
 @dataclass(frozen=True, slots=True)
 class ExpandedTopic:
-    """New partitions of a topic.
-
-    Attributes:
-        executed: Whether they were added, and not only placed.
-        how: What placed them.
-        why: Why.
-        added: Partition -> brokers.
-    """
+    """New partitions of a topic -> their brokers, what placed them and why, and whether they were added."""
 
     executed: bool
     how: How

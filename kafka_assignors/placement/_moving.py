@@ -95,7 +95,6 @@ class ReassignmentPlan:
         return size(self.volume.total) if self.volume.total > UNTHROTTLED_BYTES else ""
 
     def to_json(self) -> dict[str, Any]:
-        """In types that JSON has."""
         return {
             "executed": self.reassigned is not None,
             "reassigned": self.reassigned or 0,
@@ -231,7 +230,6 @@ class UnderWay:
     throttles: Throttles
 
     def to_json(self) -> dict[str, Any]:
-        """In types that JSON has."""
         return {"under_way": self.under_way, "waits_for": self.waits_for, "throttles": self.throttles}
 
 
@@ -274,12 +272,7 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What was broken off.
-
-    Attributes:
-        cancelled: The partitions that stay where they were.
-        throttles: The replication quotas that there are.
-    """
+    """The partitions that stay where they were, and the replication quotas that there are."""
 
     cancelled: TopicPartitions
     throttles: Throttles

@@ -88,7 +88,6 @@ class RackList:
         self._epoch = 0
 
     def place(self, replication_factor: int) -> list[int]:
-        """The next partition's replicas."""
         # With a single unfenced broker an epoch of 0 again would find it handed out already.
         if self._epoch == self._leaders > 1:
             self._shuffle()

@@ -22,13 +22,10 @@ from kafka_assignors.placement._striped import place_striped
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Where replicas are, and what is wrong.
+    """Where replicas are, how good that is, and what is wrong.
 
-    Attributes:
-        placements: Topic -> partition -> brokers, the preferred leader first.
-        quality: How good that is.
-        health: How brokers and partitions are, internal topics' as well unless topics were named. None
-            without a cluster.
+    Placements are topic -> partition -> brokers, the preferred leader first. The health is also of internal
+    topics, unless topics were named; it is None without a cluster.
     """
 
     placements: Topics
@@ -68,12 +65,7 @@ def describe(source: Cluster | Placements, topics: Sequence[str] = (), *, min_in
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """A new topic.
-
-    Attributes:
-        created: Whether it was created, and not only placed.
-        placements: Its name -> partition -> brokers.
-    """
+    """A new topic: its name -> partition -> brokers, and whether it was `created`, or only placed."""
 
     created: bool
     placements: Topics

@@ -117,7 +117,6 @@ class GroupFactory(Protocol):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options and ini values."""
     plugin_options.declare(parser)
 
 
@@ -378,7 +377,6 @@ def pytest_fixture_setup(
 
 
 def pytest_fixture_post_finalizer(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
-    """Forget clusters that have ended."""
     request.config.stash.get(_RUNNING, {}).pop(fixturedef, None)
 
 
@@ -447,7 +445,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @contextlib.contextmanager
 def _topics(request: pytest.FixtureRequest, kafka: Cluster) -> Iterator[Callable[..., str]]:
-    """Makes topics, and deletes them at the end."""
     from confluent_kafka import KafkaException  # noqa: PLC0415 - see above
 
     from kafka_assignors.testing._topics import create_topic, delete_topic  # noqa: PLC0415 - see above

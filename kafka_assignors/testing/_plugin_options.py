@@ -82,7 +82,6 @@ _DEFAULT_TIMEOUT: Final = 30.0
 
 
 def declare(parser: pytest.Parser) -> None:
-    """Declare command-line options and ini values."""
     group = parser.getgroup("kafka", "a real Kafka cluster (kafka-assignors)")
     for name, metavar, text, several in _SETTINGS:
         action = "append" if several else "store"
@@ -194,7 +193,6 @@ def _pairs(config: pytest.Config, name: str, example: str) -> dict[str, str]:
 
 
 def _consumer_settings(config: pytest.Config) -> dict[str, Any]:
-    """The settings of all groups' consumers."""
     found = _pairs(config, "kafka_consumer_settings", "session_timeout_ms=3000")
     if found:
         from kafka_assignors.testing._groups.clients import check_settings  # noqa: PLC0415 - as in _client

@@ -86,7 +86,6 @@ def _shown(log: str, kept_as: Path | None) -> str:
 
 
 def _embed(group: ConsumerGroup, item: pytest.Item, report: pytest.TestReport) -> None:
-    """Put a picture into pytest-html's report."""
     from pytest_html import extras as kinds  # noqa: PLC0415 - optional
 
     # Other hooks may have put theirs there.

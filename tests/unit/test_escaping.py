@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 
 import kafka_assignors
 from kafka_assignors import groups, placement
@@ -164,9 +164,7 @@ TEXTS: dict[str, Callable[[str], Iterable[str]]] = {
 
 
 def exported(_: Show) -> str:
-    registry = CollectorRegistry()
-    registry.register(_Groups(lambda: tuple(listed(NAME)), print))
-    return generate_latest(registry).decode()
+    return generate_latest(_Groups(lambda: tuple(listed(NAME)), print).registry).decode()
 
 
 def error(capsys: Show) -> str:

@@ -54,7 +54,6 @@ class HostedClassicGroup(Rounds):
         self._clock.after(away_ms, self._come_back)
 
     def _load(self) -> None:
-        """Begin with what was written."""
         value = self._written
         members = () if value is None else value.members
         self._members = KnownMembers(

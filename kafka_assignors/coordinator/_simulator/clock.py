@@ -16,11 +16,9 @@ class Timer:
 
     @property
     def pending(self) -> bool:
-        """Whether it is still to be done."""
         return self.action is not None
 
     def cancel(self) -> None:
-        """See to it that it is not done."""
         self.action = None
 
 
@@ -33,7 +31,6 @@ class Clock:
         self._timers: list[tuple[int, int, Timer]] = []
 
     def after(self, delay_ms: int, action: Callable[[], object]) -> Timer:
-        """Have something done after so many milliseconds."""
         timer = Timer(self.now + delay_ms, action)
         heapq.heappush(self._timers, (timer.time, next(self._order), timer))
         return timer

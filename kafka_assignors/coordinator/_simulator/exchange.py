@@ -135,7 +135,6 @@ class JoiningMember(ClassicConsumer, Host):
         return self._clock.now / 1000
 
     def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
-        """As `Host`, in virtual time."""
         return self.after(round(seconds * 1000), lambda: action(self))
 
     # A join (`BaseCoordinator._do_join_and_sync_async`)

@@ -56,7 +56,6 @@ class KnownMembers(dict[str, KnownMember]):
         return [self[member_id] for member_id in self.order]
 
     def of_instance(self, instance_id: str) -> str | None:
-        """The id of the static member with this instance id."""
         return self._by_instance.get(instance_id)
 
     def add(self, member: KnownMember) -> None:
@@ -75,7 +74,6 @@ class KnownMembers(dict[str, KnownMember]):
         return member
 
     def rejoin(self, member: KnownMember, request: Join) -> None:
-        """Take what a member says when it joins again."""
         self._strategies.subtract(list(member.protocols))
         self._strategies.update(list(request.protocols))
         member.protocols = request.protocols
@@ -100,7 +98,6 @@ class KnownMembers(dict[str, KnownMember]):
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long the slowest of them may take to join again."""
         return max((member.rebalance_timeout_ms for member in self.values()), default=0)
 
 
@@ -129,6 +126,5 @@ class Sessions:
 
     @staticmethod
     def end(member: KnownMember) -> None:
-        """End a member's session; it does not expire."""
         if member.session is not None:
             member.session.cancel()

@@ -69,7 +69,6 @@ class SimulatedMember(JoiningMember):
         self._end(events.Closed(*self._now, reason="left"))
 
     def pause_polling(self) -> None:
-        """Let the application hang; heartbeats continue until `max_poll_interval_ms` is over."""
         super().pause_polling()
         self._stop_waiting()
 
@@ -79,12 +78,10 @@ class SimulatedMember(JoiningMember):
         self._look()
 
     def look_at_topics(self) -> None:
-        """Get fresh metadata: a leader whose topics changed joins again."""
         self._known = dict(self._partitions())
         self._look()
 
     def request_rejoin(self) -> None:
-        """Join again with the next poll."""
         self._rejoin_needed = True
         self._look()
 
@@ -100,7 +97,6 @@ class SimulatedMember(JoiningMember):
         )
 
     def _look(self) -> None:
-        """Let the next poll join if there is a reason to."""
         needed = self.needs_rejoin
         self.stable = self._state == "STABLE" and not needed
         if needed and self._poll is None and not self._awaiting and self._paused_at is None:
@@ -257,7 +253,6 @@ class SimulatedMember(JoiningMember):
         self._report(events.Assigned(*self._now, generation=self.generation, partitions=added))
 
     def _has_others(self, given: Collection[TopicPartition]) -> bool:
-        """Whether there are partitions of topics that it does not subscribe to."""
         return any(partition.topic not in self.topics for partition in given)
 
     def _tell(self, assignment: Any) -> None:

@@ -95,7 +95,6 @@ class Rounds:
 
     @property
     def member_ids(self) -> Sequence[str]:
-        """The members' ids, in the order of Kafka's map."""
         return list(self._members.order)
 
     def record(self) -> GroupMetadataValue:

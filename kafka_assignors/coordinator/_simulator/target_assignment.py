@@ -240,5 +240,4 @@ class _Draft:
         del self._numbers[topic]
 
     def written(self) -> Target:
-        """As it is written to the log."""
         return {topic: tuple(self._numbers[topic]) for topic in self._topics}

@@ -8,6 +8,7 @@ from kafka import TopicPartition
 from kafka.admin import ConfigResourceType
 
 from kafka_assignors._cluster.admin import Admin, SilentBrokerError
+from kafka_assignors._common.plain import fields_of
 from kafka_assignors.placement._cluster.configs import describe
 from kafka_assignors.placement._cluster.logs import Logs
 from kafka_assignors.placement._cluster.topics import Brokers, PartitionState, read_moving
@@ -62,15 +63,9 @@ class Health:
         return {name: getattr(self, name) for name in _KINDS}
 
     def to_json(self) -> dict[str, object]:
-        """In types that JSON has."""
         return {
-            "healthy": self.healthy,
-            "brokers": self.brokers,
-            "silent": self.silent,
-            "untold": self.untold,
-            "controller": self.controller,
+            **fields_of(self, "healthy"),
             "counts": {name: len(found) for name, found in self.partitions.items()},
-            **self.partitions,
         }
 
 
@@ -83,7 +78,6 @@ def judge(
     adding: Mapping[TopicPartition, Collection[int]],
     controller: str = "",
 ) -> Health:
-    """Judge what a cluster says."""
     found: dict[str, list[tuple[str, int]]] = {name: [] for name in _KINDS}
     holders: set[int] = set()
     for topic, states in sorted(topics.items()):

@@ -55,13 +55,9 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a reassignment is.
+    """How far a reassignment is, in partitions that were not from the start where they are to be.
 
-    Attributes:
-        done: How many partitions are where they are to be, those that were so from the start not counted.
-        under_way: How many are being reassigned.
-        total: How many were elsewhere at the start.
-        stalled: If nothing has got on for a while, why.
+    If nothing has got on for a while, `stalled` says why.
     """
 
     done: int
@@ -127,7 +123,6 @@ class _Run:
     warn: Callable[[str], None]
 
     def drop(self, deleted: Collection[TopicPartition]) -> None:
-        """Leave out what no longer exists."""
         for tp in sorted(deleted):
             del self.wanted[tp]
             self.warn(f"{tp.topic}-{tp.partition} was deleted meanwhile: it is left out")

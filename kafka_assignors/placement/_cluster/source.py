@@ -80,5 +80,4 @@ def opened(
 
 
 def holders(placement: Mapping[int, Sequence[int]]) -> set[int]:
-    """The brokers that have replicas."""
     return {broker for replicas in placement.values() for broker in replicas}

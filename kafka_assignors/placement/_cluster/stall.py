@@ -15,12 +15,7 @@ _CANCEL: Final = "or break off with `placement cancel`"
 
 
 class Reason(NamedTuple):
-    """Why partitions wait.
-
-    Attributes:
-        why: With the partitions.
-        way_out: What to do.
-    """
+    """Why partitions wait, with their names, and what to do."""
 
     why: str
     way_out: str

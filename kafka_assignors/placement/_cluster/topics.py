@@ -77,7 +77,6 @@ def read_moving(admin: Admin, *, patient: bool = True) -> dict[TopicPartition, R
 
 
 def by_partition(topics: Mapping[str, Placement]) -> dict[TopicPartition, list[int]]:
-    """Placements of topics as those of partitions."""
     return {
         TopicPartition(topic, p): [*brokers]
         for topic, placed in topics.items()
@@ -86,7 +85,6 @@ def by_partition(topics: Mapping[str, Placement]) -> dict[TopicPartition, list[i
 
 
 def by_topic(partitions: Mapping[TopicPartition, _Value]) -> dict[str, dict[int, _Value]]:
-    """What partitions have, topic by topic."""
     found: dict[str, dict[int, _Value]] = {}
     for tp, one in partitions.items():
         found.setdefault(tp.topic, {})[tp.partition] = one
@@ -94,7 +92,6 @@ def by_topic(partitions: Mapping[TopicPartition, _Value]) -> dict[str, dict[int,
 
 
 def read_brokers(admin: Admin) -> Brokers:
-    """The brokers of a cluster, as it says."""
     found = Brokers({}, {})
     for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]:
         (found.down if broker.get("is_fenced") else found.up)[broker["broker_id"]] = broker["rack"]
@@ -123,7 +120,6 @@ def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str
 
 
 def replicas_of(states: Mapping[int, PartitionState]) -> dict[int, list[int]]:
-    """A topic's placement."""
     return {partition: list(state.replicas) for partition, state in states.items()}
 
 

@@ -90,10 +90,7 @@ class Fit:
 class Misfit:
     """A generator that does not make this placement.
 
-    Attributes:
-        generator: Which.
-        partition: The first partition that disagrees, with what came before or with any start.
-        reason: How, in words.
+    The first partition that disagrees does so with what came before, or with any start.
     """
 
     generator: GeneratorName
@@ -103,12 +100,7 @@ class Misfit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference:
-    """What is known of how a placement was made.
-
-    Attributes:
-        fits: The generators that make it, the most telling first.
-        misfits: Those that do not.
-    """
+    """The generators that make a placement, the most telling first, and those that do not."""
 
     fits: tuple[Fit, ...]
     misfits: tuple[Misfit, ...]

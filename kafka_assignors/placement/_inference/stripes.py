@@ -33,7 +33,6 @@ class _Brokers:
         return replace(self, places=dict(self.places))
 
     def turn_to(self, epoch: int) -> None:
-        """Begin an epoch, if it is a new one."""
         if epoch != self.epoch:
             self.epoch, self.looks, self.offset = epoch, 0, (self.offset + 1) % len(self.ids)
 

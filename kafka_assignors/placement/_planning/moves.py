@@ -65,7 +65,6 @@ class Moves:
 
     @property
     def replicas_moved(self) -> int:
-        """How many replicas are copied."""
         return len(self.moves)
 
     @property

@@ -27,7 +27,6 @@ class Wanted:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
         return f"{self.topic}-{self.partition}" if self.topic else f"partition {self.partition}"
 
 

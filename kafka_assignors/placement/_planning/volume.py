@@ -35,7 +35,6 @@ class Volume:
         leaders: Mapping[tuple[str, int], int],
         sizes: Mapping[tuple[str, int], int],
     ) -> Self:
-        """The volume of these moves."""
         sent, got, sent_at_once, got_at_once = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
         fetches: Counter[tuple[int | None, int]] = Counter()
         for move in moves:

@@ -1,1 +1,1 @@
-"""Real Kafka brokers, embedded or in containers, how to reach and to hurt them; librdkafka's mock."""
+"""Real Kafka brokers, embedded or in containers and how to reach and to hurt them."""

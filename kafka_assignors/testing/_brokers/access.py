@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol as Structure, Self, TypeAlias, runtime_checkable
 
+from kafka_assignors._cluster.librdkafka import librdkafka_settings
+
 
 @runtime_checkable
 class HasAccess(Structure):
@@ -44,7 +46,6 @@ class Security:
 
     @property
     def encrypted(self) -> bool:
-        """Whether connections are encrypted."""
         return self.protocol.endswith("SSL")
 
     @property
@@ -84,31 +85,25 @@ class Access:
         return cls(tuple(values["servers"]), Security(**values["security"]))
 
     def kafka_python(self) -> dict[str, Any]:
-        """Settings of kafka-python's clients."""
-        names = (
-            "security_protocol",
-            "ssl_cafile",
-            "sasl_mechanism",
-            "sasl_plain_username",
-            "sasl_plain_password",
-        )
-        return {"bootstrap_servers": list(self.servers), **self._required(names)}
+        security = self.security
+        settings: dict[str, Any] = {
+            "bootstrap_servers": list(self.servers),
+            "security_protocol": security.protocol,
+        }
+        if security.encrypted:
+            settings["ssl_cafile"] = security.ca_file
+        if security.authenticated:
+            settings |= {
+                "sasl_mechanism": security.mechanism,
+                "sasl_plain_username": security.username,
+                "sasl_plain_password": security.password,
+            }
+        return settings
 
     def librdkafka(self) -> dict[str, Any]:
-        """Settings of confluent-kafka's clients."""
-        names = ("security.protocol", "ssl.ca.location", "sasl.mechanism", "sasl.username", "sasl.password")
-        return {"bootstrap.servers": ",".join(self.servers), **self._required(names)}
-
-    def _required(self, names: Sequence[str]) -> dict[str, Any]:
-        """What is required, under a client's names for protocol, CA's file, mechanism, user and password."""
-        security = self.security
-        values: list[Any] = [security.protocol, security.ca_file if security.encrypted else None]
-        if security.authenticated:
-            values += [security.mechanism, security.username, security.password]
-        return {name: value for name, value in zip(names, values, strict=False) if value is not None}
+        return librdkafka_settings(self.kafka_python())
 
     def java(self) -> dict[str, str]:
-        """Settings of Kafka's Java clients."""
         security = self.security
         settings = {"bootstrap.servers": ",".join(self.servers), "security.protocol": security.protocol}
         if security.encrypted:

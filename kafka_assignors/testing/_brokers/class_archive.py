@@ -46,7 +46,6 @@ class ClassArchive:
         self.path = jars[0].with_name(f"classes-{digest}.jsa")
 
     def flags(self, note: Path | None = None) -> list[str]:
-        """What to start Java with."""
         usual = [_ALIKE, *_ENGLISH]
         if self.path.exists():
             return [*usual, f"-XX:SharedArchiveFile={self.path}"]

@@ -82,7 +82,6 @@ class ContainerBroker(Broker):
         self._close.close()
 
     def log(self) -> str:
-        """All that it has logged since it was last started."""
         try:
             logs = self._container.get_logs()
         except NotFound:

@@ -145,7 +145,6 @@ class Proxy:
             await asyncio.wait(dropped)
 
     async def connections(self, client: str | None, broker: int | None) -> int:
-        """How many are open, of a client, to a broker, or in all (None)."""
         return sum(client in {None, link.client} and broker in {None, link.broker} for link in self._links)
 
     async def lead_to(self, targets: Mapping[int, tuple[str, int]]) -> None:
@@ -153,7 +152,6 @@ class Proxy:
         self._targets = targets
 
     async def traffic(self, client: str | None, broker: int | None) -> Traffic:
-        """What went through for a client, a broker, or all of them (None)."""
         found = (
             count
             for (name, node), count in self._traffic.items()

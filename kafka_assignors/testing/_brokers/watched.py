@@ -67,7 +67,6 @@ class WatchedProcess:
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """Let it continue after `suspend`."""
         self._process.send_signal(signal.SIGCONT)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:

@@ -167,7 +167,6 @@ class _ForkingProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
         return self._process.poll() is None
 
     def close(self) -> None:

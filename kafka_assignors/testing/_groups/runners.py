@@ -99,7 +99,6 @@ class ProcessRunner:
         self._log.close()
 
     def log(self) -> str:
-        """All that it wrote to standard error."""
         if self._log.closed:
             return self._whole_log
         # The process writes at the end by the same open file: read without moving it.

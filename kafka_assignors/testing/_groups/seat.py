@@ -64,7 +64,6 @@ class Seat:
         return self._leaving.is_set()
 
     def leave(self) -> None:
-        """Make the application leave."""
         self._leaving.set()
 
     def kafka_python(self) -> dict[str, Any]:

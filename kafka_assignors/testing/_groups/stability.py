@@ -66,7 +66,6 @@ class StableGroup:
 
 
 def describe(client: AdminClient, group_id: str) -> BrokersView:
-    """Ask the coordinator about a group, of the classic protocol or of KIP-848."""
     try:
         listed = _list_groups(client, group_id)
     except KafkaException as error:

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_assignors._cli.group_parts import lag_cell, lag_lines, lag_words
 from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup, EpochMember, Extent
+from kafka_assignors._groups.account import MemberAccount
 from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
@@ -205,7 +206,20 @@ def lag_of(
     committed: Mapping[tuple[str, int], int],
     extents: Mapping[tuple[str, int], Extent],
 ) -> GroupLag:
-    return find_lag(lag_owners(owned, subscribed, topics, committed), committed, extents)
+    members = [
+        MemberAccount(
+            name=name,
+            member_id=name,
+            client_id=name,
+            host="/127.0.0.1",
+            instance_id=None,
+            rack=None,
+            topics=tuple(subscribed),
+            assignment=has,
+        )
+        for name, has in (owned or {"a": frozenset()}).items()
+    ]
+    return find_lag(lag_owners(members, topics, committed), committed, extents)
 
 
 def test_what_was_deleted_before_it_was_read_is_no_lag_and_is_said() -> None:

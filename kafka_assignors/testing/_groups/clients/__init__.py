@@ -285,7 +285,6 @@ class Observed:
         self.absences = Absences(self._report)
 
     def membership(self) -> Membership:
-        """See `Client`."""
         raise NotImplementedError
 
     def _report(self, kind: str, **fields: Any) -> None:

@@ -36,7 +36,6 @@ _STOCK: Final = {
 
 
 def settings(config: WorkerConfig) -> dict[str, Any]:
-    """What to call AIOKafkaConsumer with."""
     chosen: dict[str, Any] = {}
     if (assignors := config.made_assignors()) is not None:
         chosen = {"partition_assignment_strategy": [_strategy(one) for one in assignors]}
@@ -44,7 +43,6 @@ def settings(config: WorkerConfig) -> dict[str, Any]:
 
 
 def _strategy(assignor: Any) -> Any:
-    """A strategy for one consumer."""
     if assignor == CooperativeStickyAssignor.name:
         assignor = CooperativeStickyAssignor()
     if isinstance(assignor, Assignor):
@@ -59,7 +57,6 @@ def _strategy(assignor: Any) -> Any:
 def make(
     config: WorkerConfig, settings: Mapping[str, Any], report: clients.Report
 ) -> "ObservedAiokafkaConsumer":
-    """A consumer, started and observed."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name=f"event loop of {config.name}", daemon=True).start()
 

@@ -33,7 +33,6 @@ _NO_OFFSET: Final = -168
 
 
 def settings(config: WorkerConfig) -> dict[str, Any]:
-    """What to call Consumer with."""
     chosen = clients.settings_with_dots(config, config.access.librdkafka(), _OTHER_NAMES)
     return {"log_level": LOG_LEVEL, **chosen}
 
@@ -90,8 +89,6 @@ class ObservedConsumer(clients.Observed):
         on_revoke: Callable[..., None] | None = None,
         on_lost: Callable[..., None] | None = None,
     ) -> None:
-        """As the Consumer's, with its callbacks."""
-
         def called(
             kind: str, name: str, callback: Callable[..., None] | None, partitions: Sequence[Any]
         ) -> None:
@@ -128,11 +125,9 @@ class ObservedConsumer(clients.Observed):
         )
 
     def poll(self, timeout: float = -1) -> Any:
-        """As the Consumer's."""
         return self._polled(self.consumer.poll, timeout)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> Any:
-        """As the Consumer's."""
         return self._polled(self.consumer.consume, num_messages, timeout)
 
     def commit(self, *args: Any, **kwargs: Any) -> Any:
@@ -148,17 +143,14 @@ class ObservedConsumer(clients.Observed):
         return committed
 
     def seek(self, partition: Any) -> None:
-        """As the Consumer's."""
         self.consumer.seek(partition)
         self._sought([partition])
 
     def assign(self, partitions: Sequence[Any]) -> None:
-        """As the Consumer's."""
         self.consumer.assign(partitions)
         self._sought(partitions)
 
     def incremental_assign(self, partitions: Sequence[Any]) -> None:
-        """As the Consumer's."""
         self.consumer.incremental_assign(partitions)
         self._sought(partitions)
 

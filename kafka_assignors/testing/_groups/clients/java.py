@@ -29,7 +29,6 @@ _OTHER_NAMES: Final = {"fetch_max_wait_ms": "fetch.max.wait.ms"}
 
 
 def settings(config: WorkerConfig) -> dict[str, str]:
-    """The properties of the consumer."""
     chosen = {
         **clients.settings_with_dots(config, config.access.java(), _OTHER_NAMES),
         "key.deserializer": _DESERIALIZER,

@@ -23,7 +23,6 @@ _COMMIT_MS = 5000
 
 
 def settings(config: WorkerConfig) -> dict[str, Any]:
-    """What to call KafkaConsumer with."""
     chosen: dict[str, Any] = {}
     if (assignors := config.made_assignors()) is not None:
         made = [load(STRATEGIES[one].stock or "")() if isinstance(one, str) else one for one in assignors]
