@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import IllegalStateError
 
 from integration_tests.support.aio_members import Member, Members, expelled, joins, partition, reading, until
 from integration_tests.support.patience import QUICK
-from integration_tests.support.waiting import Gate, wait_for
+from integration_tests.support.waiting import wait_for
 from kafka_assignors import (
     CooperativeStickyAssignor,
     RangeAssignor,
-    StickyAssignor,
 )
 from kafka_assignors._timelines.events import AssignmentReceived, Lost, Revoked
-from kafka_assignors.aio import FencedInstanceIdError, strategies
+from kafka_assignors.aio import FencedInstanceIdError
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client, existing_partitions
@@ -165,40 +162,6 @@ async def test_a_consumer_that_is_cancelled_while_it_starts_leaves_nothing_behin
         await members.settled({"a": 2})
 
 
-@pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
-async def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
-    leads: bool, topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    gate = Gate()
-
-    with Load(kafka_cluster, topic, rate=200):
-        slow = [CooperativeStickyAssignor(planner=gate.planner)]
-        a = members.member("a", partition_assignment_strategy=slow)
-        b, c = members.member("b"), members.member("c")
-        async with reading(a, b):
-            await members.settled({"a": 3, "b": 3})
-            committing = a if leads else b
-            await until(lambda: bool(committing.read), "records")
-            gate.shut()
-            generation = committing.generation
-            async with joins(c) as joined:
-                await until(lambda: committing.generation > generation, "the next generation")
-                number = next(iter(committing.has & committing.read.keys()))
-                offset = committing.read[number][-1] + 1
-                commit = asyncio.create_task(committing.consumer.commit({partition(topic, number): offset}))
-                # It was refused, as the group waits for its plan; the event loop runs on.
-                done, _ = await asyncio.wait([commit], timeout=1)
-                assert (done, committing.joining) == (set(), True)
-                gate.open()
-                await commit
-                await joined
-                await members.settled({"a": 2, "b": 2, "c": 2})
-                assert await a.consumer.committed(partition(topic, number)) == offset
-            # A second round for what was revoked, and no generation more.
-            assert a.generation == generation + 2
-        assert a.kinds("lost") == b.kinds("lost") == []
-
-
 async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_listener_is_done(
     topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
@@ -234,16 +197,6 @@ async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_
                 for number in b.read.keys() & a.read.keys():
                     assert b.read[number][0] > a.read[number][-1]
         assert len(committed) == 2  # as it stops, too
-
-
-async def test_the_second_round_begins_soon_though_a_listener_takes_its_time(members: Members) -> None:
-    a = members.member("a")
-    b = members.member("b", heartbeat_interval_ms=60_000, session_timeout_ms=120_000)
-    a.hooks["revoked"] = partial(asyncio.sleep, 1.5)
-    async with reading(a):
-        await members.settled({"a": 6})
-        async with reading(b):
-            await asyncio.wait_for(members.settled({"a": 3, "b": 3}), 20)
 
 
 @pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
@@ -408,33 +361,6 @@ async def test_many_consumers_of_one_process_share_a_topic_and_leave_nothing_beh
 
 
 # aiokafka's own consumer
-
-
-async def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_plans(
-    members: Members,
-) -> None:
-    gate = Gate()
-
-    def made(name: str, **options: Any) -> Member:
-        chosen = strategies(StickyAssignor(**options))
-        return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=chosen)
-
-    a, b, c = made("a", planner=gate.planner), made("b"), made("c")
-    async with a, b:
-        await until(lambda: len(a.has) == len(b.has) == 3, "three each")
-        before = a.has, b.has
-        gate.shut()
-        generation, ticks = a.generation, 0
-        async with joins(c) as joined:
-            await until(lambda: a.generation > generation, "a to lead")
-            for ticks in range(20):  # noqa: B007 - that it is reached is what counts
-                await asyncio.sleep(0.01)
-            assert ticks == 19
-            assert a.consumer._coordinator._heartbeat_task is not None
-            gate.open()
-            await joined
-            await until(lambda: [len(one.has) for one in (a, b, c)] == [2, 2, 2], "two each")
-            assert len(a.has & before[0]) == len(b.has & before[1]) == 2
 
 
 async def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
