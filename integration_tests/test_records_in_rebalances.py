@@ -46,11 +46,6 @@ STOCK: dict[str, Any] = {"assignor": StockCooperativeSticky}
 
 
 @pytest.fixture
-def topic(topic_factory: Callable[..., str]) -> str:
-    return topic_factory(PARTITIONS)
-
-
-@pytest.fixture
 def group(kafka_cluster: Cluster, topic: str) -> Iterator[Application]:
     with application(kafka_cluster, topic) as made:
         yield made
