@@ -39,7 +39,6 @@ def is_behind(timeline: Timeline) -> bool:
 
 
 def has_begun(timeline: Timeline) -> bool:
-    """Whether m1 has processed some."""
     return count(timeline, Processed, "m1") > 50
 
 

@@ -99,7 +99,6 @@ def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Pl
 
 
 def read_archive(spark: SparkSession, archive: Archive) -> list[Plain]:
-    """The records of an archive."""
     columns: list[Any] = ["partition", "offset", "key", "value", F.unix_micros("timestamp"), "leader_epoch"]
     found = archive.read(spark).select(*columns).collect()
     rows = [Plain(p, o, k and bytes(k), None if v is None else bytes(v), t, e) for p, o, k, v, t, e in found]
@@ -182,7 +181,6 @@ def start_capture(archive: Path, cluster: Cluster, *more: str) -> subprocess.Pop
 
 
 def batches(archive: Path) -> int:
-    """How many batches were committed."""
     commits = archive.glob("records/_delta_log/*.json")
     return sum(f"{OFFSETS_TOPIC}-" in commit.read_text(encoding="utf-8") for commit in commits)
 

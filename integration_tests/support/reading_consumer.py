@@ -164,7 +164,6 @@ class ReadingConsumer(ConsumerRebalanceListener):
         return self
 
     def halt(self) -> None:
-        """Have its thread poll no more."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
@@ -188,8 +187,6 @@ class ReadingConsumer(ConsumerRebalanceListener):
 
 
 class Application:
-    """The consumers of one group."""
-
     def __init__(self, cluster: Kafka, *topics: str, **settings: Any) -> None:
         self.group_id = f"reading-{uuid.uuid4().hex[:8]}"
         self.consumers: list[ReadingConsumer] = []

@@ -57,7 +57,6 @@ def config(client: str, **pace: Any) -> WorkerConfig:
 
 
 def member(told: list[Mapping[str, Any]]) -> ProcessRunner:
-    """The process of a member that waits."""
     return ProcessRunner(config("kafka-python"), told.append)
 
 

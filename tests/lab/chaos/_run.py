@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError
+from kafka import TopicPartition
 
 from kafka_assignors._assignors import Assignor, StickyAssignor
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors._timelines.events import NO_GENERATION, name_of
+from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors._timelines.lines import MANY
 from kafka_assignors.testing import delete_topic
 from kafka_assignors.testing._groups.group import ConsumerGroup
@@ -56,8 +55,6 @@ MIXED: Final = (*OURS, "confluent-kafka", *OURS, "java")
 _PLANNING: Final = 20.0  # seconds that a plan may take
 
 _SLOW_POLLS: Final = 10  # of a slow member, until a rebalance of two rounds is over for it
-
-_ANSWER_MS: Final = 10_000  # for brokers that say where records are, after a failure
 
 _MARGIN: Final = 3, 60.0  # times as long and so many seconds more, for a laden machine
 
@@ -150,7 +147,6 @@ def unleash(
 
 
 def _member(assignor: type[Assignor], rack: str, client: str) -> dict[str, Any]:
-    """How a member joins."""
     options: dict[str, Any] = {"rack": rack}
     if issubclass(assignor, StickyAssignor):
         # By itself a third of the session: on a laden machine plans would not be the best ones.
@@ -160,8 +156,6 @@ def _member(assignor: type[Assignor], rack: str, client: str) -> dict[str, Any]:
 
 
 class _ScriptRun:
-    """A script under way."""
-
     def __init__(
         self,
         script: Script,
@@ -223,7 +217,6 @@ class _ScriptRun:
         )
 
     def _start(self, step: ScriptStep) -> None:
-        """Start a member that waits until it is to join."""
         rack = f"rack-{len(self._group.members) % self._cluster.nodes + 1}"
         client = next(self._clients)
         how = _member(self._assignor, rack, client)
@@ -261,7 +254,6 @@ class _ScriptRun:
         self._group.timeline.assert_all_consumed(self._produced())
 
     def _count(self, seconds: float) -> None:
-        """Add up what happened."""
         timeline, produced = self._group.timeline, self._produced()
         self.outcome.seconds = seconds
         self.outcome.rebalances = len(timeline.rebalances)
@@ -271,32 +263,11 @@ class _ScriptRun:
         self.outcome.overlaps = Counter(cause(timeline, one) for one in timeline.overlaps("callback"))
 
     def _post_mortem(self) -> list[str]:
-        """What else there is to know of a failure: what members logged, and where missing records are."""
         lines = []
         for member in self._group.members.values():
             if log := summary(member.log()):
                 lines += [f"log of {member.name}:", log]
-        try:
-            lines += self._whereabouts()
-        except KafkaError as error:
-            lines.append(f"the brokers do not say where records are: {error}")
         return lines
-
-    def _whereabouts(self) -> list[str]:
-        """What brokers say of the partitions of which records are missing."""
-        produced = self._produced()
-        missing = self._group.timeline.missing(produced)
-        if not missing:
-            return []
-        client: Any = KafkaConsumer(**self._cluster.access.kafka_python(), group_id=self._group.group_id)
-        with contextlib.closing(client) as consumer:
-            ends = consumer.end_offsets([*missing], timeout_ms=_ANSWER_MS)
-            return [
-                f"{name_of(partition)}: {produced[partition]} records acknowledged, {len(offsets)} not"
-                f" consumed, the first at {offsets[0]}; it ends at {ends[partition]}, and"
-                f" {consumer.committed(partition, timeout_ms=_ANSWER_MS)} is committed"
-                for partition, offsets in sorted(missing.items())
-            ]
 
     def _produced(self) -> dict[TopicPartition, int]:
         return {partition: count for load in self._loads for partition, count in load.produced.items()}
