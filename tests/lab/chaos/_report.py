@@ -23,24 +23,11 @@ _HEAD = """\
 
 `{command}`
 
-Each script is drawn from its seed. Members join, leave, crash, freeze, hang and restart, and change what they
-subscribe to. Topics grow, brokers are killed and stopped, the coordinator moves. Steps come one at a time or
-in bursts: of any steps, of joins, of changed subscriptions a moment after another step. Three brokers, two
+[What is done to groups, and what has to hold](../../CONTRIBUTING.md#the-laboratory). Three brokers, two
 topics with three replicas, {fewest} to {most} members, records produced all the time. Members are consumers
-of {client}. Some are slow: polls of 50 to 100 ms, and 0.5 to 3 s of work between them. Whenever the group was
-to settle:
-
-- *stable*: it was, by the members' and the coordinator's word, within {bound:.0f} s, with slow members
-  {slow_bound:.0f} s (the table says how long it took);
-- *owners*: no generation gave a partition to two members. At no instant had two applications one while the
-  coordinator had expelled neither ("broadcast": every subscriber had every partition). Eager strategies
-  are excused for a static member that hangs: the coordinator keeps it, and does not wait for it;
-- *records*: every acknowledged one had been consumed;
-- *balance*: sticky ones had the best loads that the subscriptions allow, round robin where all subscribe
-  alike, range within one for each topic;
-- *moves*: each settled rebalance of a sticky one moved no more than the best balance wanted.
-
-Of balance and moves nothing is promised in a group of several clients, where any of them may lead.
+of {client}. The group was to be stable within {bound:.0f} s, with slow members {slow_bound:.0f} s. Eager
+strategies are excused for a static member that hangs: the coordinator keeps it, and does not wait for it. Of
+balance and moves nothing is promised in a group of several clients, where any of them may lead.
 
 Session timeout {session} s (of slow members as much longer as they work), longest interval of polls {poll} s:
 what crashes and hangs take.
