@@ -169,11 +169,6 @@ class ReadingConsumer(ConsumerRebalanceListener):
             self._thread.join()
             self._thread = None
 
-    def join_when_asked(self) -> None:
-        """Have one poll that does not wait begin a join, once a heartbeat has heard of a rebalance."""
-        wait_for(f"{self.name} to hear of a rebalance", self.coordinator.need_rejoin, SECONDS)
-        self.poll(0)
-
     def begin_join(self) -> None:
         """Halt, and have one poll that does not wait begin a join."""
         self.halt()

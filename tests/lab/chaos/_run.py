@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -20,7 +20,7 @@ from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, grow_topic
-from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, cause, keep
+from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, keep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,20 +74,18 @@ class ChaosError(KafkaAssignorsError, AssertionError):
 class Outcome:
     """What a script did to a group.
 
-    `stable` has the seconds from the last step until the group was stable, by that step's kind if it came
-    alone, else under "burst". `overlaps` has how often two applications had a partition at once, by why one
-    of them was out of the group. `failure` is empty if nothing went wrong.
+    `overlaps` is how often two applications had a partition at once, as one of them was out of the group.
+    `failure` is empty if nothing went wrong.
     """
 
     seed: int
     assignor: str = ""
     events: Counter[str] = field(default_factory=Counter)
-    stable: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     rebalances: int = 0
     produced: int = 0
     consumed: int = 0
     duplicates: int = 0
-    overlaps: Counter[str] = field(default_factory=Counter)
+    overlaps: int = 0
     seconds: float = 0.0
     failure: str = ""
 
@@ -181,7 +179,7 @@ class _ScriptRun:
         slowest = max(step.poll_ms + step.work_ms for step in script.steps)
         self._bound = bound(group.settings, slowest) if within is None else within
         self._checked = NO_GENERATION
-        self._in_burst = 0
+        self._in_burst = False
 
     def run(self, repeat: str) -> Outcome:
         began = time.monotonic()
@@ -202,7 +200,7 @@ class _ScriptRun:
 
     def _prepare(self, steps: Sequence[ScriptStep]) -> None:
         """Have all who are to join in a burst that begins started, so that they join when they should."""
-        if self._in_burst > 0:
+        if self._in_burst:
             return
         for step in steps:
             if step.kind == "join":
@@ -237,14 +235,11 @@ class _ScriptRun:
     def _take(self, step: ScriptStep) -> None:
         """Do a step, and wait if it says so."""
         time.sleep(step.gap)
-        began = time.monotonic()
         self._do(step)
         self.outcome.events[step.kind] += 1
-        self._in_burst += 1
+        self._in_burst = not step.settle
         if step.settle:
-            kind = step.kind if self._in_burst == 1 else "burst"
-            self._settle(began, kind)
-            self._in_burst = 0
+            self._settle()
 
     def _finish(self) -> None:
         """Make sure that in the end every record was consumed."""
@@ -260,7 +255,7 @@ class _ScriptRun:
         self.outcome.produced = sum(produced.values())
         self.outcome.consumed = self.outcome.produced - sum(map(len, timeline.missing(produced).values()))
         self.outcome.duplicates = sum(timeline.duplicates().values())
-        self.outcome.overlaps = Counter(cause(timeline, one) for one in timeline.overlaps("callback"))
+        self.outcome.overlaps = len(timeline.overlaps("callback"))
 
     def _post_mortem(self) -> list[str]:
         lines = []
@@ -320,13 +315,12 @@ class _ScriptRun:
                 self._cluster.wait_complete()
                 self._cluster.move_coordinator(self._group.group_id)
 
-    def _settle(self, began: float, kind: str) -> None:
+    def _settle(self) -> None:
         self._cluster.wait_complete()
         partitions = self._partitions()
         stable = self._group.wait_stable(
             partitions=partitions, ownership=self._promise.sharing, timeout=self._bound
         )
-        self.outcome.stable[kind].append(time.monotonic() - began)
         self.outcome.assignor = stable.protocol
         keep(self._promise, self._group.timeline, stable.generation, partitions, self._checked)
         self._checked = stable.generation
