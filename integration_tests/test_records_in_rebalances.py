@@ -240,13 +240,17 @@ def test_patterns_new_topics_and_growing_ones_are_followed(
 
 
 def test_commits_succeed_while_others_are_waited_for_and_while_the_leader_plans(group: Application) -> None:
-    gate, leader, other = joining(group)
+    gate = Gate()
+    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    other.begin_join()
     one = min(other.held)
     other.commit(one, 1)
     assert other.phase == "JOINING"
     assert other.consumer.committed(one) == 1
     generation = other.generation.generation_id
-    begin_sync(gate, leader, other)
+    gate.shut()
+    leader.go()
+    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
     assert other.generation.generation_id == generation + 1
     answers: list[Any] = []
     future = other.consumer.commit_async(offsets_of(one, 2), callback=lambda *it: answers.append(it))
@@ -261,21 +265,6 @@ def test_commits_succeed_while_others_are_waited_for_and_while_the_leader_plans(
     assert other.consumer.committed(one) == 3
     other.poll(0)  # which calls back
     assert [offsets for offsets, error in answers if not isinstance(error, Exception)] == [offsets_of(one, 2)]
-
-
-def joining(group: Application) -> tuple[Gate, ReadingConsumer, ReadingConsumer]:
-    """The leader, whose plans a gate holds back, and another one, whose join waits for it."""
-    gate = Gate()
-    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
-    other.begin_join()
-    return gate, leader, other
-
-
-def begin_sync(gate: Gate, leader: ReadingConsumer, other: ReadingConsumer) -> None:
-    """Have a new generation wait for its plan."""
-    gate.shut()
-    leader.go()
-    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
 
 
 def offsets_of(one: TopicPartition, offset: int) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -445,45 +434,6 @@ def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_m
         assert group.consumers[0].errors == group.consumers[1].errors == []
 
 
-# Subscriptions
-
-
-def test_a_narrower_subscription_is_revoked_at_once_while_a_join_waits(
-    kafka_cluster: Cluster, topic_factory: Callable[..., str]
-) -> None:
-    kept, left = topic_factory(3), topic_factory(3)
-    with application(kafka_cluster, kept, left) as group, Load(kafka_cluster, left, rate=200):
-        leader, other = both_halted(group)
-        if not {one for one in other.held if one.topic == left}:
-            leader, other = other, leader
-        gone = frozenset(one for one in other.held if one.topic == left)
-        other.begin_join()
-        other.consumer.subscribe([kept], listener=other)
-        before = other.count()
-        other.poll(0)
-        assert (other.calls[-1].method, other.calls[-1].partitions) == ("revoked", gone)
-        assert {one.topic for one in other.held} == {kept}
-        for _ in range(5):
-            other.poll(20)
-        assert {one: other.count().get(one) for one in gone} == {one: before.get(one) for one in gone}
-        for one in (leader, other):
-            one.go()
-        wait_for("the other to have it", lambda: leader.held >= gone, SECONDS)
-
-
-def test_unsubscribing_and_subscribing_again_while_a_join_waits_begins_a_new_membership(
-    group: Application,
-) -> None:
-    _, other = both_halted(group)
-    other.begin_join()
-    member = other.generation.member_id
-    other.consumer.unsubscribe()
-    assert other.held == frozenset()
-    other.consumer.subscribe(group.topics, listener=other)
-    group.resumed({"a": 3, "b": 3})
-    assert other.generation.member_id != member
-
-
 # Beside kafka-python's own
 
 
@@ -544,25 +494,6 @@ def test_who_is_fenced_loses_its_partitions_hears_so_and_takes_nothing_back(grou
     first.reads_on(first.held)
 
 
-def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Application) -> None:
-    """Before a heartbeat does."""
-    settings = {"group_instance_id": "i", "heartbeat_interval_ms": 20_000, "session_timeout_ms": 60_000}
-    (first,) = group.started({"a": 6}, **settings)
-    held = first.held
-    listens_until, heartbeat = first.coordinator._flow.listens_until, first.coordinator.heartbeat
-    wait_for(
-        "the last heartbeat that is sooner than due", lambda: heartbeat.last_send >= listens_until, SECONDS
-    )
-    first.halt()
-    group.consumer("b", **settings).go()
-    group.settled({"b": 6})
-    with pytest.raises(FencedInstanceIdError):
-        first.commit(min(held), 1)
-    with pytest.raises(FencedInstanceIdError):
-        first.poll(60_000)
-    assert (first.calls[-1].method, first.calls[-1].partitions, first.held) == ("lost", held, frozenset())
-
-
 @pytest.mark.parametrize("assignor", [StockCooperativeSticky, RangeAssignor])
 def test_kafka_pythons_own_owns_on_when_it_is_fenced(assignor: Any, group: Application) -> None:
     # Most often it reads on, too. At times its lookup of the coordinator never ends, and it reads nothing.
@@ -593,6 +524,3 @@ def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(group
     group.settled({"a": 2, "b": 2, "c": 2})
     b.reads_on([moves])
     assert moves not in group.read_twice()
-
-
-# What stays as it was
