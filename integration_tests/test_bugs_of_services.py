@@ -331,7 +331,7 @@ def test_a_wait_in_vain_says_what_took_the_time(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "service",
+    "client",
     [
         services.commits_last,
         services.commits_last_with_librdkafka,
@@ -341,9 +341,9 @@ def test_a_wait_in_vain_says_what_took_the_time(scene: Scene) -> None:
     ids=["kafka-python", "librdkafka", "aiokafka", "our aiokafka"],
 )
 def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
-    service: Service, scene: Scene
+    client: Service, scene: Scene
 ) -> None:
-    group = scene.group(client=service, members=1, settings=QUICK)
+    group = scene.group(client=client, members=1, settings=QUICK)
     with scene.load(200) as load:
         group.wait_for(lambda: is_amid_a_batch(group.timeline), what="m1 amid a batch")
         group.members["m1"].freeze()

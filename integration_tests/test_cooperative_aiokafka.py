@@ -119,15 +119,15 @@ async def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_b
         assert a.kinds("lost") == slow.kinds("lost") == []
 
 
-@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+@pytest.mark.parametrize("strategy", EAGER_AND_COOPERATIVE)
 async def test_consumers_stop_at_once_while_others_are_slow_to_join(
-    listed: list[Any], proxied_broker: Cluster
+    strategy: list[Any], proxied_broker: Cluster
 ) -> None:
     topic = create_topic(proxied_broker, 6)
     members = Members.on(proxied_broker, topic, proxied=True)
 
     def made(name: str) -> Member:
-        return members.member(name, partition_assignment_strategy=listed, rebalance_timeout_ms=60_000)
+        return members.member(name, partition_assignment_strategy=strategy, rebalance_timeout_ms=60_000)
 
     a, slow, late = made("a"), made("slow"), made("late")
     async with reading(a, slow):
@@ -199,13 +199,13 @@ async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_
         assert len(committed) == 2  # as it stops, too
 
 
-@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+@pytest.mark.parametrize("strategy", EAGER_AND_COOPERATIVE)
 async def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
-    listed: list[Any], topic: str, kafka_cluster: Cluster, members: Members
+    strategy: list[Any], topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     doomed = create_topic(kafka_cluster, 3)
     a, b = (
-        members.member(name, partition_assignment_strategy=listed, enable_auto_commit=True) for name in "ab"
+        members.member(name, partition_assignment_strategy=strategy, enable_auto_commit=True) for name in "ab"
     )
     a.consumer.subscribe([topic, doomed], listener=a)
     async with reading(a):
@@ -228,11 +228,11 @@ async def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
     assert (a.error, b.error) == (None, None)
 
 
-@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+@pytest.mark.parametrize("strategy", EAGER_AND_COOPERATIVE)
 async def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
-    listed: list[Any], topic: str, kafka_cluster: Cluster, members: Members
+    strategy: list[Any], topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    a, b = (members.member(name, partition_assignment_strategy=listed) for name in "ab")
+    a, b = (members.member(name, partition_assignment_strategy=strategy) for name in "ab")
     async with a:
         await members.settled({"a": 6})
         partitions = [partition(topic, number) for number in range(6)]
