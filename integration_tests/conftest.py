@@ -61,7 +61,6 @@ sasl_tls_broker = shape("sasl_tls_broker", security="sasl_tls", proxied=True)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Count the tests of each shape."""
     used = (name for item in session.items for name in fixtures_of(item) if name in SHAPES)
     session.config.stash[LEFT] = Counter(used)
 
@@ -90,7 +89,6 @@ def admin(kafka_cluster: Cluster) -> Iterator[Admin]:
 
 @pytest.fixture
 def scene(kafka_cluster: Cluster, topic: str, consumer_group: Callable[..., ConsumerGroup]) -> Scene:
-    """A topic of six partitions, and groups that read it."""
     return Scene(kafka_cluster, topic, consumer_group)
 
 

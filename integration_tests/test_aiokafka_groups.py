@@ -10,7 +10,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
-from integration_tests.support.aio_members import Member, Members, expelled, joins, partition, reading, until
+from integration_tests.support.aio_members import Member, Members, joins, partition, reading, until
 from integration_tests.support.raw_member import RawMember
 from integration_tests.support.waiting import Gate
 from kafka_assignors import (
@@ -185,29 +185,6 @@ async def test_members_get_what_has_a_replica_in_their_rack(
 
 
 # Falling out; test_cooperative_aiokafka has more ways
-
-
-async def test_who_falls_out_amid_a_join_loses_all_once_and_comes_back(proxied_broker: Cluster) -> None:
-    topic = create_topic(proxied_broker, 6)
-
-    with Load(proxied_broker, topic, rate=200):
-        members = Members.on(proxied_broker, topic, proxied=True)
-        a, slow, late = (members.member(name) for name in ("a", "slow", "late"))
-        async with reading(a, slow):
-            await members.settled({"a": 3, "slow": 3})
-            had = a.has
-            cut = proxied_broker.network.half_open(client="slow")
-            async with joins(late) as joined:
-                await until(lambda: a.joining, "a to join")
-                await asyncio.to_thread(expelled, proxied_broker, members, a)
-                await until(lambda: bool(a.kinds("lost")), "a to hear")
-                cut.heal()
-                await joined
-                await members.settled({"a": 2, "slow": 2, "late": 2})
-                count = a.count
-                await until(lambda: a.count > count, "records again")
-                assert (a.kinds("lost"), a.error) == ([had], None)
-            assert slow.kinds("lost") == []
 
 
 # Brokers

@@ -213,19 +213,6 @@ def test_a_member_that_unsubscribes_and_subscribes_again_claims_nothing_of_other
     assert never_two_owners(group)
 
 
-def test_what_was_had_under_another_strategy_is_kept_when_sticky_is_chosen_again(scene: Scene) -> None:
-    """An assignor that the group does not choose hears nothing; the consumer knows all the same."""
-    group = scene.group([])
-    group.join("a", assignors=[RoundRobinAssignor, StickyAssignor])
-    group.join("b", assignors=[RoundRobinAssignor, StickyAssignor])
-    by_turns = group.wait_stable()
-    assert by_turns.protocol == "roundrobin"
-    group.join("c", assignors=[StickyAssignor])
-    sticky = group.wait_stable()
-    assert sticky.protocol == "sticky"
-    assert kept(by_turns, sticky) == 4
-
-
 class ClingingAssignor(CooperativeStickyAssignor):
     """Claims to hold all partitions of its topics, whatever it has: what a broken client may do for ever."""
 
@@ -254,18 +241,3 @@ def test_a_member_with_false_claims_keeps_no_partition_from_an_owner_for_long(sc
     assert {tp.partition for owned in stable.assignments.values() for tp in owned} == set(range(6))
     assert never_two_owners(group)
     assert group.timeline.overlaps() == ()
-
-
-@pytest.mark.parametrize("assignor", STICKY)
-def test_a_member_of_twice_the_weight_gets_twice_the_partitions_whoever_leads(
-    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic_factory(12), [assignor])
-    group.join("one")
-    group.join("two", assignors=[(assignor, {"weight": 2})])
-    assert sizes(group.wait_stable()) == {"one": 4, "two": 8}
-    group.join("three", assignors=[(assignor, {"weight": 3})])
-    assert sizes(group.wait_stable()) == {"one": 2, "two": 4, "three": 6}
-    group.members["one"].leave()
-    assert sorted(sizes(group.wait_stable()).values()) == [5, 7]
-    assert never_two_owners(group)

@@ -168,7 +168,6 @@ def night(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Night]:
 
 @pytest.fixture
 def admin(night: Night) -> Iterator[Admin]:
-    """A client of the test's own."""
     settings = night.cluster.access.kafka_python()
     servers = settings.pop("bootstrap_servers")
     with Admin(servers, settings) as admin:

@@ -39,7 +39,6 @@ def is_behind(timeline: Timeline) -> bool:
 
 
 def has_begun(timeline: Timeline) -> bool:
-    """Whether m1 has processed some."""
     return count(timeline, Processed, "m1") > 50
 
 
@@ -98,7 +97,7 @@ def test_a_listener_that_seeks_where_it_is_skips_nothing(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("service", "callback"),
+    ("client", "callback"),
     [
         (services.begins_anew_with_each_partition, "on_partitions_assigned"),
         (services.begins_anew_with_kafka_python, "on_partitions_assigned"),
@@ -107,9 +106,9 @@ def test_a_listener_that_seeks_where_it_is_skips_nothing(scene: Scene) -> None:
     ids=["aiokafka", "kafka-python", "confluent-kafka"],
 )
 def test_records_that_come_again_as_a_listener_sought_back_are_named(
-    service: Service, callback: str, scene: Scene
+    client: Service, callback: str, scene: Scene
 ) -> None:
-    timeline, _ = taken_over(service, scene)
+    timeline, _ = taken_over(client, scene)
     said = message(timeline.assert_no_duplicates)
     assert says("begins_anew_with_each_partition", said.replace(callback, "on_partitions_assigned"))
     assert {one.callback for one in timeline.of(Sought)} == {callback}
@@ -157,7 +156,7 @@ def test_a_batch_that_a_service_tries_again_is_named(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "service",
+    "client",
     [
         services.deserializes_each_record,
         services.deserializes_each_record_with_aiokafka,
@@ -165,8 +164,8 @@ def test_a_batch_that_a_service_tries_again_is_named(scene: Scene) -> None:
     ],
     ids=["kafka-python", "aiokafka", "confluent-kafka"],
 )
-def test_a_record_at_which_a_deserializer_raised_is_named(service: Service, scene: Scene) -> None:
-    group = scene.group(client=service, members=2, settings=QUICK)
+def test_a_record_at_which_a_deserializer_raised_is_named(client: Service, scene: Scene) -> None:
+    group = scene.group(client=client, members=2, settings=QUICK)
     some_records(group, scene)
     offset = put_poison(scene)
     with pytest.raises(GroupNotStableError) as caught:

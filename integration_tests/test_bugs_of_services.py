@@ -11,9 +11,7 @@ import pytest
 from kafka import TopicPartition
 
 from integration_tests.support import services
-from integration_tests.support.patience import QUICK_MS
 from integration_tests.support.says import SAYS, says
-from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.testing import GroupNotStableError
 from kafka_assignors.testing._topics import admin_client
 from kafka_assignors.testing.events import (
@@ -248,20 +246,11 @@ def test_a_listener_that_raises_is_named(scene: Scene) -> None:
     assert says("loads_what_is_not_there", said)
 
 
-@pytest.mark.parametrize(
-    ("service", "assignor"),
-    [
-        (services.stores_nowhere, "cooperative-sticky"),
-        (services.stores_nowhere_with_librdkafka, "cooperative-sticky"),
-        (services.stores_nowhere_with_librdkafka, "range"),
-        (partial(services.stores_nowhere_with_aiokafka, ours=False), "range"),
-        (partial(services.stores_nowhere_with_aiokafka, ours=True), CooperativeStickyAssignor),
-    ],
-)
+@pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
 def test_partitions_whose_listener_raises_belong_to_who_gets_them_next_alone(
-    service: Service, assignor: Any, scene: Scene
+    strategy: str, scene: Scene
 ) -> None:
-    group = scene.group([assignor], client=service, members=1)
+    group = scene.group([strategy], client=services.stores_nowhere_with_librdkafka, members=1)
     group.wait_stable()
     group.join("m2")
     group.wait_stable(expect={"m1": 3, "m2": 3})
@@ -342,7 +331,7 @@ def test_a_wait_in_vain_says_what_took_the_time(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "service",
+    "client",
     [
         services.commits_last,
         services.commits_last_with_librdkafka,
@@ -352,9 +341,9 @@ def test_a_wait_in_vain_says_what_took_the_time(scene: Scene) -> None:
     ids=["kafka-python", "librdkafka", "aiokafka", "our aiokafka"],
 )
 def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
-    service: Service, scene: Scene
+    client: Service, scene: Scene
 ) -> None:
-    group = scene.group(client=service, members=1, settings=QUICK)
+    group = scene.group(client=client, members=1, settings=QUICK)
     with scene.load(200) as load:
         group.wait_for(lambda: is_amid_a_batch(group.timeline), what="m1 amid a batch")
         group.members["m1"].freeze()
@@ -378,32 +367,6 @@ def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
         r" processed them",
         said,
     )
-
-
-@pytest.mark.parametrize("member", [{"ours": False}, {"ours": True}], ids=["aiokafka", "our aiokafka"])
-def test_a_commit_of_an_old_generation_is_an_event_with_the_brokers_error(
-    member: dict[str, bool], scene: Scene
-) -> None:
-    # The group soon goes on without a static member, whose requests outlast that.
-    left_behind = {**member, "rebalance_timeout_ms": QUICK_MS, "request_timeout_ms": 10 * QUICK_MS}
-    group = scene.group(client=(services.commits_last_with_aiokafka, left_behind))
-    m1 = group.join("m1", instance_id="one")
-    with scene.load(200) as load:
-        group.wait_for(lambda: is_amid_a_batch(group.timeline), what="m1 amid a batch")
-        m1.freeze()
-        before = group.timeline.of(Assigned, member="m1")[-1]
-        produced = load.stop()
-    # Its session lasts on: m1 stays a member, and a generation begins without it.
-    group.join("m2")
-    group.wait_for(lambda: group.timeline.of(Assigned, member="m2"), what="m2 to be assigned partitions")
-    m1.thaw()
-    group.wait_for(lambda: group.timeline.of(CommitFailed, member="m1"), what="m1 to commit")
-    refused = group.timeline.of(CommitFailed, member="m1")[0]
-    assert re.match(r"IllegalGenerationError: \[Error 22\] IllegalGenerationError: ", refused.text)
-    assert refused.positions.keys() == before.partitions
-    assert (refused.generation, refused.member_id) == (before.generation, before.member_id)
-    group.wait_for(lambda: committed(group.timeline) == produced, what="all to be committed")
-    assert committed_of(group) == produced
 
 
 # Commits ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from tests.lab.chaos import ChaosError, Limits, Outcome, Script, plan_events, unleash
+from tests.lab.chaos import ChaosError, Limits, plan_events, unleash
 
 if TYPE_CHECKING:
     from kafka_assignors import Group
@@ -70,40 +70,24 @@ class ForgetsOne(Tampering):
 # Each with a seed of its own, so that together they do more than one script would.
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("assignor", "seed"),
+    ("members", "assignor", "seed"),
     [
-        (RangeAssignor, 101),
-        (RoundRobinAssignor, 102),
-        (StickyAssignor, 103),
-        (CooperativeStickyAssignor, 104),
-        (RandomAssignor, 105),
-        (BroadcastAssignor, 106),
+        ("kafka-python", RangeAssignor, 101),
+        ("kafka-python", RoundRobinAssignor, 102),
+        ("kafka-python", StickyAssignor, 103),
+        ("kafka-python", CooperativeStickyAssignor, 104),
+        ("kafka-python", RandomAssignor, 105),
+        ("kafka-python", BroadcastAssignor, 106),
+        ("aiokafka", CooperativeStickyAssignor, 107),
+        ("aiokafka", StickyAssignor, 108),
+        ("mixed", CooperativeStickyAssignor, 109),
     ],
 )
 def test_a_group_gets_over_random_events_with_its_promises_kept(
-    assignor: Any, seed: int, chaos_brokers: Cluster
+    members: Client, assignor: Any, seed: int, chaos_brokers: Cluster
 ) -> None:
     script = plan_events(seed, EVENTS)
-    keeps_its_promises(script, assignor, unleash(script, assignor, chaos_brokers))
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    ("assignor", "client", "seed"),
-    [
-        (CooperativeStickyAssignor, "aiokafka", 107),
-        (StickyAssignor, "aiokafka", 108),
-        (CooperativeStickyAssignor, "mixed", 109),
-    ],
-)
-def test_a_group_of_other_clients_gets_over_random_events_with_its_promises_kept(
-    assignor: Any, client: Client, seed: int, chaos_brokers: Cluster
-) -> None:
-    script = plan_events(seed, EVENTS)
-    keeps_its_promises(script, assignor, unleash(script, assignor, chaos_brokers, client=client))
-
-
-def keeps_its_promises(script: Script, assignor: Any, outcome: Outcome) -> None:
+    outcome = unleash(script, assignor, chaos_brokers, client=members)
     assert outcome.assignor == assignor.name
     assert outcome.events.total() == len(script.steps)
     assert outcome.consumed == outcome.produced > 0

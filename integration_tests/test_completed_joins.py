@@ -19,7 +19,6 @@ from integration_tests.support.driven_consumer import (
     driven_group,
     settle,
     settled_trio,
-    topic_to_give_up,
 )
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
@@ -72,52 +71,6 @@ def test_polls_without_time_take_assignments(drive: Drive) -> None:
     wait_for("all partitions", polled, SECONDS)
     assert alone.generation == 1
     assert [event.kind for event in alone.since(0, AssignmentReceived)] == ["assignment"]
-
-
-def test_a_slow_leader_makes_one_generation_and_no_more(drive: Drive) -> None:
-    """By itself it throws its plan away, and joins again, and makes another."""
-    leader, follower = drive("leader"), drive("follower")
-    settle(leader)
-    settle(leader, follower)
-    generation = leader.generation
-    leader.coordinator.request_rejoin()
-    leader.begin_join()
-    wait_for("the follower to hear of it", lambda: follower.must_rejoin, SECONDS)
-    follower.begin_join()
-    wait_for("the exchange to be over", lambda: leader.exchange_is_over, SECONDS)
-    wait_for("the follower's, too", lambda: follower.exchange_is_over, SECONDS)
-    settle(leader, follower)
-    assert leader.generation == follower.generation == generation + 1
-
-
-def test_topics_given_up_after_a_join_that_was_refused_are_revoked_before_the_next(
-    drive: Drive, topics: list[str]
-) -> None:
-    leader, follower = drive("leader"), drive("follower")
-    settle(leader)
-    settle(leader, follower)
-    gone, lost = topic_to_give_up(follower, topics)
-    bring_in(drive("newcomer"), leader, follower)
-    follower.begin_join()
-    assert follower.coordinator.rejoining
-    # As a SyncGroup that is refused leaves it: joining, in a generation without an assignment.
-    wait_for("the exchange to be under way", lambda: not follower.exchange_is_over, SECONDS)
-    mark = len(follower.events)
-    follower.subscribe([topic for topic in topics if topic != gone])
-    leader.begin_join()
-    wait_for("the exchange to be over", lambda: follower.exchange_is_over, SECONDS)
-
-    def joins_again() -> bool:
-        follower.poll(50)
-        return "metadata" in follower.kinds_since(mark)
-
-    wait_for("the next join", joins_again, SECONDS)
-    kinds = follower.kinds_since(mark)
-    assert "revoked" in kinds[: kinds.index("metadata")]
-    revoked = {one for event in follower.since(mark, Revoked) for one in event.partitions}
-    assert lost <= revoked
-    asked = follower.since(mark, Joining)[0]
-    assert gone not in {one.topic for one in asked.owned}
 
 
 def test_a_member_that_is_expelled_while_rejoining_is_told_that_it_lost(drive: Drive) -> None:

@@ -1,6 +1,5 @@
 """Assignors in the hands of a real KafkaConsumer, before it has joined anything."""
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -137,37 +136,6 @@ def test_a_consumer_that_asked_to_join_goes_on_with_it_until_it_has_its_assignme
     made._coordinator.rejoin_needed = False
     made._coordinator.group_protocols()
     assert made._coordinator.need_rejoin()
-
-
-@pytest.mark.parametrize("chosen", [RangeAssignor, RangePartitionAssignor])
-def test_a_leader_warns_once_of_a_subscription_that_it_asks_for_again_and_again(
-    consumer: MakeConsumer,
-    topic_factory: Callable[..., str],
-    caplog: pytest.LogCaptureFixture,
-    chosen: Any,
-) -> None:
-    """Also if the group has chosen a strategy of another's beside one of ours."""
-    topic = topic_factory(2)
-    made = consumer(StickyAssignor, chosen)
-    made.subscribe([topic])
-    made.partitions_for_topic(topic)
-    sent = {"good": subscription(3, [topic]), "bad": b"\0", "odd": subscription(0, [topic, "a/b", None])}
-    for _ in range(3):
-        made._coordinator.group_protocols()
-        members = [
-            JoinGroupResponse.JoinGroupResponseMember(member_id=name, group_instance_id=None, metadata=raw)
-            for name, raw in sent.items()
-        ]
-        assigned = made._coordinator._perform_assignment("good", "range", members)
-        decoded = {
-            name: ConsumerProtocolAssignment.decode(assigned[name].encode()).partitions() for name in sent
-        }
-        assert decoded == {"good": [(topic, 0)], "bad": [], "odd": [(topic, 1)]}
-    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert [warning for warning in warnings if warning.startswith("Member")] == [
-        "Member odd names a null as a topic, or cannot be read behind its topics: that does not count",
-        "Member bad gets nothing: its subscription (1 bytes) cannot be read",
-    ]
 
 
 @pytest.mark.parametrize(("milliseconds", "tries"), [(10_000, METADATA_TRIES), (1e-6, 0)])

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import IllegalStateError
 
 from integration_tests.support.aio_members import Member, Members, expelled, joins, partition, reading, until
 from integration_tests.support.patience import QUICK
-from integration_tests.support.waiting import Gate, wait_for
+from integration_tests.support.waiting import wait_for
 from kafka_assignors import (
     CooperativeStickyAssignor,
     RangeAssignor,
-    StickyAssignor,
 )
 from kafka_assignors._timelines.events import AssignmentReceived, Lost, Revoked
-from kafka_assignors.aio import FencedInstanceIdError, strategies
+from kafka_assignors.aio import FencedInstanceIdError
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client, existing_partitions
@@ -122,15 +119,15 @@ async def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_b
         assert a.kinds("lost") == slow.kinds("lost") == []
 
 
-@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+@pytest.mark.parametrize("strategy", EAGER_AND_COOPERATIVE)
 async def test_consumers_stop_at_once_while_others_are_slow_to_join(
-    listed: list[Any], proxied_broker: Cluster
+    strategy: list[Any], proxied_broker: Cluster
 ) -> None:
     topic = create_topic(proxied_broker, 6)
     members = Members.on(proxied_broker, topic, proxied=True)
 
     def made(name: str) -> Member:
-        return members.member(name, partition_assignment_strategy=listed, rebalance_timeout_ms=60_000)
+        return members.member(name, partition_assignment_strategy=strategy, rebalance_timeout_ms=60_000)
 
     a, slow, late = made("a"), made("slow"), made("late")
     async with reading(a, slow):
@@ -163,40 +160,6 @@ async def test_a_consumer_that_is_cancelled_while_it_starts_leaves_nothing_behin
         assert late.consumer._closed
         cut.heal()
         await members.settled({"a": 2})
-
-
-@pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
-async def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
-    leads: bool, topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    gate = Gate()
-
-    with Load(kafka_cluster, topic, rate=200):
-        slow = [CooperativeStickyAssignor(planner=gate.planner)]
-        a = members.member("a", partition_assignment_strategy=slow)
-        b, c = members.member("b"), members.member("c")
-        async with reading(a, b):
-            await members.settled({"a": 3, "b": 3})
-            committing = a if leads else b
-            await until(lambda: bool(committing.read), "records")
-            gate.shut()
-            generation = committing.generation
-            async with joins(c) as joined:
-                await until(lambda: committing.generation > generation, "the next generation")
-                number = next(iter(committing.has & committing.read.keys()))
-                offset = committing.read[number][-1] + 1
-                commit = asyncio.create_task(committing.consumer.commit({partition(topic, number): offset}))
-                # It was refused, as the group waits for its plan; the event loop runs on.
-                done, _ = await asyncio.wait([commit], timeout=1)
-                assert (done, committing.joining) == (set(), True)
-                gate.open()
-                await commit
-                await joined
-                await members.settled({"a": 2, "b": 2, "c": 2})
-                assert await a.consumer.committed(partition(topic, number)) == offset
-            # A second round for what was revoked, and no generation more.
-            assert a.generation == generation + 2
-        assert a.kinds("lost") == b.kinds("lost") == []
 
 
 async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_listener_is_done(
@@ -236,23 +199,13 @@ async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_
         assert len(committed) == 2  # as it stops, too
 
 
-async def test_the_second_round_begins_soon_though_a_listener_takes_its_time(members: Members) -> None:
-    a = members.member("a")
-    b = members.member("b", heartbeat_interval_ms=60_000, session_timeout_ms=120_000)
-    a.hooks["revoked"] = partial(asyncio.sleep, 1.5)
-    async with reading(a):
-        await members.settled({"a": 6})
-        async with reading(b):
-            await asyncio.wait_for(members.settled({"a": 3, "b": 3}), 20)
-
-
-@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+@pytest.mark.parametrize("strategy", EAGER_AND_COOPERATIVE)
 async def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
-    listed: list[Any], topic: str, kafka_cluster: Cluster, members: Members
+    strategy: list[Any], topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
     doomed = create_topic(kafka_cluster, 3)
     a, b = (
-        members.member(name, partition_assignment_strategy=listed, enable_auto_commit=True) for name in "ab"
+        members.member(name, partition_assignment_strategy=strategy, enable_auto_commit=True) for name in "ab"
     )
     a.consumer.subscribe([topic, doomed], listener=a)
     async with reading(a):
@@ -275,11 +228,11 @@ async def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
     assert (a.error, b.error) == (None, None)
 
 
-@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+@pytest.mark.parametrize("strategy", EAGER_AND_COOPERATIVE)
 async def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
-    listed: list[Any], topic: str, kafka_cluster: Cluster, members: Members
+    strategy: list[Any], topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
-    a, b = (members.member(name, partition_assignment_strategy=listed) for name in "ab")
+    a, b = (members.member(name, partition_assignment_strategy=strategy) for name in "ab")
     async with a:
         await members.settled({"a": 6})
         partitions = [partition(topic, number) for number in range(6)]
@@ -408,33 +361,6 @@ async def test_many_consumers_of_one_process_share_a_topic_and_leave_nothing_beh
 
 
 # aiokafka's own consumer
-
-
-async def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_plans(
-    members: Members,
-) -> None:
-    gate = Gate()
-
-    def made(name: str, **options: Any) -> Member:
-        chosen = strategies(StickyAssignor(**options))
-        return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=chosen)
-
-    a, b, c = made("a", planner=gate.planner), made("b"), made("c")
-    async with a, b:
-        await until(lambda: len(a.has) == len(b.has) == 3, "three each")
-        before = a.has, b.has
-        gate.shut()
-        generation, ticks = a.generation, 0
-        async with joins(c) as joined:
-            await until(lambda: a.generation > generation, "a to lead")
-            for ticks in range(20):  # noqa: B007 - that it is reached is what counts
-                await asyncio.sleep(0.01)
-            assert ticks == 19
-            assert a.consumer._coordinator._heartbeat_task is not None
-            gate.open()
-            await joined
-            await until(lambda: [len(one.has) for one in (a, b, c)] == [2, 2, 2], "two each")
-            assert len(a.has & before[0]) == len(b.has & before[1]) == 2
 
 
 async def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:

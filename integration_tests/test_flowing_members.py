@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,7 +20,7 @@ from integration_tests.support.driven_consumer import (
     settle,
 )
 from integration_tests.support.membership import expel
-from integration_tests.support.waiting import Gate, wait_for
+from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived, Event, Joining, Lost, Revoked
 from kafka_assignors.coordinator._simulator.messages import Error
@@ -45,9 +44,6 @@ SLACK = 0.5
 """Seconds by which a laden machine may be late."""
 
 COMPARED = (Assigned, AssignmentReceived, Joining, Lost, Revoked)
-
-GATE = Gate()
-"""Of the leader on a real broker."""
 
 _AT_A_TIME = threading.RLock()
 
@@ -92,13 +88,6 @@ class SimulatedConsumer(DrivenConsumer):
                 self._member._poll_now()
             self._pass(milliseconds + 1)
 
-    def hold_plan(self) -> None:
-        """It has sent JoinGroup, and is to plan when the answer comes: let its process stand still."""
-        self._member.freeze()
-
-    def send_plan(self) -> None:
-        self._member.thaw()
-
     def _pass(self, milliseconds: int) -> None:
         with _AT_A_TIME:
             self.group.run(milliseconds / 1000)
@@ -117,10 +106,8 @@ def drive(request: pytest.FixtureRequest) -> Iterator[Drive]:
     cluster: Cluster = request.getfixturevalue("kafka_cluster")
     topic_factory = request.getfixturevalue("topic_factory")
     topics = [topic_factory(3), topic_factory(3)]
-    assignor = partial(CooperativeStickyAssignor, planner=GATE.planner)
-    with driven_group(cluster.access, topics, assignor) as make:
+    with driven_group(cluster.access, topics, CooperativeStickyAssignor) as make:
         yield lambda name: make(name, heartbeat_interval_ms=SPARSE.heartbeat_interval_ms)
-        GATE.open()
 
 
 def lived(consumer: DrivenConsumer, mark: int) -> list[tuple[str, int]]:
@@ -168,42 +155,6 @@ def test_a_join_that_ends_between_two_polls_is_taken_by_the_next(drive: Drive) -
     assert lived(third, 0)[-2:] == [("assignment", generation + 2), ("assigned", generation + 2)]
 
 
-def test_a_second_round_is_joined_without_a_poll(drive: Drive) -> None:
-    """SyncGroup waits for the leader's plan, and is refused as another member joins."""
-    first, second, third = two_and_a_third(drive)
-    mark, generation = len(second.events), second.generation
-    second.begin_join()
-    # A leader that plans blocks its poll.
-    begins = threading.Thread(target=first.begin_join)
-    if isinstance(first, SimulatedConsumer):
-        first.begin_join()
-        first.hold_plan()
-    else:
-        GATE.shut()
-        begins.start()
-
-    def answered() -> bool:
-        second.must_rejoin  # noqa: B018 - time passes
-        return second.generation == generation + 1
-
-    wait_for("the answer to JoinGroup", answered, SECONDS)
-    fourth = drive("fourth")
-
-    def joined_again() -> bool:
-        fourth.poll(1)
-        return len(second.since(mark, Joining)) == 2
-
-    wait_for("the second join", joined_again, SECONDS)
-    assert lived(second, mark) == [("metadata", generation)] * 2
-    if isinstance(first, SimulatedConsumer):
-        first.send_plan()
-    else:
-        GATE.open()
-        begins.join()
-    settle(first, second, third, fourth)
-    assert second.since(mark, Lost) == []
-
-
 def test_heartbeats_come_soon_after_an_assignment_and_regularly_from_then_on(drive: Drive) -> None:
     """At once, then after 0.05, 0.1, 0.2 s and so on up to the interval of 3 s."""
     alone = drive("alone")
@@ -226,7 +177,6 @@ def test_heartbeats_come_soon_after_an_assignment_and_regularly_from_then_on(dri
 
 
 def expel_member(consumer: DrivenConsumer) -> None:
-    """Have the coordinator remove it."""
     if isinstance(consumer, SimulatedConsumer):
         assert consumer.group.group.leave(consumer.member_id) == Error.NONE
     else:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from kafka.structs import OffsetAndMetadata
 
 from integration_tests.support.commands import read_command, run_command
 from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors._cluster.groups import ClassicGroup, committed_offsets, describe_classic
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.groups._coordinator import coordinator_of
 from kafka_assignors.testing import (
@@ -168,26 +165,6 @@ def test_who_does_not_exist_is_refused(kafka: Cluster) -> None:
     done = run_command(kafka, "group", "explain", "nobody")
     assert done.returncode == 2
     assert done.stderr == ("kafka-assignors group explain: the cluster has no group 'nobody'\n")
-
-
-def test_of_many_groups_each_is_told_as_itself(kafka: Cluster, admin: Admin, group_id: str) -> None:
-    topic = create_topic(kafka, 1)
-    ids = [f"{group_id}-{number}" for number in range(40)]
-    for number in range(0, 40, 2):
-        consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, group_id=ids[number])
-        partition = TopicPartition(topic, 0)
-        consumer.assign([partition])
-        consumer.commit({partition: OffsetAndMetadata(number, "", -1)})
-        consumer.close()
-    described = describe_classic(admin, ids)
-    assert described.keys() == {*ids}
-    groups = [one for one in described.values() if isinstance(one, ClassicGroup)]
-    assert sorted(one.group_id for one in groups) == sorted(ids[::2])
-    assert all(described[one.group_id] is one for one in groups)
-    committed = committed_offsets(admin, ids)
-    assert [committed[one] for one in ids] == [
-        {} if number % 2 else {(topic, 0): number} for number in range(40)
-    ]
 
 
 @pytest.fixture(scope="module")

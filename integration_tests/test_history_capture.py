@@ -16,22 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition as Offset
-from kafka import KafkaAdminClient
-from kafka.admin import (
-    ACL,
-    ACLOperation,
-    ACLPermissionType,
-    ResourcePattern,
-    ResourceType,
-)
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
-from integration_tests.support.clusters import AUTHORIZED, own_cluster
+from integration_tests.support.clusters import own_cluster
 from integration_tests.support.offsets_log import OFFSETS_TOPIC, SECONDS, read_messages
 from integration_tests.support.records import commit
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
@@ -107,7 +99,6 @@ def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Pl
 
 
 def read_archive(spark: SparkSession, archive: Archive) -> list[Plain]:
-    """The records of an archive."""
     columns: list[Any] = ["partition", "offset", "key", "value", F.unix_micros("timestamp"), "leader_epoch"]
     found = archive.read(spark).select(*columns).collect()
     rows = [Plain(p, o, k and bytes(k), None if v is None else bytes(v), t, e) for p, o, k, v, t, e in found]
@@ -190,7 +181,6 @@ def start_capture(archive: Path, cluster: Cluster, *more: str) -> subprocess.Pop
 
 
 def batches(archive: Path) -> int:
-    """How many batches were committed."""
     commits = archive.glob("records/_delta_log/*.json")
     return sum(f"{OFFSETS_TOPIC}-" in commit.read_text(encoding="utf-8") for commit in commits)
 
@@ -401,32 +391,6 @@ def test_what_compaction_destroys_stays_in_the_archive(
         assert read_archive(spark, archive) == [one for one in before if one.kept]
         assert 0 < second.counts.counted["OffsetCommit"] < len(filler)
         assert second.offsets == len(filler)
-
-
-def allow(servers: str, operation: ACLOperation) -> None:
-    """Let the kit's user do something with the offsets topic."""
-    client: Any = KafkaAdminClient(bootstrap_servers=servers)
-    with closing(client) as admin:
-        topic = ResourcePattern(ResourceType.TOPIC, OFFSETS_TOPIC)
-        admin.create_acls([ACL("User:tester", "*", operation, ACLPermissionType.ALLOW, topic)])
-
-
-@pytest.mark.usefixtures("spark")
-def test_who_may_not_see_or_read_the_topic_is_told(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    with new_cluster(request, settings=AUTHORIZED, security="sasl") as cluster:
-        inner = cluster.brokers[0].bootstrap
-        form_a_group(inner, create_topic(inner, 2), RangeAssignor)
-        access = cluster.access.kafka_python()
-        servers = access.pop("bootstrap_servers")
-        archive = Archive.create(tmp_path)
-        with pytest.raises(ClusterError, match=r"__consumer_offsets.*DESCRIBE and READ"):
-            capture(servers, archive, settings=access)
-        allow(inner, ACLOperation.DESCRIBE)
-        with pytest.raises(ClusterError, match=r"__consumer_offsets-\d cannot be read.*authorization failed"):
-            capture(servers, archive, settings=access)
-        assert info(archive, engine=Engine.local()).sources == {}
-        allow(inner, ACLOperation.READ)
-        assert capture(servers, archive, settings=access).counts.kept["GroupMetadata"] >= 3
 
 
 def ask(cluster: Cluster, request: Callable[[Any], object]) -> None:

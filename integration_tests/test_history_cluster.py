@@ -104,8 +104,6 @@ class Made(NamedTuple):
 
 
 class Driver(NamedTuple):
-    """What commands run with."""
-
     master: str
     environment: Mapping[str, str]
 
@@ -163,7 +161,6 @@ def run(driver: Driver, *verbs: Sequence[str]) -> list[Any]:
 
 
 def records_of(archive: Archive) -> Rows:
-    """All rows of an archive."""
     records, _ = archive.logs
     files = map(Part, archive.files())
     return [row for batch in read_parts(records.where, files, ARCHIVED) for row in batch.to_pylist()]

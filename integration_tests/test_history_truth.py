@@ -112,7 +112,6 @@ def history(cluster: Cluster, spark: SparkSession, tmp_path_factory: pytest.Temp
 
 
 def read_all(archive: Archive, folder: Path) -> dict[str, Rows]:
-    """The tables, and what was measured."""
     out = str(folder / "tables")
     make_tables(archive, out)
     metrics(archive, folder / "metrics")

@@ -61,8 +61,6 @@ class Run(Protocol):
 
 
 class Right(NamedTuple):
-    """An operation on a resource."""
-
     operation: str
     resource: ResourcePattern
 

@@ -9,16 +9,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Producer
 
 from integration_tests.support.commands import begin_command, next_error_line, run_command
+from integration_tests.support.records import produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import Placements
 from kafka_assignors.placement._cluster import topics
 from kafka_assignors.placement._cluster.topics import read_brokers
 from kafka_assignors.testing import delete_topic
-from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._topics import create_topic
 
 if TYPE_CHECKING:
@@ -155,11 +154,7 @@ def test_a_throttled_move_to_a_frozen_broker_is_cancelled_and_its_throttle_remov
     cluster = disturbed_brokers
     with Admin(cluster.bootstrap_servers) as admin:
         topics.create_topic(admin, topic, {0: [1, 2]})
-    batch = 900_000
-    producer = Producer({**Access.to(cluster).librdkafka(), "message.max.bytes": batch + 1000})
-    for _ in range(4):
-        producer.produce(topic, os.urandom(batch), partition=0)
-    assert producer.flush(PATIENCE) == 0
+    produce(cluster, topic, {0: 4}, os.urandom(900_000))
     wanted = tmp_path / "wanted.json"
     wanted.write_text(Placements({topic: {0: [1, 3]}}).text, encoding="utf-8")
     slow = ("--throttle", "1KiB", "--stalled-after", "2")

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
 from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from integration_tests.support.commands import begin_command, next_error_line, run_command
+from integration_tests.support.records import produce
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import Placements
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
@@ -27,7 +27,6 @@ from kafka_assignors.placement._cluster.throttle import (
     read_throttles,
 )
 from kafka_assignors.placement._planning.volume import Volume
-from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -71,10 +70,7 @@ def topic_of(cluster: Cluster, admin: Admin, batches: int) -> Iterator[str]:
     """One partition of so many batches on brokers 1 and 2."""
     name = f"throttled-{uuid.uuid4().hex[:8]}"
     live.create_topic(admin, name, {0: [1, 2]}, LISTED)
-    producer = Producer({**Access.to(cluster).librdkafka(), "message.max.bytes": BATCH + 1000})
-    for _ in range(batches):
-        producer.produce(name, os.urandom(BATCH), partition=0)
-    assert producer.flush(PATIENCE) == 0
+    produce(cluster, name, {0: batches}, os.urandom(BATCH))
     yield name
     moving.cancel(admin, [TopicPartition(name, number) for number in live.read_topics(admin, [name])[name]])
     admin.ask(lambda client: client.delete_topics([name]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from functools import partial
@@ -10,26 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
-from kafka.consumer.subscription_state import TopicPartitionState
 from kafka.coordinator.assignors.cooperative_sticky import (
     CooperativeStickyAssignor as StockCooperativeSticky,
 )
-from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import (
-    CommitFailedError,
     FencedInstanceIdError,
     IllegalStateError,
-    LeaderNotAvailableError,
     RebalanceInProgressError,
 )
 from kafka.protocol.consumer import (
     HeartbeatRequest,
     LeaveGroupRequest,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
     SyncGroupRequest,
 )
-from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.structs import OffsetAndMetadata
 
 from integration_tests.support.reading_consumer import (
@@ -41,7 +33,7 @@ from integration_tests.support.reading_consumer import (
 from integration_tests.support.waiting import Gate, wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._assignors._relied_on import new_future
-from kafka_assignors.testing import Load, create_topic, delete_topic, grow_topic
+from kafka_assignors.testing import Load, create_topic, grow_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,11 +43,6 @@ if TYPE_CHECKING:
 PARTITIONS = 6
 STOCK: dict[str, Any] = {"assignor": StockCooperativeSticky}
 """kafka-python's own."""
-
-
-@pytest.fixture
-def topic(topic_factory: Callable[..., str]) -> str:
-    return topic_factory(PARTITIONS)
 
 
 @pytest.fixture
@@ -253,13 +240,17 @@ def test_patterns_new_topics_and_growing_ones_are_followed(
 
 
 def test_commits_succeed_while_others_are_waited_for_and_while_the_leader_plans(group: Application) -> None:
-    gate, leader, other = joining(group)
+    gate = Gate()
+    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    other.begin_join()
     one = min(other.held)
     other.commit(one, 1)
     assert other.phase == "JOINING"
     assert other.consumer.committed(one) == 1
     generation = other.generation.generation_id
-    begin_sync(gate, leader, other)
+    gate.shut()
+    leader.go()
+    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
     assert other.generation.generation_id == generation + 1
     answers: list[Any] = []
     future = other.consumer.commit_async(offsets_of(one, 2), callback=lambda *it: answers.append(it))
@@ -276,91 +267,8 @@ def test_commits_succeed_while_others_are_waited_for_and_while_the_leader_plans(
     assert [offsets for offsets, error in answers if not isinstance(error, Exception)] == [offsets_of(one, 2)]
 
 
-def joining(group: Application) -> tuple[Gate, ReadingConsumer, ReadingConsumer]:
-    """The leader, whose plans a gate holds back, and another one, whose join waits for it."""
-    gate = Gate()
-    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
-    other.begin_join()
-    return gate, leader, other
-
-
-def begin_sync(gate: Gate, leader: ReadingConsumer, other: ReadingConsumer) -> None:
-    """Have a new generation wait for its plan."""
-    gate.shut()
-    leader.go()
-    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
-
-
 def offsets_of(one: TopicPartition, offset: int) -> dict[TopicPartition, OffsetAndMetadata]:
     return {one: OffsetAndMetadata(offset, "", -1)}
-
-
-def test_commits_that_wait_for_a_join_are_answered_in_order_however_many_they_are(group: Application) -> None:
-    """Without waiting a connection takes five."""
-    gate, leader, other = joining(group)
-    one = min(other.held)
-    begin_sync(gate, leader, other)
-    answered: list[tuple[int, object]] = []
-    errors: list[object] = []
-    for offset in range(1, 9):
-        future = other.consumer.commit_async(
-            offsets_of(one, offset), callback=lambda *it: errors.append(it[1])
-        )
-        future.add_both(lambda answer, offset=offset: answered.append((offset, answer)))
-    wait_for("all to wait", lambda: len(other.coordinator._flow.commits) == 8, SECONDS)
-    gate.open()
-    wait_for("all to be answered", lambda: len(answered) == 8, SECONDS)
-    assert answered == [(offset, None) for offset in range(1, 9)]
-    other.poll(0)  # which calls back
-    assert errors == [None] * 8
-    assert other.consumer.committed(one) == 8
-
-
-def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Application) -> None:
-    gate, leader, other = joining(group)
-    one = min(other.held)
-    requests = Held(other, OffsetCommitRequest, answers=False)
-    overtaken = other.consumer.commit_async(offsets_of(one, 1))
-    wait_for("it to be sent", lambda: len(requests), SECONDS)
-    begin_sync(gate, leader, other)
-    later = other.consumer.commit_async(offsets_of(one, 2))
-    wait_for("both to wait", lambda: len(other.coordinator._flow.commits) == 2, SECONDS)
-    requests.release()
-    wait_for("the first to be refused", lambda: len(other.coordinator._flow._waiting) == 1, SECONDS)
-    gate.open()
-    wait_for("both to be answered", lambda: overtaken.is_done and later.is_done, SECONDS)
-    assert (overtaken.exception, later.exception) == (None, None)
-    assert other.consumer.committed(one) == 2
-
-
-class Fails(CooperativeStickyAssignor):
-    """Whose next plans fail."""
-
-    plans = 0
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self._error = error
-
-    def assign(self, cluster: Any, members: Any) -> Any:
-        if self.plans:
-            self.plans -= 1
-            raise self._error
-        return super().assign(cluster, members)
-
-
-def test_commits_wait_while_the_leader_waits_for_metadata(group: Application) -> None:
-    assignor = Fails(LeaderNotAvailableError())
-    (one,) = group.started({"a": 6}, assignor=assignor)
-    partition = min(one.held)
-    one.halt()
-    assignor.plans = 10
-    one.coordinator.request_rejoin()
-    one.poll(0)
-    wait_for("the first plan", lambda: assignor.plans < 10, SECONDS)
-    one.commit(partition, 1)
-    assert assignor.plans == 0
-    assert one.consumer.committed(partition) == 1
 
 
 @pytest.mark.usefixtures("load")
@@ -403,29 +311,6 @@ def test_with_auto_commit_no_record_is_read_twice_or_lost_as_members_come_and_go
     assert group.read_twice() == {}
 
 
-@pytest.mark.usefixtures("load")
-def test_a_commit_of_partitions_that_are_revoked_before_it_can_be_sent_names_them(group: Application) -> None:
-    gate = Gate()
-    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
-    third = group.consumer("c", assignor=lambda: CooperativeStickyAssignor(planner=gate.planner)).go()
-    gate.shut()
-    other.join_when_asked()
-    leader.go()
-    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
-    held = other.held
-    future = other.consumer.commit_async({one: OffsetAndMetadata(1, "", -1) for one in held})
-    wait_for("it to wait", lambda: other.coordinator._flow.commits, SECONDS)
-    # As it would be if the join ended otherwise meanwhile, and another one revoked it.
-    other.coordinator._subscription.assign_from_subscribed(sorted(held)[1:])
-    gate.open()
-    wait_for("an answer", lambda: future.is_done, SECONDS)
-    gone = min(held)
-    assert isinstance(future.exception, CommitFailedError)
-    assert f"revoked meanwhile, so not committed: {gone.topic}-{gone.partition}" in str(future.exception)
-    assert [other.consumer.committed(one) for one in sorted(held)] == [None, 1, 1]
-    group.resumed({"a": 2, "b": 2, third.name: 2})
-
-
 # Membership
 
 
@@ -457,24 +342,6 @@ def test_a_new_member_reads_when_a_heartbeat_is_answered_which_is_sent_at_once(g
 
 
 @pytest.mark.usefixtures("load")
-def test_an_application_that_works_longer_than_its_session_stays_a_member_of_a_rebalance(
-    group: Application,
-) -> None:
-    settings = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 500}
-    leader, other = both_halted(group, **settings)
-    member, held = other.generation.member_id, other.held
-    other.begin_join()
-    leader.go()
-    wait_for("the join to end between two polls", lambda: other.phase == "ASSIGNED", SECONDS)
-    began = time.monotonic()
-    certainty = other.coordinator._flow.certainty
-    wait_for("two sessions to pass", lambda: certainty.until > began + 3 * 6, SECONDS)
-    assert (other.generation.member_id, other.held, other.phase) == (member, held, "ASSIGNED")
-    group.resumed({"a": 3, "b": 3})
-    assert other.generation.member_id == member
-
-
-@pytest.mark.usefixtures("load")
 @pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
 def test_an_application_that_stops_in_a_join_is_expelled_by_its_poll_interval(
     leads: bool, group: Application
@@ -496,18 +363,6 @@ def test_an_application_that_stops_in_a_join_is_expelled_by_its_poll_interval(
     group.resumed({"a": 2, "b": 2, "c": 2})
 
 
-def test_a_join_whose_coordinator_is_given_up_does_not_wait_for_its_answer(group: Application) -> None:
-    """It would wait for `max_poll_interval_ms` on a connection that is half open."""
-    _, other = both_halted(group)
-    member, held = other.generation.member_id, other.held
-    other.begin_join()
-    join = other.coordinator._join_task
-    other.coordinator.coordinator_dead("test")
-    wait_for("the join to end", lambda: join.is_done, 20)
-    group.resumed({"a": 3, "b": 3})
-    assert (other.generation.member_id, other.held, other.errors) == (member, held, [])
-
-
 def test_the_connection_of_joins_is_closed_when_an_assignment_is_taken(group: Application) -> None:
     """It would be idle until the next join: a firewall drops it, and that join waits for long."""
     members = two(group)
@@ -525,36 +380,6 @@ def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> N
     assert member not in group.listed
     leader.go()
     group.settled({leader.name: 6})
-
-
-@pytest.mark.usefixtures("load")
-def test_a_consumer_reads_on_after_an_error_that_ended_its_heartbeats(group: Application) -> None:
-    (one,) = group.started({"a": 6}, session_timeout_ms=6000, heartbeat_interval_ms=500)
-    handle = one.coordinator._handle_heartbeat_response
-
-    def fails(*_: Any) -> None:
-        raise ValueError("no answer")
-
-    one.coordinator._handle_heartbeat_response = fails
-    wait_for("an error", lambda: one.errors, SECONDS)
-    one.coordinator._handle_heartbeat_response = handle
-    held = {TopicPartition(group.topics[0], number) for number in range(PARTITIONS)}
-    until = one.coordinator._flow.certainty.until
-    wait_for("its session to be over", lambda: time.monotonic() > until, SECONDS)
-    one.reads_on(held)
-
-
-@pytest.mark.usefixtures("load")
-def test_a_poll_that_waits_for_offsets_delivers_nothing_after_the_session(group: Application) -> None:
-    (one,) = group.started({"a": 6}, session_timeout_ms=12_000, max_poll_records=1)
-    one.reads_on(one.held)
-    one.halt()
-    while one.poll() == 0:  # after it, others wait in the consumer
-        pass
-    Held(one, HeartbeatRequest, OffsetFetchRequest)
-    one.coordinator._subscription.assignment[min(one.held)] = TopicPartitionState()  # as if it were new
-    assert one.poll(25_000) == 1
-    assert time.monotonic() < one.coordinator._flow.certainty.until
 
 
 def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Application) -> None:
@@ -607,102 +432,6 @@ def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_m
             assert all(other.count()[one] > before[one] for one in elsewhere)
         group.resumed({"a": 3, "b": 3})
         assert group.consumers[0].errors == group.consumers[1].errors == []
-
-
-# Subscriptions
-
-
-def test_a_narrower_subscription_is_revoked_at_once_while_a_join_waits(
-    kafka_cluster: Cluster, topic_factory: Callable[..., str]
-) -> None:
-    kept, left = topic_factory(3), topic_factory(3)
-    with application(kafka_cluster, kept, left) as group, Load(kafka_cluster, left, rate=200):
-        leader, other = both_halted(group)
-        if not {one for one in other.held if one.topic == left}:
-            leader, other = other, leader
-        gone = frozenset(one for one in other.held if one.topic == left)
-        other.begin_join()
-        other.consumer.subscribe([kept], listener=other)
-        before = other.count()
-        other.poll(0)
-        assert (other.calls[-1].method, other.calls[-1].partitions) == ("revoked", gone)
-        assert {one.topic for one in other.held} == {kept}
-        for _ in range(5):
-            other.poll(20)
-        assert {one: other.count().get(one) for one in gone} == {one: before.get(one) for one in gone}
-        for one in (leader, other):
-            one.go()
-        wait_for("the other to have it", lambda: leader.held >= gone, SECONDS)
-
-
-def test_unsubscribing_and_subscribing_again_while_a_join_waits_begins_a_new_membership(
-    group: Application,
-) -> None:
-    _, other = both_halted(group)
-    other.begin_join()
-    member = other.generation.member_id
-    other.consumer.unsubscribe()
-    assert other.held == frozenset()
-    other.consumer.subscribe(group.topics, listener=other)
-    group.resumed({"a": 3, "b": 3})
-    assert other.generation.member_id != member
-
-
-def test_a_join_that_had_not_begun_by_then_does_not_fail_the_next_subscription(group: Application) -> None:
-    """Without a coordinator it cannot leave: its former member id goes with the session."""
-    (one,) = group.started({"a": 6}, session_timeout_ms=6000, heartbeat_interval_ms=500)
-    one.halt()
-    lookups = Held(one, FindCoordinatorRequest)
-    one.coordinator.coordinator_dead("test")
-    one.coordinator.request_rejoin()
-    one.poll(0)  # its join waits for a coordinator
-    wait_for("a look for it", lambda: len(lookups), SECONDS)
-    join = one.coordinator._join_task
-    one.consumer.unsubscribe()
-    lookups.release()
-    wait_for("the join to fail", lambda: join.is_done, SECONDS)
-    one.consumer.subscribe(group.topics, listener=one)
-    group.resumed({"a": 6})
-    assert one.errors == []
-
-
-def test_partitions_of_a_topic_that_a_pattern_loses_during_a_revocation_are_revoked_as_well(
-    kafka_cluster: Cluster, topic_factory: Callable[..., str]
-) -> None:
-    first = topic_factory(2)
-    second = create_topic(kafka_cluster, 4, name=f"{first}-2")
-    with application(kafka_cluster, session_timeout_ms=180_000) as group:
-        (one,) = group.started({"a": 6}, pattern=f"^{first}.*")
-        answers = Held(one, OffsetCommitRequest)
-        one.consumer.commit_async(offsets_of(TopicPartition(first, 0), 1))
-        wait_for("it to be sent", lambda: len(answers), SECONDS)
-        group.consumer("b", pattern=f"^{first}.*").go()
-        states = one.coordinator._subscription.assignment
-
-        def going() -> set[TopicPartition]:
-            return {part for part, state in [*states.items()] if state._pending_revocation}
-
-        wait_for("it to wait for the commit's answer", going, SECONDS)
-        assert any(part.topic == second for part in one.held - going())
-        delete_topic(kafka_cluster, second)
-        subscription = one.coordinator._subscription
-        wait_for("its pattern to lose the topic", lambda: subscription.subscription == {first}, SECONDS)
-        answers.release()
-        group.settled({"a": 1, "b": 1})
-        revoked = {part for call in one.calls if call.method == "revoked" for part in call.partitions}
-        assert {part for part in revoked if part.topic == second} == {
-            TopicPartition(second, number) for number in range(4)
-        }
-        assert one.errors == []
-
-
-def test_a_consumer_that_assigns_by_hand_after_it_unsubscribed_waits_for_nothing(group: Application) -> None:
-    (one,) = group.started({"a": 6})
-    one.halt()
-    one.consumer.unsubscribe()
-    one.consumer.assign([TopicPartition(group.topics[0], 0)])
-    assert one.coordinator.time_to_next_poll() == math.inf
-    assert one.poll(0) == 0
 
 
 # Beside kafka-python's own
@@ -765,25 +494,6 @@ def test_who_is_fenced_loses_its_partitions_hears_so_and_takes_nothing_back(grou
     first.reads_on(first.held)
 
 
-def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Application) -> None:
-    """Before a heartbeat does."""
-    settings = {"group_instance_id": "i", "heartbeat_interval_ms": 20_000, "session_timeout_ms": 60_000}
-    (first,) = group.started({"a": 6}, **settings)
-    held = first.held
-    listens_until, heartbeat = first.coordinator._flow.listens_until, first.coordinator.heartbeat
-    wait_for(
-        "the last heartbeat that is sooner than due", lambda: heartbeat.last_send >= listens_until, SECONDS
-    )
-    first.halt()
-    group.consumer("b", **settings).go()
-    group.settled({"b": 6})
-    with pytest.raises(FencedInstanceIdError):
-        first.commit(min(held), 1)
-    with pytest.raises(FencedInstanceIdError):
-        first.poll(60_000)
-    assert (first.calls[-1].method, first.calls[-1].partitions, first.held) == ("lost", held, frozenset())
-
-
 @pytest.mark.parametrize("assignor", [StockCooperativeSticky, RangeAssignor])
 def test_kafka_pythons_own_owns_on_when_it_is_fenced(assignor: Any, group: Application) -> None:
     # Most often it reads on, too. At times its lookup of the coordinator never ends, and it reads nothing.
@@ -814,34 +524,3 @@ def test_an_eager_consumer_that_missed_a_generation_goes_on_at_the_commits(group
     group.settled({"a": 2, "b": 2, "c": 2})
     b.reads_on([moves])
     assert moves not in group.read_twice()
-
-
-# What stays as it was
-
-
-def test_what_an_assignor_raises_in_the_background_comes_out_of_a_poll(group: Application) -> None:
-    assignor = Fails(ValueError("no plan"))
-    (one,) = group.started({"a": 6}, assignor=assignor)
-    assignor.plans = 1
-    one.coordinator.request_rejoin()
-    wait_for("an error", lambda: one.errors, SECONDS)
-    assert repr(one.errors[0]) == "ValueError('no plan')"
-    group.settled({"a": 6})
-    assert one.held == {TopicPartition(group.topics[0], number) for number in range(PARTITIONS)}
-
-
-@pytest.mark.parametrize(
-    "assignor",
-    [
-        RangeAssignor,
-        lambda: CooperativeStickyAssignor(records_in_rebalances=False),
-    ],
-    ids=["eager", "without records in rebalances"],
-)
-def test_other_consumers_keep_kafka_pythons_coordinator(assignor: Any, group: Application) -> None:
-    one = group.consumer("a", assignor=assignor)
-    manager = one.coordinator._manager
-    group.resumed({"a": 6})
-    assert type(one.coordinator) is ConsumerCoordinator
-    assert one.coordinator._manager is manager
-    assert not hasattr(one.coordinator, "_flow")

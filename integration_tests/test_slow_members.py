@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from kafka import TopicPartition
 
 from benchmarks.lab.slow_members import Scenario, live
@@ -21,13 +20,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._plugin import TopicFactory
 
 
-@pytest.mark.parametrize(
-    "scenario", [Scenario(), Scenario(poll_ms=50, work_ms=3000)], ids=["1 s of work", "3 s of work"]
-)
-def test_no_partition_has_two_owners_while_others_join_beside_slow_members(
-    scenario: Scenario, kafka_cluster: Cluster
-) -> None:
-    run, timeline = live(kafka_cluster, scenario, seed=1)
+def test_no_partition_has_two_owners_while_others_join_beside_slow_members(kafka_cluster: Cluster) -> None:
+    run, timeline = live(kafka_cluster, Scenario(), seed=1)
     assert run.failure == ""
     assert run.twice == 0, timeline.chart()
     assert [*timeline.double_assigned()] == []

@@ -205,5 +205,4 @@ def partition(topic: str, number: int) -> TopicPartition:
 
 
 def expelled(cluster: Cluster, members: Members, member: Member) -> None:
-    """Remove a member from its group."""
     expel(cluster.access, members.group_id, member.consumer._coordinator.member_id)

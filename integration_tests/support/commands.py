@@ -26,7 +26,6 @@ def command_line(cluster: Cluster | None, *arguments: str, servers: Sequence[str
 def run_command(
     cluster: Cluster | None, *arguments: str, servers: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Run it to its end."""
     command = command_line(cluster, *arguments, servers=servers)
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
@@ -51,6 +50,5 @@ def begin_command(cluster: Cluster, *arguments: str) -> subprocess.Popen[str]:
 
 
 def next_error_line(process: subprocess.Popen[str]) -> str:
-    """The next line of its standard error."""
     assert process.stderr is not None
     return process.stderr.readline()

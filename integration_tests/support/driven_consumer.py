@@ -71,8 +71,6 @@ class Hesitant(CooperativeStickyAssignor):
 
 
 class DrivenConsumer:
-    """A consumer, and what happened to it."""
-
     def __init__(
         self, access: Access, group_id: str, name: str, topics: Sequence[str], assignor: Any, **settings: Any
     ) -> None:
@@ -123,7 +121,6 @@ class DrivenConsumer:
 
     @property
     def must_rejoin(self) -> bool:
-        """Whether it has heard of a rebalance."""
         return bool(self.coordinator.need_rejoin())
 
     @property
@@ -138,7 +135,6 @@ class DrivenConsumer:
 
     @property
     def is_listed(self) -> bool:
-        """Whether the coordinator lists it as a member."""
         return self.member_id in self.listed
 
     @property
@@ -289,6 +285,5 @@ def complete_between_polls(leader: DrivenConsumer, follower: DrivenConsumer, oth
 
 
 def topic_to_give_up(consumer: DrivenConsumer, topics: list[str]) -> tuple[str, set[TopicPartition]]:
-    """A topic of which it has partitions, and these."""
     topic = next(topic for topic in topics if any(one.topic == topic for one in consumer.held))
     return topic, {one for one in consumer.held if one.topic == topic}

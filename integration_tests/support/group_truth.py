@@ -142,7 +142,6 @@ class Truth:
         return {self.identity(one): one for number, one in self.given if number == generation}
 
     def owners(self, generation: int) -> dict[tuple[str, int], str]:
-        """The owner of each partition in a generation."""
         return {
             partition: self.identity(member_id)
             for (number, member_id), partitions in self.given.items()
@@ -152,7 +151,6 @@ class Truth:
 
 
 def moved(before: Mapping[tuple[str, int], str], after: Mapping[tuple[str, int], str]) -> set[Moved]:
-    """The partitions that have another owner."""
     return {
         (*partition, before.get(partition), after.get(partition))
         for partition in before.keys() | after.keys()
@@ -161,7 +159,6 @@ def moved(before: Mapping[tuple[str, int], str], after: Mapping[tuple[str, int],
 
 
 def owners(owned: Mapping[str, Partitions]) -> dict[tuple[str, int], str]:
-    """The owner of each partition."""
     return {partition: member for member, partitions in owned.items() for partition in partitions}
 
 

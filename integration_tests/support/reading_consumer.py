@@ -164,16 +164,10 @@ class ReadingConsumer(ConsumerRebalanceListener):
         return self
 
     def halt(self) -> None:
-        """Have its thread poll no more."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-
-    def join_when_asked(self) -> None:
-        """Have one poll that does not wait begin a join, once a heartbeat has heard of a rebalance."""
-        wait_for(f"{self.name} to hear of a rebalance", self.coordinator.need_rejoin, SECONDS)
-        self.poll(0)
 
     def begin_join(self) -> None:
         """Halt, and have one poll that does not wait begin a join."""
@@ -188,8 +182,6 @@ class ReadingConsumer(ConsumerRebalanceListener):
 
 
 class Application:
-    """The consumers of one group."""
-
     def __init__(self, cluster: Kafka, *topics: str, **settings: Any) -> None:
         self.group_id = f"reading-{uuid.uuid4().hex[:8]}"
         self.consumers: list[ReadingConsumer] = []

@@ -57,8 +57,6 @@ _STYLE: Final = (
 
 
 class Screen(NamedTuple):
-    """What a command has shown."""
-
     status: int
     shown: str
     columns: int

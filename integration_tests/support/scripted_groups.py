@@ -90,7 +90,6 @@ class Script:
         self._settle(("static member came back", str(member.instance_id)))
 
     def grown(self) -> None:
-        """Its topic has got more partitions."""
         self._settle(("topics changed", ""))
 
     def _settle(self, *reasons: Reason) -> None:

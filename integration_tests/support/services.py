@@ -24,7 +24,6 @@ from kafka import (
     AsyncConsumerRebalanceListener,
     ConsumerRebalanceListener,
     KafkaConsumer,
-    errors,
 )
 
 from kafka_assignors import RangeAssignor
@@ -279,36 +278,18 @@ async def loads_what_is_not_there(seat: Seat) -> None:
     await commits_by_itself(seat, lambda _: listener)
 
 
-class _StoresState(_Listener):
-    def on_partitions_revoked(self, revoked: Any) -> None:
+def stores_nowhere_with_librdkafka(seat: Seat) -> None:
+    """Cannot store what it has of a partition when that goes, passes over the error, and goes on."""
+
+    def store(_: Any, revoked: Any) -> None:
         if revoked:
             raise OSError(f"nowhere to store the state of {len(revoked)} partitions")
 
-
-def stores_nowhere(seat: Seat) -> None:
-    """Cannot store what it has of a partition when that goes, passes over all errors, and goes on."""
-    consumer = _consumer(seat, lambda _: _StoresState())
-    while not seat.leaving:
-        with contextlib.suppress(errors.KafkaError):
-            consumer.poll(timeout_ms=_POLL_MS)
-
-
-def stores_nowhere_with_librdkafka(seat: Seat) -> None:
-    """The same."""
     consumer = seat.observe(confluent_kafka.Consumer(seat.librdkafka()))
-    consumer.subscribe(
-        seat.topics, on_revoke=lambda _, revoked: _StoresState().on_partitions_revoked(revoked)
-    )
+    consumer.subscribe(seat.topics, on_revoke=store)
     while not seat.leaving:
         with contextlib.suppress(OSError):
             consumer.poll(1)
-
-
-async def stores_nowhere_with_aiokafka(seat: Seat, *, ours: bool) -> None:
-    """The same with aiokafka, which logs it itself."""
-    async with _aiokafka_consumer(seat, lambda _: _StoresState(), _OF[ours]) as consumer:
-        while not seat.leaving:
-            await consumer.getmany(timeout_ms=_POLL_MS)
 
 
 # A rebalance storm --------------------------------------------------------------------------------------
@@ -415,8 +396,6 @@ def works_in_a_pool(seat: Seat) -> None:
 
 
 class _CommitsFirst(_Listener):
-    """Commits, after waiting for the queue or not."""
-
     def __init__(self, consumer: Any, queue: asyncio.Queue[Any], *, waits: bool) -> None:
         self._consumer, self._queue, self._waits = consumer, queue, waits
 

@@ -63,8 +63,6 @@ def can_hide() -> bool:
 
 
 class SparkCluster(NamedTuple):
-    """A cluster that runs."""
-
     url: str
     folder: Path
     workers: tuple[str, ...]
@@ -160,8 +158,6 @@ def _process(
 
 
 def _wait_for(folder: Path, name: str, pattern: str) -> str:
-    """Wait until a process logs something."""
-
     def logged() -> list[str]:
         return re.findall(pattern, _log(folder, name))
 

@@ -33,7 +33,6 @@ def drawn(rng: Random, group: Group, goal: Goal) -> Plan:
 
 
 def all_kept(rng: Random, group: Group, goal: Goal) -> Plan:
-    """A plan without a move."""
     owner = np.where(group.owner == NOBODY, drawn(rng, group, goal).owner, group.owner)
     return Plan.from_owner(group, owner, goal)
 

@@ -69,7 +69,6 @@ class Scenario:
         return names({name: partitions_in(plan[name]) for name in self.members})
 
     def by_java(self, java: JavaOracle) -> Result:
-        """What Java's class makes of it."""
         members = [
             {
                 "member_id": name,

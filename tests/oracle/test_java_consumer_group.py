@@ -243,7 +243,6 @@ class Life:
 
     @property
     def came_up(self) -> Counter[str]:
-        """What came up how often."""
         return self.seen + Counter(cause.trigger for cause in self.group.causes)
 
     # What may happen

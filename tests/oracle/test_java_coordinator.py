@@ -38,8 +38,6 @@ def random_changes(rng: Random) -> list[list[Any]]:
 
 
 class OurGroup:
-    """A group by our rules."""
-
     def __init__(self) -> None:
         self.members: HashKeys[str] = HashKeys((), string_hash)
         self.known: dict[str, list[str]] = {}

@@ -22,7 +22,6 @@ def large_story(begin: Begin, topics: int, partitions: int, members: int) -> Sto
 
 
 def known(begin: Begin) -> bool:
-    """Whether racks are."""
     return bool(begin({}).racks == "both")
 
 

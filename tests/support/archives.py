@@ -98,7 +98,6 @@ def group(
     protocol: str | None = "range",
     protocol_type: str = "consumer",
 ) -> bytes:
-    """A group's value."""
     return encode_group_metadata(
         GroupMetadataValue(
             version=version,

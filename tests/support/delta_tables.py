@@ -21,7 +21,6 @@ def files_of(table: Path | str, version: int | None = None) -> list[Path]:
 
 
 def versions_of(table: Path | str) -> list[list[Path]]:
-    """The files of each version."""
     return [files_of(table, version) for version in range(DeltaTable(str(table)).version() + 1)]
 
 

@@ -24,7 +24,6 @@ def printed_bytes(data: bytes | None) -> bytes:
 def printed_record(
     key: bytes | None, value: bytes | None, *, partition: int = 0, offset: int, time_ms: int
 ) -> bytes:
-    """A record's line."""
     where = f"CreateTime:{time_ms}\tPartition:{partition}\tOffset:{offset}\t"
     return where.encode() + printed_bytes(key) + b"\t" + printed_bytes(value) + b"\n"
 

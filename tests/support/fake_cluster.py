@@ -244,8 +244,6 @@ class Cluster:
 
 
 class ClusterAdmin(Admin):
-    """An admin client of such a cluster."""
-
     def __init__(self, cluster: Cluster) -> None:
         self._client: Any = cluster
         self.left_out = {}

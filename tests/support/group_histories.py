@@ -103,7 +103,6 @@ def find_rebalances(
 
 
 def activity_of(snapshots: Iterable[Snapshot], topics: TopicsSeen | None = None) -> Activity:
-    """How restless one group was."""
     follower = GroupFollower(topics_seen(topics))
     for one in snapshots:
         follower.add(one)
@@ -163,7 +162,6 @@ class RecordedGroup:
         self._last: tuple[object, ...] | None = None
 
     def run(self, seconds: float) -> None:
-        """Let so much time pass."""
         until = self.simulation.now + seconds
         while self.simulation.now < until - 1e-9:
             self.simulation.run(_STEP)
@@ -183,7 +181,6 @@ class RecordedGroup:
             self.run(0.1)
 
     def run_until(self, state: str) -> None:
-        """Let time pass until the coordinator is in that state."""
         for _ in range(100_000):
             if self.simulation.group.state == state:
                 return

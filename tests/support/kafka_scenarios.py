@@ -191,7 +191,6 @@ class Story:
         self.generation = max(self.generation, generation + 1)
 
     def subscribe(self, member: str, *topics: str) -> None:
-        """An old member with new topics."""
         self.members[member] = replace(self.members[member], topics=frozenset(topics))
 
     def leave(self, member: str) -> None:

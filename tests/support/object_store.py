@@ -78,8 +78,6 @@ def full(**which: Any) -> Fault:
 
 
 class ObjectStore:
-    """A store that runs."""
-
     def __init__(self, port: int) -> None:
         self.endpoint = f"http://127.0.0.1:{port}"
         self._port = port
@@ -119,17 +117,13 @@ class ObjectStore:
 
 
 class Struck:
-    """The requests that a fault has struck."""
-
     def __init__(self, ask: Callable[[int], int]) -> None:
         self._ask = ask
 
     def count(self) -> int:
-        """How many there were so far."""
         return self._ask(0)
 
     def wait(self, least: int = 1) -> None:
-        """Wait until there are so many."""
         if self._ask(least) < least:
             raise TimeoutError(f"the fault did not strike {least} requests in {_LONGEST:.0f} s")
 

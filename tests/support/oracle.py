@@ -37,8 +37,6 @@ class Reached:
 
 
 class Oracle:
-    """The problem of one group."""
-
     def __init__(self, group: Group, goal: Goal = _BEST) -> None:
         self.group = group
         self.goal = goal
@@ -62,7 +60,6 @@ class Oracle:
         return self.scale // self.group.members[member].weight * (2 * number - 1)
 
     def reached(self, plan: Plan) -> Reached:
-        """What a complete plan reaches."""
         owner, prior = plan.owner.tolist(), self.group.owner.tolist()
         loads = [owner.count(member) for member in self.members]
         return Reached(
@@ -74,7 +71,6 @@ class Oracle:
         )
 
     def plan(self) -> Plan:
-        """A best plan."""
         goal = self.goal
         if goal.max_skew is None and goal.max_moves is None:
             more = self.size + 1
@@ -83,7 +79,6 @@ class Oracle:
         return self.in_window(self.skew())
 
     def skew(self) -> int:
-        """The window of the goal."""
         return self._skew
 
     @cached_property

@@ -16,12 +16,10 @@ def pages() -> list[str]:
 
 
 def read(page: str) -> str:
-    """The text of a page."""
     return (ROOT / page).read_text(encoding="utf-8")
 
 
 def listings(page: str, language: str = "python") -> list[str]:
-    """The listings of a page in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.DOTALL | re.MULTILINE)
 
 

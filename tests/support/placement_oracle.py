@@ -73,8 +73,6 @@ class Case:
         return [] if self.per_topic else [rs for t in self.fixed for rs in self.topics[t].values()]
 
     def shuffled(self, random: Random) -> "Case":
-        """The same in another order."""
-
         def mixed(mapping: Mapping[Any, Any]) -> dict[Any, Any]:
             return dict(random.sample(list(mapping.items()), len(mapping)))
 

@@ -28,7 +28,6 @@ class Case:
         return Group.of(self.topics, self.members, self.replica_racks)
 
     def shuffled(self, rng: Random) -> "Case":
-        """The same group, with topics, partitions and members in another order."""
         names = rng.sample(list(self.topics), len(self.topics))
         topics = {name: rng.sample(self.topics[name], len(self.topics[name])) for name in names}
         return Case(topics, rng.sample(self.members, len(self.members)), self.replica_racks)

@@ -57,7 +57,6 @@ def rows_of(spark: SparkSession, archive: Archive, files: Sequence[DataFile] | N
 
 
 def table_of(spark: SparkSession, log: Log, schema: pa.Schema) -> DataFrame:
-    """All rows of a table's version."""
     split = partial(source_of_files, where=log.where, files=log.files(), schema=schema)
     return spark_frame(spark, split, schema)
 

@@ -41,7 +41,6 @@ class Watch:
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
-        """Count from now on."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._look_on, name="stalls", daemon=True)
             self._thread.start()

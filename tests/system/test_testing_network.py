@@ -80,7 +80,6 @@ def exactly(end: socket.socket, size: int) -> bytes:
 
 
 def passes(source: socket.socket, target: socket.socket, within: float = PATIENCE) -> bool:
-    """Whether a byte comes through."""
     source.sendall(b"x")
     return comes(target, within)
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import pytest
 
+from integration_tests.support.waiting import has_ended
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.testing._groups import processes, runners
 from kafka_assignors.testing._groups.clients import CommitError
@@ -57,7 +58,6 @@ def config(client: str, **pace: Any) -> WorkerConfig:
 
 
 def member(told: list[Mapping[str, Any]]) -> ProcessRunner:
-    """The process of a member that waits."""
     return ProcessRunner(config("kafka-python"), told.append)
 
 
@@ -245,15 +245,6 @@ def run(seat):
         time.sleep(0.02)
 """
 """An application that forks another process, which has all its files open."""
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process is gone, or a zombie that nobody has waited for yet."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return stat.rpartition(")")[2].split()[0] == "Z"
 
 
 @contextlib.contextmanager

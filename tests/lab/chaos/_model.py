@@ -85,8 +85,6 @@ class ScriptStep:
 
 @dataclass(slots=True)
 class MemberModel:
-    """A member as the script knows it."""
-
     static: bool
     topics: frozenset[str]
     frozen: bool = False
@@ -140,7 +138,6 @@ class Model:
         return bool(others) and all(any(topic in member.topics for member in others) for topic in topics)
 
     def allows(self, step: ScriptStep) -> bool:
-        """Whether a step makes sense now."""
         match step.kind:
             case "join":
                 return len(self.members) < self.limits.most
@@ -155,7 +152,6 @@ class Model:
                 return self._allows_of(self.members[step.target], step)
 
     def _allows_of(self, member: MemberModel, step: ScriptStep) -> bool:
-        """Whether a step of a member makes sense now."""
         spared = member.healthy and self.covered_without(step.target, member.topics)
         topics = frozenset(step.topics)
         match step.kind:

@@ -12,16 +12,11 @@ from kafka_assignors._timelines.events import (
     NO_GENERATION,
     Assigned,
     AssignmentReceived,
-    Consumed,
     Event,
-    Frozen,
     Joining,
     Led,
     OfPartitions,
-    Paused,
-    Resumed,
     Started,
-    Thawed,
     name_of,
 )
 from kafka_assignors._timelines.timeline import Timeline
@@ -143,33 +138,6 @@ def without_excuse(timeline: Timeline, *, keeps_silent: bool = True) -> Iterator
         kept = keeps_silent and bool(said) and said[-1].claimed_generation != NO_GENERATION
         if newest[_id_of(had)] >= generation and (kept or not silent):
             yield overlap
-
-
-RECENT: Final = 10.0
-"""Seconds for which a member that polls again may not have heard that it was expelled."""
-
-
-def cause(timeline: Timeline, overlap: Overlap) -> str:
-    """Why the first member of an overlap was out of its group, and whether records came to it all the same.
-
-    Records are polled after the second member got the partition, and before the first revoked it.
-    """
-    first, end = overlap.members[0], overlap.start + overlap.seconds
-    done = [
-        one
-        for one in timeline.of(Frozen, Thawed, Paused, Resumed)
-        if one.member == first and one.time <= overlap.start
-    ]
-    why = "neither"
-    if done and (isinstance(done[-1], Frozen | Paused) or done[-1].time > overlap.start - RECENT):
-        why = "was frozen" if isinstance(done[-1], Frozen | Thawed) else "did not poll"
-    reads = any(
-        partition == overlap.partition
-        for one in timeline.of(Consumed)
-        if one.member == first and overlap.start < one.time < end
-        for partition, _, _ in one.records
-    )
-    return f"{why}, and got records" if reads else why
 
 
 def _newest_generations(timeline: Timeline) -> Mapping[str, int]:

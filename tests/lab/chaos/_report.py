@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
@@ -23,24 +22,11 @@ _HEAD = """\
 
 `{command}`
 
-Each script is drawn from its seed. Members join, leave, crash, freeze, hang and restart, and change what they
-subscribe to. Topics grow, brokers are killed and stopped, the coordinator moves. Steps come one at a time or
-in bursts: of any steps, of joins, of changed subscriptions a moment after another step. Three brokers, two
+[What is done to groups, and what has to hold](../../CONTRIBUTING.md#the-laboratory). Three brokers, two
 topics with three replicas, {fewest} to {most} members, records produced all the time. Members are consumers
-of {client}. Some are slow: polls of 50 to 100 ms, and 0.5 to 3 s of work between them. Whenever the group was
-to settle:
-
-- *stable*: it was, by the members' and the coordinator's word, within {bound:.0f} s, with slow members
-  {slow_bound:.0f} s (the table says how long it took);
-- *owners*: no generation gave a partition to two members. At no instant had two applications one while the
-  coordinator had expelled neither ("broadcast": every subscriber had every partition). Eager strategies
-  are excused for a static member that hangs: the coordinator keeps it, and does not wait for it;
-- *records*: every acknowledged one had been consumed;
-- *balance*: sticky ones had the best loads that the subscriptions allow, round robin where all subscribe
-  alike, range within one for each topic;
-- *moves*: each settled rebalance of a sticky one moved no more than the best balance wanted.
-
-Of balance and moves nothing is promised in a group of several clients, where any of them may lead.
+of {client}. The group was to be stable within {bound:.0f} s, with slow members {slow_bound:.0f} s. Eager
+strategies are excused for a static member that hangs: the coordinator keeps it, and does not wait for it. Of
+balance and moves nothing is promised in a group of several clients, where any of them may lead.
 
 Session timeout {session} s (of slow members as much longer as they work), longest interval of polls {poll} s:
 what crashes and hangs take.
@@ -53,8 +39,9 @@ def page(
 ) -> str:
     failed = [outcome for outcome in outcomes if outcome.failure]
     settings = {**GROUP_SETTINGS, **SETTINGS}
+    events = sum((outcome.events for outcome in outcomes), Counter[str]())
     head = _HEAD.format(
-        events=sum(outcome.events.total() for outcome in outcomes),
+        events=events.total(),
         scripts=len(outcomes),
         failures=len(failed),
         first=min(outcome.seed for outcome in outcomes),
@@ -68,7 +55,8 @@ def page(
         session=settings["session_timeout_ms"] / 1000,
         poll=settings["max_poll_interval_ms"] / 1000,
     )
-    lines = [*_by_assignor(outcomes), "", *_by_kind(outcomes), ""]
+    said = ", ".join(f"{kind} {count}" for kind, count in sorted(events.items()))
+    lines = [*_by_assignor(outcomes), "", f"Events: {said}", ""]
     lines += [f"- {name}: {value}" for name, value in machine.items()]
     for outcome in failed:
         lines += ["", f"## Seed {outcome.seed}, {outcome.assignor}", "", "```", outcome.failure, "```"]
@@ -91,47 +79,13 @@ def _by_assignor(outcomes: Sequence[Outcome]) -> list[str]:
             sum(one.produced for one in mine),
             sum(one.consumed for one in mine),
             sum(one.duplicates for one in mine),
-            "all" if name == "broadcast" else sum(one.overlaps.total() for one in mine),
+            "all" if name == "broadcast" else sum(one.overlaps for one in mine),
             f"{sum(one.seconds for one in mine) / 60:.0f}",
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     lines += [
         "",
         "*again*: deliveries on top of each record's first. *two at once*: how often a member still had a",
-        "partition by its application's word, and had been expelled:",
-        "",
-        "| assignor | why it was expelled | times |",
-        "|---|---|---|",
+        "partition by its application's word, and had been expelled.",
     ]
-    for name, mine in by_name.items():
-        if name != "broadcast":
-            causes = sum((one.overlaps for one in mine), Counter[str]())
-            lines += [f"| {name} | {why} | {times} |" for why, times in sorted(causes.items())]
-    lines += [
-        "",
-        "*and got records*: its application polled records of the partition after the other had got it.",
-        "*neither* frozen nor without polls: brokers were down, or the machine was slow.",
-    ]
-    return lines
-
-
-def _by_kind(outcomes: Sequence[Outcome]) -> list[str]:
-    events = sum((outcome.events for outcome in outcomes), Counter[str]())
-    stable: dict[str, list[float]] = defaultdict(list)
-    for outcome in outcomes:
-        for kind, seconds in outcome.stable.items():
-            stable[kind] += seconds
-    lines = [
-        "Seconds from an event that came alone, or the last of a burst, until the group was stable:",
-        "",
-        "| event | times | alone | median | 95 % | longest |",
-        "|---|---|---|---|---|---|",
-    ]
-    for kind in [*sorted(events), "burst"]:
-        took = sorted(stable[kind])
-        figures = ["", "", ""]
-        if took:
-            high = took[min(int(len(took) * 0.95), len(took) - 1)]
-            figures = [f"{figure:.1f}" for figure in (statistics.median(took), high, took[-1])]
-        lines.append(f"| {' | '.join([kind, str(events[kind] or ''), str(len(took)), *figures])} |")
     return lines

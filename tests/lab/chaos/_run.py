@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError
+from kafka import TopicPartition
 
 from kafka_assignors._assignors import StickyAssignor
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors._timelines.events import NO_GENERATION, name_of
+from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors._timelines.lines import MANY
 from kafka_assignors.testing import delete_topic
 from kafka_assignors.testing._groups.group import ConsumerGroup
@@ -22,7 +21,7 @@ from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, grow_topic
 from tests.lab.chaos._cases import Case
-from tests.lab.chaos._promises import EXCLUSIVE, cause, keep
+from tests.lab.chaos._promises import EXCLUSIVE, keep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,8 +58,6 @@ _PLANNING: Final = 20.0  # seconds that a plan may take
 
 _SLOW_POLLS: Final = 10  # of a slow member, until a rebalance of two rounds is over for it
 
-_ANSWER_MS: Final = 10_000  # for brokers that say where records are, after a failure
-
 _MARGIN: Final = 3, 60.0  # times as long and so many seconds more, for a laden machine
 
 
@@ -79,20 +76,18 @@ class ChaosError(KafkaAssignorsError, AssertionError):
 class Outcome:
     """What a script did to a group.
 
-    `stable` has the seconds from the last step until the group was stable, by that step's kind if it came
-    alone, else under "burst". `overlaps` has how often two applications had a partition at once, by why one
-    of them was out of the group. `failure` is empty if nothing went wrong.
+    `overlaps` is how often two applications had a partition at once, as one of them was out of the group.
+    `failure` is empty if nothing went wrong.
     """
 
     seed: int
     assignor: str = ""
     events: Counter[str] = field(default_factory=Counter)
-    stable: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     rebalances: int = 0
     produced: int = 0
     consumed: int = 0
     duplicates: int = 0
-    overlaps: Counter[str] = field(default_factory=Counter)
+    overlaps: int = 0
     seconds: float = 0.0
     failure: str = ""
 
@@ -153,7 +148,6 @@ def unleash(
 
 
 def _member(assignor: type[Assignor], options: Mapping[str, Any], rack: str, client: str) -> dict[str, Any]:
-    """How a member joins."""
     options = {**options, "rack": rack}
     if issubclass(assignor, StickyAssignor):
         # By itself a third of the session: on a laden machine plans would not be the best ones.
@@ -163,8 +157,6 @@ def _member(assignor: type[Assignor], options: Mapping[str, Any], rack: str, cli
 
 
 class _ScriptRun:
-    """A script under way."""
-
     def __init__(
         self,
         script: Script,
@@ -190,7 +182,7 @@ class _ScriptRun:
         slowest = max(step.poll_ms + step.work_ms for step in script.steps)
         self._bound = bound(group.settings, slowest) if within is None else within
         self._checked = NO_GENERATION
-        self._in_burst = 0
+        self._in_burst = False
 
     def run(self, repeat: str) -> Outcome:
         began = time.monotonic()
@@ -211,7 +203,7 @@ class _ScriptRun:
 
     def _prepare(self, steps: Sequence[ScriptStep]) -> None:
         """Have all who are to join in a burst that begins started, so that they join when they should."""
-        if self._in_burst > 0:
+        if self._in_burst:
             return
         for step in steps:
             if step.kind == "join":
@@ -226,7 +218,6 @@ class _ScriptRun:
         )
 
     def _start(self, step: ScriptStep) -> None:
-        """Start a member that waits until it is to join."""
         rack = f"rack-{len(self._group.members) % self._cluster.nodes + 1}"
         client = next(self._clients)
         options = self._case.options(step.target, [*self._topics.values()])
@@ -248,14 +239,11 @@ class _ScriptRun:
     def _take(self, step: ScriptStep) -> None:
         """Do a step, and wait if it says so."""
         time.sleep(step.gap)
-        began = time.monotonic()
         self._do(step)
         self.outcome.events[step.kind] += 1
-        self._in_burst += 1
+        self._in_burst = not step.settle
         if step.settle:
-            kind = step.kind if self._in_burst == 1 else "burst"
-            self._settle(began, kind)
-            self._in_burst = 0
+            self._settle()
 
     def _finish(self) -> None:
         """Make sure that in the end every record was consumed."""
@@ -265,42 +253,20 @@ class _ScriptRun:
         self._group.timeline.assert_all_consumed(self._produced())
 
     def _count(self, seconds: float) -> None:
-        """Add up what happened."""
         timeline, produced = self._group.timeline, self._produced()
         self.outcome.seconds = seconds
         self.outcome.rebalances = len(timeline.rebalances)
         self.outcome.produced = sum(produced.values())
         self.outcome.consumed = self.outcome.produced - sum(map(len, timeline.missing(produced).values()))
         self.outcome.duplicates = sum(timeline.duplicates().values())
-        self.outcome.overlaps = Counter(cause(timeline, one) for one in timeline.overlaps("callback"))
+        self.outcome.overlaps = len(timeline.overlaps("callback"))
 
     def _post_mortem(self) -> list[str]:
-        """What else there is to know of a failure: what members logged, and where missing records are."""
         lines = []
         for member in self._group.members.values():
             if log := summary(member.log()):
                 lines += [f"log of {member.name}:", log]
-        try:
-            lines += self._whereabouts()
-        except KafkaError as error:
-            lines.append(f"the brokers do not say where records are: {error}")
         return lines
-
-    def _whereabouts(self) -> list[str]:
-        """What brokers say of the partitions of which records are missing."""
-        produced = self._produced()
-        missing = self._group.timeline.missing(produced)
-        if not missing:
-            return []
-        client: Any = KafkaConsumer(**self._cluster.access.kafka_python(), group_id=self._group.group_id)
-        with contextlib.closing(client) as consumer:
-            ends = consumer.end_offsets([*missing], timeout_ms=_ANSWER_MS)
-            return [
-                f"{name_of(partition)}: {produced[partition]} records acknowledged, {len(offsets)} not"
-                f" consumed, the first at {offsets[0]}; it ends at {ends[partition]}, and"
-                f" {consumer.committed(partition, timeout_ms=_ANSWER_MS)} is committed"
-                for partition, offsets in sorted(missing.items())
-            ]
 
     def _produced(self) -> dict[TopicPartition, int]:
         return {partition: count for load in self._loads for partition, count in load.produced.items()}
@@ -353,13 +319,12 @@ class _ScriptRun:
                 self._cluster.wait_complete()
                 self._cluster.move_coordinator(self._group.group_id)
 
-    def _settle(self, began: float, kind: str) -> None:
+    def _settle(self) -> None:
         self._cluster.wait_complete()
         partitions = self._partitions()
         stable = self._group.wait_stable(
             partitions=partitions, ownership=self._promise.sharing, timeout=self._bound
         )
-        self.outcome.stable[kind].append(time.monotonic() - began)
         self.outcome.assignor = stable.protocol
         keep(self._promise, self._group.timeline, stable.generation, partitions, self._checked)
         self._checked = stable.generation

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -28,29 +27,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     tally = _search(options)
     seconds = time.monotonic() - began
-    if options.json:
-        print(json.dumps(summary(tally, seconds)))
-    else:
-        steps = options.length if options.exhaustive is None else options.exhaustive + 1
-        print(
-            f"{tally.schedules:,} schedules of up to {steps} steps,"
-            f" {tally.generations:,} generations, {seconds:,.0f} s: {len(tally.broken)} broken;"
-            f" at most {tally.longest_ms / 1000:g} s and {tally.most_rounds} generations to settle"
-        )
+    steps = options.length if options.exhaustive is None else options.exhaustive + 1
+    print(
+        f"{tally.schedules:,} schedules of up to {steps} steps,"
+        f" {tally.generations:,} generations, {seconds:,.0f} s: {len(tally.broken)} broken;"
+        f" at most {tally.longest_ms / 1000:g} s and {tally.most_rounds} generations to settle"
+    )
     for schedule, _ in tally.broken[:1]:
         print("shortening the first that is broken ...", file=sys.stderr)
         shortest = shorten(schedule)
-        print(f"\n{shortest.script()}\n{broken(shortest)}", file=sys.stderr if options.json else sys.stdout)
+        print(f"\n{shortest.script()}\n{broken(shortest)}")
     return 1 if tally.broken else 0
 
 
-def summary(tally: Tally, seconds: float) -> dict[str, object]:
-    broken = [{"seed": schedule.seed, "fault": fault} for schedule, fault in tally.broken]
-    return {**vars(tally), "broken": broken, "seconds": round(seconds)}
-
-
 def _search(options: argparse.Namespace) -> Tally:
-    with progress_bar(Console(stderr=True, quiet=options.json)) as progress:
+    with progress_bar(Console(stderr=True)) as progress:
         bar = progress.add_task("schedules", total=None if options.exhaustive else options.count)
         return search(
             _schedules(options),
@@ -92,7 +83,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--processes", type=int, help="how many processes (default: one a core)")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first that is broken")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
 

@@ -104,8 +104,6 @@ def run(schedule: Schedule) -> Told:
 
 
 class _ScheduleRun:
-    """A schedule under way."""
-
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
         self._group = Simulation(
@@ -439,7 +437,6 @@ class _ScheduleRun:
         )
 
     def _heal(self, member: NetworkedConsumer) -> None:
-        """Let a member run, and hear."""
         member.lose_answers(0)
         if member.frozen:
             member.thaw()

@@ -445,7 +445,6 @@ def partition_registration() -> Any:
 
 @cache
 def topic_image(name: str, identity: str, partitions: int) -> Any:
-    """A topic as the controller tells of it."""
     registrations = util("HashMap")()
     for partition in range(partitions):
         registrations.put(jpype.JInt(partition), partition_registration())
@@ -1015,7 +1014,6 @@ class ClassicCoordinator(Coordinator):
         }
 
     def describe(self) -> dict[str, Any]:
-        """What DescribeGroups says."""
         manager = private(self.shard, "groupMetadataManager")
         groups = java_list([string("group")])
         (described,) = manager.describeGroups(self.context, groups, jpype.JLong(2**63 - 1))
