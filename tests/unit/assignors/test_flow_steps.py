@@ -759,18 +759,6 @@ def test_what_waits_for_the_end_of_a_join_goes_on_with_whatever_ends_it() -> Non
 # Heartbeats after a rebalance
 
 
-def test_it_listens_for_as_long_as_heartbeats_come_sooner_than_due(
-    asked: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun: list[Any] = []
-    monkeypatch.setattr(_flow, "time", SimpleNamespace(monotonic=lambda: 100.0))
-    asked.config["heartbeat_interval_ms"] = 300
-    asked._manager._manager = SimpleNamespace(call_soon=lambda *what: begun.append(what))
-    asked._listen()
-    assert asked._flow.listens_until == pytest.approx(100.35)
-    assert begun == [(asked._send_heartbeats_after, asked._generation, [0.0, 0.05, 0.1, 0.2])]
-
-
 @pytest.mark.parametrize(
     ("over", "beats"),
     [

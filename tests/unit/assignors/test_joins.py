@@ -312,16 +312,6 @@ def test_a_cooperative_consumer_gives_up_what_it_must_not_hold_before_the_next_j
         assert polled.joined == 1
 
 
-def test_commits_are_asked_for_of_what_an_eager_consumer_had_and_gets_again(polled: Any) -> None:
-    other = TopicPartition("orders", 1)
-    polled._subscription.assign_from_subscribed([ORDERS, other])
-    for one in (ORDERS, other):
-        polled._subscription.seek(one, 144)
-    poll(polled)
-    assert polled.fetched == [{ORDERS}]
-    assert [polled._subscription.position(one).offset for one in (ORDERS, other)] == [148, 144]
-
-
 def test_what_is_given_up_while_commits_are_asked_for_is_moved_nowhere(polled: Any) -> None:
     subscription = polled._subscription
     subscription.assign_from_subscribed([ORDERS])
@@ -329,15 +319,6 @@ def test_what_is_given_up_while_commits_are_asked_for_is_moved_nowhere(polled: A
     assert poll(polled) == ASSIGNED
     assert polled.fetched == [{ORDERS}]
     assert subscription.assigned_partitions() == set()
-
-
-def test_partitions_that_were_assigned_by_hand_meanwhile_stay_where_they_are(polled: Any) -> None:
-    polled._subscription.unsubscribe()
-    polled._subscription.assign_from_user([ORDERS])
-    polled._subscription.seek(ORDERS, 144)
-    poll(polled)
-    assert polled.fetched == []
-    assert polled._subscription.position(ORDERS).offset == 144
 
 
 def test_who_subscribes_to_nothing_subscribes_to_no_topic_of_what_it_has() -> None:
