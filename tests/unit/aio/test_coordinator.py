@@ -1285,27 +1285,6 @@ async def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
     assert not await asking
 
 
-async def test_heartbeats_while_the_leader_plans_are_no_word_that_nobody_waits_for_this_member(
-    coordinator: CooperativeCoordinator, clock: Clock
-) -> None:
-    """Its SyncGroup may be lost. Without one the coordinator expels it, whatever it answers before."""
-    lasting: Any = coordinator._lasting
-    coordinator._certainty = Certainty(10.0, 12.0)
-    coordinator._certainty.synced(clock.now)
-    sync = Held(SimpleNamespace(error_code=RebalanceInProgressError.errno))
-    joins(coordinator, 6, sync)
-    joining = asyncio.create_task(rejoin(coordinator))
-    await sync.asked.wait()
-    doubts = []
-    for seconds in (11, 1):
-        clock.now += seconds
-        await coordinator._do_heartbeat()
-        doubts.append(lasting.doubted is not None)
-    assert doubts == [False, True]
-    sync.lets.set()
-    assert not await joining
-
-
 @each_kind
 async def test_a_commit_for_a_topic_that_is_gone_is_an_event_for_each_part(
     coordinator: EagerCoordinator,
