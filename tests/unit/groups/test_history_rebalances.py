@@ -152,17 +152,6 @@ def test_a_static_member_that_comes_back_after_a_hand_over_should_have_come_is_t
     assert (activity.reasons.kinds, activity.returned) == ({"member joined": 1}, 1)
 
 
-def test_a_group_that_was_deleted_within_a_hand_over_has_no_more_of_it() -> None:
-    (found,) = find_rebalances(
-        [
-            coop(1, 0, member("a", "t0 t1")),
-            coop(2, 10, member("a", "t0", had="t0 t1"), member("b")),
-            snapshot(2, 12),
-        ]
-    )
-    assert (found.generation, found.members, found.seconds) == (2, 2, 0.0)
-
-
 def test_a_static_member_that_comes_back_within_its_generation_claims_what_it_had_claimed() -> None:
     # Its new process claims nothing, and what it gave up before is on its way to another all the same.
     life = [
@@ -392,13 +381,6 @@ def test_a_topic_of_which_nobody_has_a_partition_any_more_does_not_count() -> No
     )
     assert (found.partitions, found.moved, found.least_moved) == (4, 0, 0)
     assert (found.imbalance, found.best_imbalance) == (0, 0)
-
-
-def test_topics_are_counted_as_they_were_seen_last() -> None:
-    seen = TopicsSeen.of([("u", 31, 0), ("t", 10, 2), ("t", 20, 4), ("u", 10, 1)])
-    assert [seen.count("t", us) for us in (9, 10, 19, 20, 99)] == [0, 2, 2, 4, 4]
-    assert [seen.count("u", us) for us in (10, 30, 31)] == [1, 1, 0]
-    assert seen.count("v", 10) == 0
 
 
 def test_members_that_come_and_go_within_an_hour_are_flapping() -> None:
