@@ -16,7 +16,7 @@ from tests.lab.chaos import (
     Limits,
     plan_events,
 )
-from tests.lab.chaos.__main__ import jobs, main
+from tests.lab.chaos.__main__ import main
 from tests.lab.chaos._promises import keep, without_excuse
 from tests.lab.chaos._script import WEIGHTS, count_kinds
 from tests.support.timelines import P0, P1, event, history, lived, start, told
@@ -186,22 +186,6 @@ def test_a_static_member_that_restarted_in_a_generation_counts_once() -> None:
 
 
 # Command and page ---------------------------------------------------------------------------------------
-
-
-def test_events_are_spread_over_scripts_with_a_seed_each() -> None:
-    found = jobs(["range", "sticky"], 5, 120)
-    assert [(job.assignor, job.script.seed, len(job.script.steps)) for job in found] == [
-        ("range", 5, 50),
-        ("sticky", 6, 50),
-        ("range", 7, 50),
-        ("sticky", 8, 50),
-        ("range", 9, 20),
-        ("sticky", 10, 20),
-    ]
-    command = "python -m tests.lab.chaos --seed 10 --events 20"
-    assert found[-1].command == f"{command} --assignor sticky"
-    (other,) = jobs(["sticky"], 10, 20, "aiokafka")
-    assert other.command == f"{command} --assignor sticky --client aiokafka"
 
 
 def test_the_command_prints_the_script_that_its_seed_gives() -> None:
