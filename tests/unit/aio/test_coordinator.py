@@ -1356,6 +1356,29 @@ async def test_heartbeats_begin_anew_when_their_own_error_was_heard_of_and_not_w
     await coordinator._stop_heartbeat_task()
 
 
+@each_kind
+async def test_heartbeats_that_end_without_an_error_are_forgotten_and_others_are_not(
+    coordinator: EagerCoordinator,
+) -> None:
+    loop = asyncio.get_running_loop()
+    ended: Any = loop.create_future()
+    failed: Any = loop.create_future()
+    cancelled: Any = loop.create_future()
+    ended.set_result(None)
+    failed.set_exception(KafkaError())
+    cancelled.cancel()
+    for task, other, left in (
+        (ended, False, None),
+        (cancelled, False, None),
+        (failed, False, failed),
+        (ended, True, failed),
+    ):
+        coordinator._heartbeat_task = failed if other else task
+        coordinator._heartbeats_ended(task)
+        assert coordinator._heartbeat_task is left
+    failed.exception()
+
+
 def test_the_code_of_a_fenced_instance_is_kafkas() -> None:
     assert kafka.errors.FencedInstanceIdError.errno == FENCED_INSTANCE_ID
 
