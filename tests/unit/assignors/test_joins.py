@@ -257,8 +257,10 @@ def test_what_was_taken_or_belongs_to_another_membership_is_not_taken_again(poll
     poll(polled)
     assert polled.joined == 2
     polled._generation = Generation.NO_GENERATION
+    polled._subscription.subscribe(["events"])
     poll(polled)
     assert polled.joined == 3
+    assert joins.REFUSED not in vars(polled)
 
 
 def test_an_assignment_that_was_refused_is_noted_and_what_follows_it_begins_at_the_commits(
