@@ -8,63 +8,45 @@ import pytest
 
 from kafka_assignors._assignors._membership.certainty import Certainty, sooner_than
 
-
-def test_nothing_is_certain_before_the_coordinator_has_answered() -> None:
-    assert Certainty(6.0, 300.0).until == -math.inf
-
-
-def test_a_session_counts_from_when_the_request_was_sent() -> None:
-    certainty = Certainty(6.0, 300.0)
-    certainty.synced(100.0)
-    certainty.confirm(100.0)
-    assert certainty.until == 106.0
-    certainty.confirm(99.0)  # an answer that comes late proves no less than before
-    assert certainty.until == 106.0
+NEVER = -math.inf
+SYNC, KNOWN, WAITED, JOIN = "sync", "known", "waited for", "join"
+"""What was answered: SyncGroup; a heartbeat, with no error or with one that a rebalance is on; JoinGroup."""
 
 
-def test_a_member_is_known_for_a_session_from_each_answer_also_while_it_is_waited_for() -> None:
+@pytest.mark.parametrize(
+    ("answers", "until", "known_until"),
+    [
+        pytest.param([], NEVER, NEVER, id="none"),
+        pytest.param([(SYNC, 100)], NEVER, 106, id="its assignment"),
+        pytest.param([(SYNC, 100), (KNOWN, 100)], 106, 106, id="a heartbeat"),
+        pytest.param([(SYNC, 100), (KNOWN, 100), (KNOWN, 99)], 106, 106, id="one that comes late"),
+        pytest.param([(KNOWN, 99)], NEVER, 105, id="without an assignment"),
+        pytest.param([(SYNC, 100), (KNOWN, 150)], 156, 156, id="long ago it synced"),
+        pytest.param([(SYNC, 100), (WAITED, 105), (KNOWN, 103)], 110, 111, id="also while waited for"),
+        pytest.param([(SYNC, 100), (WAITED, 103), (WAITED, 106)], 110, 112, id="waited for until expelled"),
+        # Its JoinGroup is there, and its SyncGroup may be waited for.
+        pytest.param([(SYNC, 100), (WAITED, 119), (JOIN, 0), (KNOWN, 120)], 110, 126, id="it joined"),
+        pytest.param([(SYNC, 100), (JOIN, 0), (SYNC, 121), (KNOWN, 122)], 128, 128, id="it synced again"),
+    ],
+)
+def test_partitions_are_its_own_for_a_session_from_when_a_request_was_sent_while_nobody_waits_for_it(
+    answers: list[tuple[str, float]], until: float, known_until: float
+) -> None:
     certainty = Certainty(6.0, 10.0)
-    assert certainty.known_until == -math.inf
+    for answer, sent in answers:
+        if answer == JOIN:
+            certainty.joined()
+        elif answer == SYNC:
+            certainty.synced(sent)
+        else:
+            certainty.confirm(sent, awaited=answer == WAITED)
+    assert (certainty.until, certainty.known_until) == (until, known_until)
+
+
+def test_a_member_that_may_be_expelled_for_not_having_joined_is_known_for_no_longer() -> None:
+    certainty = Certainty(6.0, 4.0)
     certainty.synced(100.0)
-    assert certainty.known_until == 106.0
-    certainty.confirm(105.0, awaited=True)
-    assert certainty.known_until == 111.0
-    certainty.confirm(103.0)
-    assert certainty.known_until == 111.0
-    brief = Certainty(6.0, 4.0)  # it may be expelled for not having joined
-    brief.synced(100.0)
-    assert brief.known_until == 104.0
-
-
-def test_each_heartbeat_of_a_member_that_is_not_waited_for_counts_however_long_ago_it_synced() -> None:
-    certainty = Certainty(6.0, 10.0)
-    certainty.confirm(99.0)  # without an assignment nobody knows for what the coordinator waits
-    assert certainty.until == -math.inf
-    certainty.synced(100.0)
-    certainty.confirm(150.0)
-    assert certainty.until == 156.0
-
-
-def test_a_member_that_is_waited_for_is_expelled_by_the_rebalance_timeout_in_spite_of_heartbeats() -> None:
-    certainty = Certainty(6.0, 10.0)
-    certainty.synced(100.0)
-    for sent in range(101, 120):
-        certainty.confirm(float(sent), awaited=True)
-    assert certainty.until == 110.0
-    certainty.joined()
-    certainty.confirm(120.0)  # its JoinGroup is there, and its SyncGroup may be waited for
-    assert certainty.until == 110.0
-    certainty.synced(121.0)
-    certainty.confirm(122.0)
-    assert certainty.until == 128.0
-
-
-def test_a_member_that_has_synced_is_not_waited_for_before_the_next_rebalance() -> None:
-    certainty = Certainty(6.0, 10.0)
-    certainty.synced(100.0)
-    for sent in (103.0, 106.0):
-        certainty.confirm(sent, awaited=True)
-    assert certainty.until == 110.0
+    assert certainty.known_until == 104.0
 
 
 @pytest.mark.parametrize(

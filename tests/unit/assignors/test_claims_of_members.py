@@ -107,19 +107,14 @@ class TestWhatIsHeld:
 
 
 class TestWhatWasLost:
-    def test_nothing_is_claimed_out_of_the_group(self) -> None:
+    @pytest.mark.parametrize("left", [parts("t", 0, 1), frozenset()], ids=["before", "after it let go"])
+    def test_nothing_is_claimed_out_of_the_group(self, left: frozenset[TopicPartition]) -> None:
         host, assignor = holding(parts("t", 0, 1))
         host.generation = -1
-        assert joined(host, assignor, {"t"}) == ({}, -1)
-        host.partitions = frozenset()  # the client lets go of them before it joins
-        assert joined(host, assignor, {"t"}) == ({}, -1)
-
-    def test_nothing_is_claimed_out_of_the_group_though_the_client_let_go_before(self) -> None:
-        host, assignor = holding(parts("t", 0, 1))
-        host.generation, host.partitions = -1, frozenset()
-        with calls(host):
-            said = assignor.metadata({"t"})
-        assert (said.owned_partitions, said.generation_id, said.user_data) == ([], -1, HELD_NOTHING)
+        for host.partitions in (left, frozenset()):  # the client lets go of them before it joins
+            with calls(host):
+                said = assignor.metadata({"t"})
+            assert (said.owned_partitions, said.generation_id, said.user_data) == ([], -1, HELD_NOTHING)
 
     def test_what_it_has_beyond_what_it_lost_is_claimed(self) -> None:
         """It was given that since, under another strategy."""
@@ -214,24 +209,6 @@ class TestWhoseItIs:
         assert other.plan(group).owner.tolist() == assignor.plan(group).owner.tolist()
 
 
-@pytest.mark.parametrize(
-    ("chosen", "takes", "warnings"),
-    [("sticky", False, 1), ("sticky", True, 0), ("range", False, 0)],  # of "range" it hears no assignment
-    ids=["it never does", "it does", "not of this strategy"],
-)
-def test_a_consumer_that_never_takes_an_assignment_is_warned_of_once(
-    chosen: str, takes: bool, warnings: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    host, assignor = HandHost(), StickyAssignor()
-    host.strategy = chosen
-    for generation in range(1, 30):
-        host.generation = generation
-        joined(host, assignor, {"t"})
-        if takes and generation % 5 == 0:
-            took(host, assignor, generation, parts("t", 0))
-    assert caplog.text.count("Poll for longer, or work for less time between polls") == warnings
-
-
 def test_the_time_limit_counts_from_the_first_byte(caplog: pytest.LogCaptureFixture) -> None:
     """Decoding and sorting may take longer than the plan."""
     host, assignor = HandHost(), StickyAssignor(time_limit=60.0)
@@ -269,3 +246,6 @@ def test_ten_joins_in_a_row_without_an_assignment_are_warned_of_however_often_ea
     host.generation = 20
     joined(host, assignor, {"t"})
     assert "joined its group 10 times and took no assignment" in caplog.text
+    for host.generation in range(21, 50):
+        joined(host, assignor, {"t"})
+    assert caplog.text.count("Poll for longer, or work for less time between polls") == 1

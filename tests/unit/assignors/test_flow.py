@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
-from kafka.errors import CommitFailedError, KafkaConnectionError, KafkaError
+from kafka.errors import CommitFailedError, KafkaConnectionError, KafkaError, NodeNotReadyError
 from kafka.future import Future
 from kafka.protocol.consumer import JoinGroupRequest
 from kafka.structs import OffsetAndMetadata
@@ -412,8 +412,9 @@ def test_a_join_whose_sync_was_refused_begins_again_without_a_poll_if_nothing_is
     assert len(times(group, "slow", Joining, since)) == (0 if narrows else 1)
 
 
+@pytest.mark.parametrize("error", [KafkaConnectionError, NodeNotReadyError])
 def test_after_a_join_that_could_not_connect_none_is_apart_until_one_succeeds(
-    group: Simulation, alone: Any
+    group: Simulation, alone: Any, error: type[KafkaError]
 ) -> None:
     manager = alone._coordinator._manager
     assert manager.apart
@@ -424,7 +425,7 @@ def test_after_a_join_that_could_not_connect_none_is_apart_until_one_succeeds(
         if isinstance(request, JoinGroupRequest):
             sent.append(node_id)
             if str(node_id).endswith("-joins") and len(sent) == 1:
-                return Future().failure(KafkaConnectionError())
+                return Future().failure(error())
         return send(request, node_id, request_timeout_ms)
 
     alone._client.send = sends

@@ -22,7 +22,6 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
-    NodeNotReadyError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -104,13 +103,6 @@ def test_an_eager_consumer_and_one_whose_joins_are_completed_are_left_as_they_ar
         assert type(coordinator) is ConsumerCoordinator
 
 
-def test_a_release_without_what_is_relied_on_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Part, "is_in", lambda *_: False)
-    coordinator = unconnected()
-    assert not install(coordinator)
-    assert type(coordinator) is ConsumerCoordinator
-
-
 # What the consumer asks
 
 
@@ -181,16 +173,6 @@ def put(coordinator: Any, change: dict[str, Any]) -> None:
             setattr(coordinator._flow, name, value)
         else:
             setattr(coordinator, name, value)
-
-
-def test_what_a_commits_callback_raises_comes_out_of_the_poll(asked: Any) -> None:
-    def raises() -> None:
-        raise FencedInstanceIdError
-
-    asked._invoke_completed_offset_commit_callbacks = raises
-    with pytest.raises(FencedInstanceIdError):
-        asked.poll(timeout_ms=50)
-    assert asked.did == []
 
 
 @pytest.mark.parametrize("group_id", [None, "orders"])
@@ -520,25 +502,12 @@ def holding(asked: Any) -> Any:
     return asked
 
 
-def test_what_is_revoked_is_committed_then_told_and_then_gone(holding: Any) -> None:
-    assert asyncio.run(holding._revoke(set())) is None
-    assert holding.did == []
-    assert asyncio.run(holding._revoke({T0})) is None
-    assert holding.did == [("committed", {T0}), ("revoked", {T0})]
-    assert holding._subscription.assigned_partitions() == {T1, U0}
-
-
-def test_what_a_listener_raises_is_kept_until_all_is_given_up(holding: Any) -> None:
-    holding.listener.does = lambda: 1 / 0
-    error = asyncio.run(holding._revoke({T0}))
-    assert isinstance(error, ZeroDivisionError)
-    assert holding._subscription.assigned_partitions() == {T1, U0}
-
-
 def test_topics_that_go_while_a_listener_works_go_with_the_rest(holding: Any) -> None:
     def narrow() -> None:
         holding._subscription.subscription = {"t"}
 
+    assert asyncio.run(holding._revoke(set())) is None
+    assert holding.did == []
     holding.listener.does = narrow
     assert asyncio.run(holding._revoke({T0})) is None
     assert holding.did == [
@@ -657,49 +626,44 @@ def joined(holding: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 TAKEN_IN_8 = ("taken", 8, "m1", "cooperative-sticky")
+LEAVES_OUT = [("committed", {U0}), ("revoked", {U0})]
 
 
-def take(coordinator: Any, *given: tuple[str, list[int]]) -> None:
-    encoded = ConsumerProtocolAssignment(0, list(given), b"").encode()
-    asyncio.run(coordinator._on_join_complete_async(8, "m1", "cooperative-sticky", encoded))
+def encoded(*given: tuple[str, list[int]]) -> bytes:
+    raw: bytes = ConsumerProtocolAssignment(0, list(given), b"").encode()
+    return raw
 
 
-def test_what_an_assignment_leaves_out_is_revoked_first_and_then_joined_for(joined: Any) -> None:
-    take(joined, ("t", [0, 1]))
-    assert joined.did == ["joins closed", ("committed", {U0}), ("revoked", {U0}), TAKEN_IN_8, "listens"]
-    assert joined._flow.phase is Phase.STABLE
-    assert joined._manager.apart
-    assert joined.rejoin_needed
-    assert joins_refused(joined) is None
+WITHOUT_U0 = encoded(("t", [0, 1]))
 
 
-def test_what_keeps_all_asks_for_no_other_round(joined: Any) -> None:
-    take(joined, ("t", [0, 1, 2]), ("u", [0]))
-    assert joined.did == ["joins closed", TAKEN_IN_8, "listens"]
-    assert not joined.rejoin_needed
+def take(coordinator: Any, given: bytes = WITHOUT_U0) -> None:
+    asyncio.run(coordinator._on_join_complete_async(8, "m1", "cooperative-sticky", given))
 
 
-def test_an_assignment_of_other_topics_is_refused_and_nothing_is_given_up_for_it(joined: Any) -> None:
-    take(joined, ("v", [0]))
-    assert joined.did == ["joins closed", TAKEN_IN_8, "listens"]
-    assert joins_refused(joined) == 8
-    assert not joined.rejoin_needed
-
-
-def joins_refused(coordinator: Any) -> Any:
-    return vars(coordinator).get(REFUSED)
-
-
-def test_an_assignment_that_cannot_be_read_gives_nothing_up(joined: Any) -> None:
-    asyncio.run(joined._on_join_complete_async(8, "m1", "cooperative-sticky", b"\0"))
-    assert ("committed", {U0}) not in joined.did
-    assert joins_refused(joined) is None
+@pytest.mark.parametrize(
+    ("given", "given_up", "rejoins", "refused"),
+    [
+        pytest.param(WITHOUT_U0, LEAVES_OUT, True, None, id="leaves some out"),
+        pytest.param(encoded(("t", [0, 1, 2]), ("u", [0])), [], False, None, id="keeps all"),
+        pytest.param(encoded(("v", [0])), [], False, 8, id="of other topics"),
+        pytest.param(b"\0", [], False, None, id="cannot be read"),
+    ],
+)
+def test_what_an_assignment_leaves_out_is_revoked_first_and_then_joined_for(
+    joined: Any, *, given: bytes, given_up: list[Any], rejoins: bool, refused: int | None
+) -> None:
+    take(joined, given)
+    assert joined.did == ["joins closed", *given_up, TAKEN_IN_8, "listens"]
+    assert (joined._flow.phase, joined._manager.apart) == (Phase.STABLE, True)
+    assert joined.rejoin_needed is rejoins
+    assert vars(joined).get(REFUSED) == refused
 
 
 def test_what_the_listener_of_what_is_revoked_raises_comes_when_the_assignment_is_taken(joined: Any) -> None:
     joined.listener.does = lambda: 1 / 0
     with pytest.raises(KafkaError, match="User rebalance callback throws an error") as caught:
-        take(joined, ("t", [0, 1]))
+        take(joined)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert joined.did[-2:] == [TAKEN_IN_8, "listens"]
     assert joined.rejoin_needed
@@ -711,7 +675,7 @@ def test_it_listens_though_the_taking_raises(joined: Any, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(ConsumerCoordinator, "_on_join_complete_async", fails)
     with pytest.raises(ZeroDivisionError):
-        take(joined, ("t", [0, 1]))
+        take(joined)
     assert joined.did[-1] == "listens"
     assert joined.rejoin_needed
 
@@ -795,18 +759,6 @@ def test_what_waits_for_the_end_of_a_join_goes_on_with_whatever_ends_it() -> Non
 # Heartbeats after a rebalance
 
 
-def test_it_listens_for_as_long_as_heartbeats_come_sooner_than_due(
-    asked: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun: list[Any] = []
-    monkeypatch.setattr(_flow, "time", SimpleNamespace(monotonic=lambda: 100.0))
-    asked.config["heartbeat_interval_ms"] = 300
-    asked._manager._manager = SimpleNamespace(call_soon=lambda *what: begun.append(what))
-    asked._listen()
-    assert asked._flow.listens_until == pytest.approx(100.35)
-    assert begun == [(asked._send_heartbeats_after, asked._generation, [0.0, 0.05, 0.1, 0.2])]
-
-
 @pytest.mark.parametrize(
     ("over", "beats"),
     [
@@ -860,46 +812,3 @@ def test_another_round_is_joined_without_a_poll_by_who_has_nothing_to_give_up(
     asked._subscription.subscription = {"t"}
     put(asked, {name: value for name, value in over.items() if name not in {"held", "poll_is_late"}})
     assert asked._joins_unseen is joins
-
-
-@pytest.mark.parametrize(
-    ("error", "apart", "pause", "raised"),
-    [
-        pytest.param(RebalanceInProgressError(), True, 0.0, False, id="at once"),
-        pytest.param(KafkaConnectionError(), False, 0.25, False, id="no connection"),
-        pytest.param(NodeNotReadyError(), False, 0.25, False, id="not ready"),
-        pytest.param(CoordinatorNotAvailableError(), True, 0.25, False, id="no coordinator"),
-        pytest.param(FencedInstanceIdError(), True, 0.0, True, id="for good"),
-    ],
-)
-@pytest.mark.parametrize("former", [False, True])
-def test_an_error_of_a_join_is_followed_by_another_try_or_comes_out_of_the_poll(
-    asked: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    error: Any,
-    apart: bool,
-    pause: float,
-    raised: bool,
-    former: bool,
-) -> None:
-    given_up: list[str] = []
-
-    async def give_up() -> None:
-        given_up.append("all")
-
-    monkeypatch.setattr(_flow, "time", SimpleNamespace(monotonic=lambda: 100.0))
-    asked.config["retry_backoff_ms"], asked._give_up = 250, give_up
-    asked._flow.phase = Phase.JOINING
-    task = asked._join_task = Future().failure(error)
-    asked._flow.former_join = task if former else None
-    raised = raised and not former
-    if raised:
-        with pytest.raises(type(error)):
-            asyncio.run(asked._end_join())
-    else:
-        asyncio.run(asked._end_join())
-    assert given_up == ["all"] * raised
-    assert (asked._join_task, asked._flow.phase) == (None, Phase.RETRYING)
-    assert asked._manager.apart is apart
-    assert asked._flow.not_before == (100.0 + pause if pause else 0.0)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +22,6 @@ from kafka.structs import MemberState, OffsetAndMetadata
 
 from kafka_assignors._assignors import _joins as joins
 from kafka_assignors._assignors._host import KafkaPythonHost
-from kafka_assignors._assignors._relied_on import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -85,34 +83,6 @@ def test_the_coordinator_of_this_release_shows_its_members_once_and_goes_on_as_b
     with pytest.raises(ValueError, match="Invalid assignment protocol: range"):
         coordinator._perform_assignment("leader", "range", ["a member"])
     assert looks == [["a member"]]
-
-
-def ended(coordinator: Any, assignment: bytes) -> Any:
-    return joins._EndedJoin(coordinator._generation, assignment, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("topics", "refused"),
-    [(["orders"], False), (["orders", "events"], False), (["events"], True), ([], True)],
-)
-def test_an_assignment_of_other_topics_than_are_subscribed_to_is_refused(
-    topics: list[str], refused: bool
-) -> None:
-    coordinator = made()
-    coordinator._generation = object()
-    coordinator._subscription = SimpleNamespace(subscription={*topics})
-    assignment = ConsumerProtocolAssignment(0, [("orders", [0, 1])], b"").encode()
-    assert joins._is_refused(coordinator, ended(coordinator, assignment)) is refused
-    another = joins._EndedJoin(object(), assignment, 0.0)
-    assert not joins._is_refused(coordinator, another)
-
-
-@pytest.mark.parametrize("junk", [b"", b"\0", b"\0\0\xff\xff\xff\xfe"])
-def test_an_assignment_that_cannot_be_read_is_not_in_the_way_of_the_next_join(junk: bytes) -> None:
-    coordinator = made()
-    coordinator._generation = object()
-    coordinator._subscription = SimpleNamespace(subscription={"orders"})
-    assert not joins._is_refused(coordinator, ended(coordinator, junk))
 
 
 class Overtaken(ConsumerCoordinator):
@@ -287,8 +257,10 @@ def test_what_was_taken_or_belongs_to_another_membership_is_not_taken_again(poll
     poll(polled)
     assert polled.joined == 2
     polled._generation = Generation.NO_GENERATION
+    polled._subscription.subscribe(["events"])
     poll(polled)
     assert polled.joined == 3
+    assert joins.REFUSED not in vars(polled)
 
 
 def test_an_assignment_that_was_refused_is_noted_and_what_follows_it_begins_at_the_commits(
@@ -342,23 +314,6 @@ def test_a_cooperative_consumer_gives_up_what_it_must_not_hold_before_the_next_j
         assert polled.joined == 1
 
 
-def test_a_release_without_what_is_relied_on_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Part, "is_in", lambda *_: False)
-    coordinator = made()
-    joins.complete(coordinator)
-    assert not joins.completes(coordinator)
-
-
-def test_commits_are_asked_for_of_what_an_eager_consumer_had_and_gets_again(polled: Any) -> None:
-    other = TopicPartition("orders", 1)
-    polled._subscription.assign_from_subscribed([ORDERS, other])
-    for one in (ORDERS, other):
-        polled._subscription.seek(one, 144)
-    poll(polled)
-    assert polled.fetched == [{ORDERS}]
-    assert [polled._subscription.position(one).offset for one in (ORDERS, other)] == [148, 144]
-
-
 def test_what_is_given_up_while_commits_are_asked_for_is_moved_nowhere(polled: Any) -> None:
     subscription = polled._subscription
     subscription.assign_from_subscribed([ORDERS])
@@ -368,23 +323,21 @@ def test_what_is_given_up_while_commits_are_asked_for_is_moved_nowhere(polled: A
     assert subscription.assigned_partitions() == set()
 
 
-def test_partitions_that_were_assigned_by_hand_meanwhile_stay_where_they_are(polled: Any) -> None:
-    polled._subscription.unsubscribe()
-    polled._subscription.assign_from_user([ORDERS])
-    polled._subscription.seek(ORDERS, 144)
-    poll(polled)
-    assert polled.fetched == []
-    assert polled._subscription.position(ORDERS).offset == 144
-
-
-def test_an_eager_consumer_leaves_an_assignment_that_cannot_be_read_to_kafka_python(polled: Any) -> None:
-    polled.assignment = b"\0"
-    assert poll(polled) == b"\0"
-    assert polled.fetched == [set()]
-
-
 def test_who_subscribes_to_nothing_subscribes_to_no_topic_of_what_it_has() -> None:
     coordinator = made()
     assert coordinator._subscription.subscription is None
     assert not joins.subscribes(coordinator, {ORDERS})
     assert joins.subscribes(coordinator, ())
+
+
+@pytest.mark.parametrize("junk", [b"", b"\0", b"\0\0\xff\xff\xff\xfe"])
+def test_an_eager_consumer_leaves_an_assignment_that_cannot_be_read_to_kafka_python(
+    polled: Any, clock: Clock, junk: bytes
+) -> None:
+    polled.assignment = junk
+    assert poll(polled) == junk
+    assert polled.fetched == [set()]
+    # Nor is it in the way of the next join.
+    polled.heartbeats, clock.now = [UnknownMemberIdError], 6.0
+    poll(polled)
+    assert joins.REFUSED not in vars(polled)

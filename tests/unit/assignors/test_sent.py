@@ -172,13 +172,6 @@ def test_an_observed_one_goes_the_same_way_and_reports_what_each_member_claims(
     assert reports[0][0]["claims"]["holds"]["owned"] == [("t", 1), ("t", 4)]
 
 
-def test_an_assignor_of_kafka_pythons_own_sees_what_members_sent(leader: Callable[..., Any]) -> None:
-    stock = Stock()
-    answer(leader(StickyAssignor, stock), "stock")
-    assert [type(member.metadata) for member in stock.given] == [ConsumerProtocolSubscription] * len(MEMBERS)
-    assert [member.metadata.encode() for member in stock.given] == list(MEMBERS.values())
-
-
 @pytest.mark.parametrize("strategy", ["stock", "sticky"])
 def test_who_needs_the_members_sees_hostile_ones_repaired(
     leader: Callable[..., Any], strategy: str, caplog: pytest.LogCaptureFixture

@@ -153,13 +153,6 @@ def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is
 # What if ----------------------------------------------------------------------------------------------------
 
 
-def test_static_members_are_restarted_without_an_epoch() -> None:
-    for assignor in ASSIGNORS:
-        cost = restarted(by_epochs(assignor), static=True)
-        assert (cost.generations, cost.moved) == (0, 0)
-        assert 12 * 2 <= cost.unowned < 12 * 2.3
-
-
 def test_a_restart_of_dynamic_members_makes_two_epochs_each_and_range_moves_more_than_uniform() -> None:
     uniform, by_range = (restarted(by_epochs(assignor)) for assignor in ASSIGNORS)
     assert uniform.generations == by_range.generations == 4 * 2

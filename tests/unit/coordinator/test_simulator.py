@@ -20,7 +20,7 @@ from kafka_assignors._assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors._timelines.events import Failed, Led, Lost
+from kafka_assignors._timelines.events import Failed, Lost
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
@@ -94,23 +94,6 @@ def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer(
     leader.thaw()
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
     assert removed_at + 30 < group.now
-
-
-def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
-    group = gathered(classic(), "ab", static=True)
-    before = group.run_until_stable()
-    leader = next(name for name in "ab" if group.members[name].member_id == group.group.leader)
-    group.restart(leader)
-    after = group.run_until_stable()
-    assert after[f"{leader}.2"] == before[leader]
-    assert len(group.timeline.of(Led)) == 1
-
-
-def test_a_static_member_that_does_not_come_back_is_lost() -> None:
-    group = at_rest(classic(), "ab", static=True)
-    group.members["b"].leave()
-    assert loads(group.run_until_stable()) == {"a": 12}
-    assert triggers(group) == ["member joined", "member lost"]
 
 
 def test_one_instance_given_to_two_members_ends_the_first() -> None:
@@ -385,9 +368,3 @@ def test_a_killed_member_that_a_full_group_never_lets_in_again_is_said() -> None
         "the group does not let m00000 in again within 3600 s: look at the session timeout and the broker's"
         " settings"
     )
-
-
-def test_members_that_are_killed_keep_their_partitions_for_a_session() -> None:
-    killed = restarted(classic(StickyAssignor), crash=True)
-    # A session ends so long after the last heartbeat.
-    assert 6 - 0.3 <= killed.longest < 7

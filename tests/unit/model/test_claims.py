@@ -1,6 +1,5 @@
 """Claims as columns: whether they come as mappings or out of tables, a group is the same."""
 
-import struct
 from collections.abc import Collection, Mapping, Sequence
 from random import Random
 from typing import Any
@@ -14,6 +13,7 @@ from kafka_assignors._model.group import NOBODY, Group
 from kafka_assignors._model.members import NO_GENERATION, Member
 from kafka_assignors._wire.codec import read_partition_lists
 from tests.support.scale import examples
+from tests.support.wire import partition_list
 
 Claim = Mapping[str, Collection[int]]
 
@@ -27,18 +27,9 @@ ID_SETS = st.lists(st.integers(0, 5), unique=True) | st.lists(
 SIZES = st.dictionaries(st.sampled_from(TOPICS[:3]), ID_SETS)
 
 
-def as_bytes(claim: Claim) -> bytes:
-    return struct.pack(">i", len(claim)) + b"".join(
-        struct.pack(">h", len(name.encode()))
-        + name.encode()
-        + struct.pack(f">{len(ids) + 1}i", len(ids), *ids)
-        for name, ids in claim.items()
-    )
-
-
 def out_of_table(claims: Sequence[Claim]) -> list[Claim]:
     """The same claims as rows of a table."""
-    return [*read_partition_lists([as_bytes(claim) for claim in claims]).table.claims()]
+    return [*read_partition_lists([partition_list([*claim.items()]) for claim in claims]).table.claims()]
 
 
 def out_of_tables(claims: Sequence[Claim], rng: Random, tables: int) -> list[Claim]:

@@ -154,14 +154,6 @@ def test_kafka_pythons_own_settings_allow_a_limit() -> None:
 
 
 class TestWeightsOnTheWire:
-    def test_a_weight_is_an_integer_behind_javas_layout(self) -> None:
-        java = bytes.fromhex("00000001 0001 74 00000002 00000000 00000001 00000007")
-        assert encode_sticky({"t": [1, 0]}, 7) == java
-        assert encode_sticky({"t": [1, 0]}, 7, 1) == java
-        assert encode_sticky({"t": [1, 0]}, 7, 500) == java + bytes.fromhex("000001f4")
-        assert encode_generation(7) == encode_generation(7, 1) == bytes.fromhex("00000007")
-        assert encode_generation(7, 500) == bytes.fromhex("00000007 000001f4")
-
     @pytest.mark.parametrize("weight", [0, -1, MAX_WEIGHT + 1, 2**31 - 1, -(2**31)])
     def test_a_weight_that_is_none_counts_as_1(self, weight: int) -> None:
         raw = encode_sticky({"t": [0]}, 4) + struct.pack(">i", weight)
