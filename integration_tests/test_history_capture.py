@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition as Offset
+from kafka import TopicPartition
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from integration_tests.support.clusters import own_cluster
 from integration_tests.support.offsets_log import OFFSETS_TOPIC, SECONDS, read_messages
-from integration_tests.support.records import commit
+from integration_tests.support.records import commit, committed, produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cluster.admin import Admin
@@ -38,6 +39,7 @@ from kafka_assignors.history._java import find_java
 from kafka_assignors.history._records import group_of
 from kafka_assignors.history._schemas import KEPT_TYPES, TABLES
 from kafka_assignors.history._tables.job import make_tables, read_table
+from kafka_assignors.history._what_if.job import what_if
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from kafka_assignors.testing._brokers.jars import class_path, fetch_jars
 from tests.support import sessions
@@ -209,6 +211,47 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     third = capture(cluster.bootstrap_servers, archive)
     assert (third.batches, third.counts.read) == (0, 0)
     assert_is_the_log(spark, archive, after)
+
+
+@pytest.mark.usefixtures("spark")
+def test_commits_are_kept_if_that_is_asked_for_and_tell_how_hot_the_hottest_member_was(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    topic, archive = create_topic(cluster, 2), Archive.create(tmp_path / "archive")
+    records = {0: 0, 1: 0}
+    with ConsumerGroup(cluster, topic, [RangeAssignor], place="thread", timeout=240) as group:
+
+        def work_off(*counts: int) -> None:
+            more = dict(enumerate(counts))
+            produce(cluster, topic, more)
+            records.update({number: records[number] + count for number, count in more.items()})
+            group.wait_consumed({TopicPartition(topic, number): count for number, count in records.items()})
+            for member in group.members.values():
+                member.commit()
+            wait_for(
+                "both commits",
+                lambda: (
+                    [committed(cluster, group.group_id, topic, n) for n in records] == [*records.values()]
+                ),
+                SECONDS,
+            )
+
+        for name in "ab":
+            group.join(name)
+            group.wait_stable()
+        work_off(1, 1)
+        first = capture(cluster.bootstrap_servers, archive, commits=True)
+        work_off(30, 10)
+        second = capture(cluster.bootstrap_servers, archive, commits=True)
+        work_off(0, 0)
+        third = capture(cluster.bootstrap_servers, archive, commits=True)
+
+        assert all(one.counts.kept["OffsetCommit"] >= 2 for one in (first, second, third))
+        rows = what_if(archive, assignors=["load-aware"], scenarios=["as it was"], groups=[group.group_id])
+        assert [(row.assignor, row.problem) for row in rows] == [("actual", None), ("load-aware", None)]
+        # One member worked off 30 records since the first capture, and the other 10; and each the one before,
+        # if its first commit was before that.
+        assert rows[0].hottest in {30 / 20, 31 / 21}
 
 
 def test_a_dump_that_is_imported_between_two_batches_is_there_once(

@@ -31,9 +31,9 @@ def commit(cluster: Cluster, group_id: str, topic: str, *offsets: int) -> None:
     consumer.close()
 
 
-def committed(cluster: Cluster, group_id: str, topic: str) -> int | None:
-    """What a group has committed for partition 0."""
+def committed(cluster: Cluster, group_id: str, topic: str, partition: int = 0) -> int | None:
+    """What a group has committed for a partition."""
     consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
-    (found,) = consumer.committed([TopicPartition(topic, 0)], PATIENCE)
+    (found,) = consumer.committed([TopicPartition(topic, partition)], PATIENCE)
     consumer.close()
     return found.offset if found.offset >= 0 else None

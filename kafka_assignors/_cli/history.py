@@ -189,6 +189,7 @@ def history() -> None:
     "how many offsets to read at a time, each time a batch of files (default: 2000000)",
     default=2_000_000,
 )
+@flag("--commits", "keep committed offsets, too, about one a minute: what-if tells load by them")
 def capture(
     *,
     store: Store,
@@ -196,6 +197,7 @@ def capture(
     continuous: bool,
     interval: int | None,
     max_records: int,
+    commits: bool,
     as_json: bool,
 ) -> None:
     """Read what is new in a running cluster's __consumer_offsets into an archive."""
@@ -228,6 +230,7 @@ def capture(
                 interval=interval or _limits.INTERVAL_SECONDS,
                 settings=cluster.settings,
                 max_records=max_records,
+                commits=commits,
                 watch=note,
                 engine=Engine.spark(store.master, doing=None),
             )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, table
 from kafka_assignors._common.times import begins_after
-from kafka_assignors._groups.saving import ACTUAL, best_saving
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, best_saving
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -165,7 +165,7 @@ def what_if_lines(rows: Iterable[WhatIf], asked: datetime | None = None) -> Iter
     shown = sorted(by_group, key=lambda group: _most_saved(group, saved[group]))[:GROUPS_SHOWN]
     for group in shown:
         happened = any(row.assignor == ACTUAL for row in by_group[group])
-        yield f"{group}: {_text(saved[group])}" if happened else group
+        yield f"{group}: {_text(saved[group], by_group[group])}" if happened else group
         yield from _replays(by_group[group])
         yield from _begun(by_group[group][0], asked)
         yield ""
@@ -183,10 +183,22 @@ def _most_saved(group: str, saving: Saving | None) -> tuple[object, ...]:
     return (True, group) if saving is None else (False, -saving.rebalances, -saving.moved, group)
 
 
-def _text(saving: Saving | None) -> str:
+def _text(saving: Saving | None, rows: Sequence[WhatIf]) -> str:
     """What a group could have saved, in a sentence."""
-    if saving is None:
-        return "nothing that was tried would have helped much"
+    told = [*([] if saving is None else [_saved(saving)]), *_cooler(rows)]
+    return "; ".join(told) or "nothing that was tried would have helped much"
+
+
+def _cooler(rows: Sequence[WhatIf]) -> Iterator[str]:
+    """With what the most loaded member would have had less; within a tenth that is noise."""
+    tried = (row for row in rows if row.scenario == AS_IT_WAS and not row.failed)
+    hottest = {row.assignor: row.hottest for row in tried if row.hottest is not None}
+    best = min(hottest, key=hottest.__getitem__, default=ACTUAL)
+    if ACTUAL in hottest and hottest[best] < 0.9 * hottest[ACTUAL]:
+        yield f"{best} would have had its hottest member at {hottest[best]:.2f}x, not {hottest[ACTUAL]:.2f}x"
+
+
+def _saved(saving: Saving) -> str:
     change, actual = saving.row, saving.actual
     told = change.assignor if change.scenario == actual.scenario else f"{change.assignor} ({change.scenario})"
     saved = []
@@ -200,8 +212,10 @@ def _text(saving: Saving | None) -> str:
 
 
 def _replays(rows: Collection[WhatIf]) -> Iterator[str]:
-    """What happened first, then by cost."""
-    rows = sorted(rows, key=lambda row: (row.assignor != ACTUAL, row.rebalances, row.moved))
+    """What happened first, then by cost; then what was not replayed."""
+    listed = sorted(rows, key=lambda row: (row.assignor != ACTUAL, row.rebalances, row.moved))
+    rows = [row for row in listed if row.problem is None]
+    hottest = ["-" if row.hottest is None else f"{row.hottest:.2f}x" for row in rows]
     columns = {
         "": [row.assignor for row in rows],
         "scenario": [row.scenario for row in rows],
@@ -209,6 +223,9 @@ def _replays(rows: Collection[WhatIf]) -> Iterator[str]:
         "moved": [f"{row.moved:,}" for row in rows],
         "imbalance": [f"{row.imbalance:.2f}" for row in rows],
         "worst": [f"{row.worst_imbalance:,}" for row in rows],
+        "hottest": hottest if any(row.hottest for row in rows) else [],
         "failed": [f"{row.failed:,}" for row in rows] if any(row.failed for row in rows) else [],
     }
     yield from fitted(columns, left={"", "scenario"}, cut=("scenario", ""))
+    how = "history capture --commits keeps them"
+    yield from dict.fromkeys(f"{row.assignor}: {row.problem} ({how})" for row in listed if row.problem)

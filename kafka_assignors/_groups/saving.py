@@ -36,6 +36,8 @@ class WhatIf:
     failed: int
     since: datetime | None = None
     avoided: tuple[datetime, ...] = ()
+    hottest: float | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,7 @@ def savings(rows: Iterable[WhatIf]) -> list[Saving]:
     if actual is None:
         return []
     return sorted(
-        (Saving(row=row, actual=actual) for row in rows if row is not actual),
+        (Saving(row=row, actual=actual) for row in rows if row is not actual and row.problem is None),
         key=lambda one: (
             one.row.failed > 0,
             -one.rebalances,

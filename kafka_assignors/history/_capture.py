@@ -75,6 +75,7 @@ def capture(
     interval: float = limits.INTERVAL_SECONDS,
     settings: Mapping[str, Any] | None = None,
     max_records: int = limits.MAX_RECORDS,
+    commits: bool = False,
     watch: Callable[[Captured], None] | None = None,
     engine: Engine | None = None,
 ) -> Captured:
@@ -85,9 +86,9 @@ def capture(
         archive: Where to.
         once: End when all is captured that was there at the beginning; else continue until Ctrl-C.
         interval: How often to look, in seconds, if not once.
-        settings: Further settings in kafka-python's spelling; see `command_config.read_command_config`.
-            Certificates must be files that all workers see.
+        settings: Further settings in kafka-python's spelling. Certificates are files that all workers see.
         max_records: How many offsets a batch may have.
+        commits: Whether to keep committed offsets, too, about one a minute of each partition.
         watch: Gets the progress.
         engine: What reads the topic; Spark by default.
 
@@ -111,7 +112,7 @@ def capture(
         _check_same(archive, admin, bounds)
         archive.add_topics(read_topics(admin))
         with _interrupts() as interrupted:
-            job = _Job(engine, archive, client, bounds, max_records)
+            job = _Job(engine, archive, client, bounds, max_records, commits)
             while not interrupted.is_set():
                 began = time.monotonic()
                 while (left := job.left()) and not interrupted.is_set():
@@ -137,6 +138,7 @@ class _Job:
     client: Mapping[str, Any]
     bounds: Mapping[int, tuple[int, int]]
     max_records: int
+    commits: bool = False
 
     def __post_init__(self) -> None:
         self._looked = time.monotonic()
@@ -165,7 +167,9 @@ class _Job:
         batch = advance(left, self.max_records)
         ends = self.archive.read_to({one.partition: one.end for one in batch})
         known = self._known(batch)
-        split = partial(source_of_log, settings=self.client, stretches=batch, known=known)
+        split = partial(
+            source_of_log, settings=self.client, stretches=batch, known=known, commits=self.commits
+        )
         try:
             counts = self.archive.append(partial(self.engine.run, split), TOPIC_SOURCE, ends)
         except ConflictError:

@@ -26,7 +26,7 @@ from kafka_assignors._wire.reader import UnreadableError
 from kafka_assignors.history._arrow import as_numpy, integers, number, only, strings
 from kafka_assignors.history._counts import is_kept
 from kafka_assignors.history._decoded import read_batches
-from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES, TIME
+from kafka_assignors.history._schemas import ARCHIVE, COMMIT_KEY, KEPT_TYPES, TIME
 from kafka_assignors.history._store.writing import combined, units
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ COLUMNS: Final = ("type", "key", "value", "partition", "offset", "timestamp", "l
 SELECTED: Final = pa.schema([*map(ARCHIVE.field, COLUMNS), pa.field("group", pa.string())])
 """Records for tasks, in no order."""
 OF_GROUPS: Final = integers(KEPT_TYPES).cast(pa.int16())
+_COMMIT: Final = number(int.from_bytes(COMMIT_KEY), pa.int16())
 
 
 class Order(NamedTuple):
@@ -84,7 +85,7 @@ class Selection:
     """Which records of an archive are meant: those before `until` of groups that match a pattern.
 
     Groups begin with their state at `since`, see `begun`; with `cut` nothing of before is meant. With
-    `every_record` records without a group are meant, too.
+    `every_record` records without a group are meant, too, and with `commits` the commits that were kept.
     """
 
     since: datetime | None = None
@@ -92,6 +93,7 @@ class Selection:
     groups: Sequence[str] = ()
     every_record: bool = False
     cut: bool = False
+    commits: bool = False
 
     @property
     def since_us(self) -> int | None:
@@ -100,7 +102,8 @@ class Selection:
 
     def of(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Of rows of ARCHIVE, or some of its columns, the records that are meant; with their group."""
-        named = self._named(batches)
+        others = (only(rows, pc.not_equal(rows["type"], _COMMIT)) for rows in batches)
+        named = self._named(batches if self.commits else others)
         return named if self.since_us is None else _with_newest(named, number(self.since_us, TIME))
 
     def _named(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -163,12 +166,13 @@ def begun(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
     """A group's records from a moment on, after what it was like then; without a moment, all of them.
 
     Of older ones the newest of each key are as if written at that moment, as compaction would have left them.
-    The tombstone of a classic group is a state, too. A group without later records has none.
+    The tombstone of a classic group is a state, too. A group without later records but commits has none.
     """
     if since_us is None:
         yield from records
         return
     older: dict[bytes, ArchivedRecord] | None = {}
+    commits: list[ArchivedRecord] = []
     for record in records:
         if record.time_us < since_us:
             if older is None:  # a clock was set back
@@ -176,10 +180,14 @@ def begun(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
             else:  # a classic group has one key, which what was decoded at once is without
                 older[b"" if record.key.startswith(_GROUP_METADATA) else record.key] = record
             continue
+        if older is not None and record.key.startswith(COMMIT_KEY):
+            commits.append(record)
+            continue
         if older is not None:
             kept = [one for key, one in older.items() if not key or one.value is not None]
             older = None
             yield from (one.at(since_us) for one in sorted(kept, key=_place))
+            yield from commits
         yield record
 
 

@@ -72,7 +72,7 @@ timestamp     time     when the broker wrote it; of counted records the last one
 leader_epoch  int32?   the partition's leader epoch: it rises when the coordinator moves
 """)
 """Records as they were in `__consumer_offsets`. Kept are the types of `KEPT_TYPES`, and records without a
-proper key; of others (mostly committed offsets) only how many there were.
+proper key, and some commits if a capture is asked for them; of others only how many there were.
 """
 
 _ADDED: Final = _schema("""\
@@ -86,6 +86,9 @@ KEPT_TYPES: Final = (2, 3, 4, 5, 6, 7, 8, 16)
 """GroupMetadata, each record of which is a whole group, and those of KIP-848's consumer groups, each of which
 holds only a part of its group.
 """
+
+COMMIT_KEY: Final = b"\0\1"
+"""What the key of a committed offset begins with: its type, which is kept if a capture is asked for it."""
 
 TOPICS: Final = _schema("""\
 topic       string  a topic's name
@@ -263,5 +266,8 @@ worst_imbalance  int32    the largest
 failed           int32    how often the assignor raised or left partitions out, at the beginning too
 since            time?    when the history begins that was replayed; null if nothing could be read
 avoided          times    when the rebalances ended that were left out
+hottest          float64? how many times the mean member's records the most loaded member had, from the first
+                          rebalance on; null if no commits tell that
+problem          string?  why it was not replayed; null if it was
 """)
 """One row for each group, assignor and scenario."""

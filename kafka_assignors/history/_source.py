@@ -26,7 +26,7 @@ from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._arrow import as_numpy
 from kafka_assignors.history._counts import NO_TYPE
-from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
+from kafka_assignors.history._schemas import ARCHIVE, COMMIT_KEY, KEPT_TYPES
 from kafka_assignors.history._store.reading import Source
 
 if TYPE_CHECKING:
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from kafka_assignors._model.arrays import IntArray
 
     Known = Mapping[int, IntArray]
+    Minutes = dict[bytes, int]
 
 _KEPT: Final = frozenset(number.to_bytes(2, "big") for number in KEPT_TYPES)
 _TYPE_BYTES: Final = 2
+_MINUTE_MS: Final = 60_000
 # A fetch and what is read ahead are the memory that a task takes; each task has one partition.
 _CONSUMER: Final = {
     "group.id": "kafka-assignors-history",  # wanted by the library; the group is never joined
@@ -67,23 +69,28 @@ class Stretch(NamedTuple):
 
 
 def source_of_log(
-    tasks: int, *, settings: Mapping[str, Any], stretches: Sequence[Stretch], known: Known
+    tasks: int,
+    *,
+    settings: Mapping[str, Any],
+    stretches: Sequence[Stretch],
+    known: Known,
+    commits: bool = False,
 ) -> Source:
     """The records of parts of the log, in schema ARCHIVE, which tasks read from the brokers.
 
     Settings are in kafka-python's spelling, with `bootstrap_servers`. Left out are records that are known:
     their offsets, in order, by partition.
     """
-    read = partial(_read_share, settings=dict(settings), known=known)
+    read = partial(_read_share, settings=dict(settings), known=known, commits=commits)
     return Source(shares(stretches, tasks), read)
 
 
 def _read_share(
-    share: Sequence[Stretch], *, settings: Mapping[str, Any], known: Known
+    share: Sequence[Stretch], *, settings: Mapping[str, Any], known: Known, commits: bool
 ) -> Iterator[pa.RecordBatch]:
     for stretch in share:
         offsets = known.get(stretch.partition)
-        for batch in read_stretch(settings, stretch):
+        for batch in read_stretch(settings, stretch, commits=commits):
             # What is only counted has the offset of the last of its kind, which is no known record's.
             yield batch if offsets is None else batch.filter(~np.isin(as_numpy(batch["offset"]), offsets))
 
@@ -114,8 +121,10 @@ def advance(left: Sequence[Stretch], at_most: int) -> list[Stretch]:
     return [one._replace(end=one.start - (-at_once * (one.end - one.start) // total)) for one in left]
 
 
-def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.RecordBatch]:
-    """The rows of a part of the log, of which compaction may have removed some.
+def read_stretch(
+    settings: Mapping[str, Any], stretch: Stretch, *, commits: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a part of the log, of which compaction may have removed some; see `to_rows`.
 
     If the broker does not let it be read, or nothing came for a minute, that is a StuckPartitionError.
     """
@@ -133,12 +142,14 @@ def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.R
     )
     try:
         client.assign([TopicPartition(GROUPS_TOPIC, stretch.partition, stretch.start)])
-        yield from _batches(client, stretch, troubles)
+        minutes: Minutes | None = {} if commits else None
+        for messages in _batches(client, stretch, troubles):
+            yield to_rows(messages, stretch.partition, minutes)
     finally:
         client.close()
 
 
-def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.RecordBatch]:
+def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[list[Any]]:
     position = stretch.start
     deadline = Deadline(limits.PATIENCE_SECONDS)
     while position < stretch.end:
@@ -153,7 +164,7 @@ def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.
                 messages.append(message)
         if messages:
             deadline = Deadline(limits.PATIENCE_SECONDS)
-            yield to_rows(messages, stretch.partition)
+            yield messages
         elif deadline.passed:
             because = f": {troubles[-1]}" if troubles else ""
             raise StuckPartitionError(
@@ -179,14 +190,21 @@ def _after(message: Any, stretch: Stretch, position: int, troubles: list[str]) -
     )
 
 
-def to_rows(messages: Sequence[Any], partition: int) -> pa.RecordBatch:
-    """The records as rows: those that are kept, and one for each other type with their count."""
+def to_rows(messages: Sequence[Any], partition: int, minutes: Minutes | None = None) -> pa.RecordBatch:
+    """The records as rows: those that are kept, and one for each other type with their count.
+
+    If minutes are noted, by the key of a commit, the first commit of a minute is kept as well.
+    """
     rows: list[tuple[Any, ...]] = []
     others: dict[bytes, tuple[int, Any]] = {}
     for message in messages:
         key = message.key()
         kind = b"" if key is None else key[:_TYPE_BYTES]
-        if kind in _KEPT:
+        is_first = False
+        if minutes is not None and kind == COMMIT_KEY:
+            minute = message.timestamp()[1] // _MINUTE_MS
+            is_first, minutes[key] = minutes.get(key) != minute, minute
+        if kind in _KEPT or is_first:
             rows.append((int.from_bytes(kind, "big"), 1, key, message.value(), *_where(message, partition)))
         elif len(kind) < _TYPE_BYTES or kind[0] & 0x80:
             rows.append((NO_TYPE, 1, key, message.value(), *_where(message, partition)))

@@ -74,7 +74,7 @@ def report_archive(
     """
     path = _checked(Path(page))
     topics, names = seen_and_names(archive.topics())
-    selection = Selection(since=since, until=until, groups=groups)
+    selection = Selection(since=since, until=until, groups=groups, commits=bool(assignors))
     group_task = partial(
         report_group,
         wanted=check_wanted(assignors, scenarios) if assignors else (),
@@ -120,8 +120,9 @@ def report_group(
         if wanted:
             course.add(snapshot)
 
-    rebalances = [*rebalances_of(records, reader, measured, keep)]
-    replayed = replay_all(course.build(), wanted, reader.rejected) if wanted else []
+    rebalances = [*rebalances_of(course.commits.without(records), reader, measured, keep)]
+    broken = reader.rejected + course.commits.rejected
+    replayed = replay_all(course.build(), wanted, broken) if wanted else []
     if measured.activity is not None:
         yield ReportedGroup(
             summary=GroupSummary.of(measured.activity.row(group)),

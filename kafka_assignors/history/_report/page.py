@@ -111,6 +111,7 @@ def _of_drawing(
         "reasons": [(said, often, round(100 * often / most)) for said, often in reasons],
         "what_if": _what_if_rows(one.what_if, saving, drawing.strategy),
         "failed": any(row.failed for row in one.what_if),
+        "hottest": any(row.hottest for row in one.what_if),
         "listed": drawing.listed,
         "left_out": len(drawing.ended) - len(drawing.listed),
         "latest": limits.REBALANCES_LISTED // 2,
@@ -147,10 +148,10 @@ def _what_if_rows(
     rows: Sequence[WhatIf], saving: Saving | None, strategy: str | None
 ) -> list[tuple[str, WhatIf, str, bool]]:
     """What happened, then the changes, the best first: words, row, what it saves, whether to recommend it."""
-    found = [("What happened", row, "", False) for row in rows if row.assignor == ACTUAL]
-    for one in savings(rows):
-        name = sentences.change(one.row, strategy)
-        found.append((f"{name[:1].upper()}{name[1:]}", one.row, sentences.spared(one), one == saving))
+    found = [("what happened", row, "", False) for row in rows if row.assignor == ACTUAL]
+    changes = ((one, sentences.change(one.row, strategy), sentences.spared(one)) for one in savings(rows))
+    found += [(name, one.row, saves, one == saving) for one, name, saves in changes]
+    found += [(sentences.change(row, strategy), row, row.problem, False) for row in rows if row.problem]
     return found
 
 

@@ -7,13 +7,16 @@ Cooperative ones are called again until nothing is held back any more, as the me
 A class that implements kafka-python's contract is called by that contract, one assignor for each member. The
 bytes are those that members and leader would send: `metadata`, `assign` on the leader, `on_assignment`.
 
-Left out is what no record has, the racks of replicas and topic ids, and weights and priorities of members.
+`load-aware` plans by rates (`commits`). A record of each partition costs the same, and members are equally
+fast: no record of a history says otherwise. Nor are there lags in it.
+
+Left out are the racks of replicas and topic ids, which no record has, and weights and priorities of members.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -25,16 +28,21 @@ from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import Member, Members
 from kafka_assignors._wire.java.orders import hash_order, string_hash
 from kafka_assignors.planners._cooperative import first_round
+from kafka_assignors.planners._load import plan_load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kafka_assignors._assignors._measured_load import Known
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._model.plan import Plan
+    from kafka_assignors.history._what_if.commits import Records
     from kafka_assignors.history._what_if.course import CourseStep
 
 GONE: Final = NOBODY - 1
 """Stands for a member that is in the group no more."""
+LOAD_AWARE: Final = "load-aware"
+"""The assignor that is replayed only where there are commits."""
 ROUNDS: Final = 10
 """How many rounds a cooperative rebalance may have; more are cut off."""
 
@@ -43,15 +51,17 @@ ROUNDS: Final = 10
 class Situation:
     """A step of a course, with members to give partitions to, and these as planners see them.
 
-    By topic and id, and by identity, partitions and members have their numbers in the group.
+    By topic and id, and by identity, partitions and members have their numbers in the group. `rates` are
+    records a second, as far as they are known.
     """
 
     group: Group
     place_of: Mapping[tuple[str, int], int]
     number_of: Mapping[str, int]
+    rates: Records
 
     @classmethod
-    def of(cls, step: CourseStep) -> Situation:
+    def of(cls, step: CourseStep, rates: Records) -> Situation:
         """What the members of a step see."""
         members = Members.of(
             Member(member_id=one.member_id, instance_id=one.instance_id, topics=one.topics, rack=one.rack)
@@ -61,7 +71,7 @@ class Situation:
         nameless, place_of = _nameless(step.partitions, subscriptions)
         group = replace(nameless, members=members)
         number_of = {one: number for number, one in enumerate(_identities(group))}
-        return cls(group=group, place_of=place_of, number_of=number_of)
+        return cls(group=group, place_of=place_of, number_of=number_of, rates=rates)
 
     def owners_after(self, before: Situation, owner: IntArray) -> IntArray:
         """(n,) the member that had each partition, by whom each went to in the situation before.
@@ -138,8 +148,9 @@ class Planned:
     sticky: bool = False
     in_rounds: bool = False
 
-    def assign(self, group: Group, had: IntArray) -> IntArray:
+    def assign(self, situation: Situation, had: IntArray) -> IntArray:
         """Who gets each partition (n,) in the end; `had` is who had it. Either may be `NOBODY`."""
+        group = situation.group
         if not self.sticky:
             return self.plan(group).owner
         has = kept(group, had)
@@ -156,6 +167,29 @@ class Planned:
 
 
 @dataclass(slots=True)
+class ByLoad:
+    """A leader that plans by what it knows of the work, and remembers it, as that of `load-aware` does."""
+
+    _known: Known | None = None
+
+    def assign(self, situation: Situation, had: IntArray) -> IntArray:
+        """As `Planned`. As with costs by hand, members are taken to need half of their time for all."""
+        from kafka_assignors._assignors._measured_load import Known, load_of  # noqa: PLC0415 - slow
+
+        group, known_of = situation.group, situation.rates.get
+        measured = np.full((group.size, 3), np.nan)
+        measured[:, 2] = [known_of(one, np.nan) for one in situation.place_of]
+        measured[~np.isnan(measured[:, 2]), :2] = 1, 0
+        before = Known.nothing(group) if self._known is None else self._known.of(group)
+        alike, stays = np.ones(len(group.members)), np.zeros(group.size, dtype=np.bool_)
+        self._known = replace(before, numbers=np.where(np.isnan(measured), before.numbers, measured))
+        load = load_of(self._known, alike, stays)
+        times = alike.size / 2 / (load.arriving.sum() or 1)
+        plan = partial(plan_load, load=replace(load, arriving=load.arriving * times))
+        return Planned(plan=plan, sticky=True, in_rounds=True).assign(situation, had)
+
+
+@dataclass(slots=True)
 class ByContract:
     """A leader that is an assignor of kafka-python's contract, one for each member."""
 
@@ -165,8 +199,9 @@ class ByContract:
     _leader: str = ""
     _generation: int = 0
 
-    def assign(self, group: Group, had: IntArray) -> IntArray:
+    def assign(self, situation: Situation, had: IntArray) -> IntArray:
         """As `Planned`; raises what the assignor raises, and a ValueError if its answer cannot be."""
+        group = situation.group
         ids = group.members.ids
         order = hash_order(range(len(ids)), lambda number: string_hash(ids[number]))
         who = _identities(group)
@@ -240,17 +275,19 @@ _PLANNED: Final = {
 
 _KAFKA_PYTHON: Final = {f"kafka-python:{name}": one.stock for name, one in STRATEGIES.items() if one.stock}
 
-NAMES: Final = (*_PLANNED, *_KAFKA_PYTHON)
+NAMES: Final = (*_PLANNED, LOAD_AWARE, *_KAFKA_PYTHON)
 """The assignors that have names. `kip54` is the sticky assignor of Kafka's Java clients (KIP-54), eager."""
 
 
-def leader_of(name: str) -> Planned | ByContract:
+def leader_of(name: str) -> Planned | ByLoad | ByContract:
     """A leader for one replay: one of `NAMES`, or `module:Class` of an assignor of kafka-python's contract.
 
     If there is none, or its class needs arguments, that is a ValueError.
     """
     if name in _PLANNED:
         return _PLANNED[name]
+    if name == LOAD_AWARE:
+        return ByLoad()
     path = _KAFKA_PYTHON.get(name, name)
     module, _, attribute = path.partition(":")
     from kafka.coordinator.assignors.abstract import RebalanceProtocol  # noqa: PLC0415 - slow to import

@@ -18,7 +18,7 @@ The first step is no rebalance: it only says who was there when the history begi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._common.times import moment
@@ -27,6 +27,7 @@ from kafka_assignors._groups.best import find_wanted
 from kafka_assignors._groups.moved import count_moved, find_owner_moves
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.snapshots import KIP848, Partitions, Snapshot, SnapshotMember, make_member
+from kafka_assignors.history._what_if.commits import Commits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +79,8 @@ def _subscriber(member: SnapshotMember) -> tuple[str, frozenset[str], str | None
 class CountedRebalance:
     """What came of one rebalance, in what happened or in a replay.
 
-    It has failed if the assignor raised, or left partitions out.
+    It has failed if the assignor raised, or left partitions out. Of what happened it has what each member was
+    `assigned`, if there are commits.
     """
 
     ended_us: int
@@ -86,6 +88,7 @@ class CountedRebalance:
     moved: int
     imbalance: int
     failed: bool
+    assigned: tuple[Partitions, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +107,7 @@ class Course:
     until_us: int = 0
     lost: frozenset[str] = frozenset()
     avoided: tuple[int, ...] = ()
+    commits: Commits = field(default_factory=Commits)
 
     @property
     def since(self) -> datetime | None:
@@ -112,9 +116,10 @@ class Course:
 
 
 class CourseBuilder:
-    """Takes a group's snapshots in their order, and makes its course."""
+    """Takes a group's snapshots in their order, and makes its course; `commits` takes its commits."""
 
     def __init__(self, group: str, topics: TopicsSeen) -> None:
+        self.commits = Commits()
         self._group = group
         self._topics = topics
         self._spans = SpanFinder(reasons=False)
@@ -159,7 +164,7 @@ class CourseBuilder:
         for span in self._spans.finish():
             self._end(span)
         if not self._assignable or not any(step.members for step in self._steps):
-            return Course(group=self._group, steps=())
+            return Course(group=self._group, steps=(), commits=self.commits)
         return Course(
             group=self._group,
             steps=tuple(self._steps),
@@ -167,6 +172,7 @@ class CourseBuilder:
             began_well=self._began_well,
             until_us=0 if self._last is None else self._last.time_us + self._behind_us,
             lost=frozenset(self._lost),
+            commits=self.commits,
         )
 
     def _note_lost(self, last: Snapshot, snapshot: Snapshot) -> None:
@@ -241,5 +247,6 @@ class CourseBuilder:
                 imbalance=max(loads, default=0) - min(loads, default=0),
                 # What is on its way to another member, and was overtaken by the next change, is no failure.
                 failed=not missing <= span.end.given_up,
+                assigned=tuple([one.assignment for one in span.end.members]) if self.commits else (),
             )
         )

@@ -11,9 +11,9 @@ from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._snapshots import SnapshotReader, follow
-from kafka_assignors.history._what_if.assignors import leader_of
+from kafka_assignors.history._what_if.assignors import LOAD_AWARE, leader_of
 from kafka_assignors.history._what_if.course import CourseBuilder
-from kafka_assignors.history._what_if.replay import replay_course, row_of
+from kafka_assignors.history._what_if.replay import hottest_of, loads_of, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", "kip848:uniform")
 SCENARIOS: Final = (AS_IT_WAS, STATIC)
 """How they are replayed by default."""
 
+NO_COMMITS: Final = "no commits in the archive"
+"""The problem of a group that cannot be replayed by load."""
+
 Wanted = tuple[tuple[str, tuple[str, ...]], ...]
 """What is to be replayed: scenarios, and the assignors of each."""
 
@@ -52,7 +55,7 @@ def what_if(
 
     Args:
         archive: The archive.
-        assignors: Names as `leader_of` takes them. What happened comes in addition.
+        assignors: Names as `leader_of` takes them; `load-aware` needs commits. What happened is added.
         scenarios: "as it was", "static members".
         since: Groups begin with their state at this time; naive times are UTC.
         until: Only records before then.
@@ -69,7 +72,7 @@ def what_if(
     wanted = check_wanted(assignors, scenarios)
     topics, names = seen_and_names(archive.topics())
     task = partial(replay_group, wanted=wanted, topics=topics, topic_names=names)
-    selection = Selection(since=since, until=until, groups=groups)
+    selection = Selection(since=since, until=until, groups=groups, commits=True)
     engine = engine or Engine.fitting(doing="replaying", replaying=True)
     return engine.map_groups(archive, selection, task).rows
 
@@ -85,9 +88,9 @@ def replay_group(
 ) -> list[WhatIf]:
     """Replay one group."""
     builder, reader = CourseBuilder(group, topics), SnapshotReader(topic_names)
-    for _ in follow(records, reader, builder.add):
+    for _ in follow(builder.commits.without(records), reader, builder.add):
         pass
-    return replay_all(builder.build(), wanted, reader.rejected)
+    return replay_all(builder.build(), wanted, reader.rejected + builder.commits.rejected)
 
 
 def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> Wanted:
@@ -109,20 +112,24 @@ def replay_all(course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
     """
     if not course.steps and not broken:
         return []
-    rows = [row_of(course, course.happened, broken + (not course.began_well))]
+    began = broken + (not course.began_well)
+    rows = [row_of(course, course.happened, began, hottest=hottest_of(loads_of(course)))]
     for scenario, assignors in wanted:
+        unknown = [name for name in assignors if name == LOAD_AWARE and not course.commits]
         try:
             changed = scenario_of(scenario)(course)
             if scenario != AS_IT_WAS and changed is course:
                 continue  # it changes nothing, as where all members are static already
-            replays = replay_course(changed, assignors)
+            replays = replay_course(changed, [name for name in assignors if name not in unknown])
         except Exception:
             log.exception("The history of group %s cannot be replayed (%s)", course.group, scenario)
             failed = broken + len(course.steps)
             rows += [row_of(course, (), failed, assignor=name, scenario=scenario) for name in assignors]
             continue
+        row = partial(row_of, changed, scenario=scenario)
         rows += [
-            row_of(changed, one.rebalances, broken + one.failed_before, assignor=one.name, scenario=scenario)
+            row(one.rebalances, broken + one.failed_before, assignor=one.name, hottest=hottest_of(one.loads))
             for one in replays
         ]
+        rows += [row((), 0, assignor=name, problem=NO_COMMITS) for name in unknown]
     return rows

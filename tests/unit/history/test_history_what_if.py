@@ -22,10 +22,12 @@ from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_savin
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.history._what_if.assignors import NAMES, Situation, leader_of
+from kafka_assignors.history._what_if.commits import Commits
 from kafka_assignors.history._what_if.course import CountedRebalance, Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all
 from kafka_assignors.history._what_if.replay import Player, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
+from tests.support.commits import commit, commit_key, commits
 from tests.support.group_histories import (
     RecordedGroup,
     find_rebalances,
@@ -120,7 +122,7 @@ def owned(course: Course, assignor: str) -> list[dict[tuple[str, int], str]]:
     player = Player(assignor)
     found: dict[int, dict[tuple[str, int], str]] = {}
     for step in course.steps:
-        situation = Situation.of(step) if step.members else None
+        situation = Situation.of(step, {}) if step.members else None
         player.play(situation)
         names = [*situation.number_of] if situation else []
         places = zip(situation.place_of, player.owner.tolist(), strict=True) if situation else ()
@@ -529,6 +531,18 @@ def test_every_assignor_has_a_name_and_gives_all_away(name: str) -> None:
     assert again.rebalances[0].moved == moved
 
 
+def test_copartitioned_keeps_partitions_of_one_id_together_throughout_a_history() -> None:
+    names = ["ab", "abc", "bc", "bcd"]
+    history = [
+        snapshot(number, 10 * number, *(member(one, topics=["t", "u"]) for one in each))
+        for number, each in enumerate(names, 1)
+    ]
+
+    for owners in owned(course_of(history, {"t": 6, "u": 6}), "copartitioned"):
+        assert len(owners) == 12
+        assert all(owner == owners["u", one] for (topic, one), owner in owners.items() if topic == "t")
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
@@ -678,6 +692,152 @@ def test_a_scenario_that_there_is_not_is_said(name: str) -> None:
         scenario_of(name)
 
 
+# By load
+
+
+HOT = {0: 5.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0}
+"""Records a second of six partitions: as many of the first as of all others."""
+LATER_HOT = {**HOT, 0: 1.0, 5: 5.0}
+
+
+def two_share(at: float = 600) -> list[Snapshot]:
+    """a has all six partitions until b comes and takes half of them."""
+    return [
+        snapshot(1, 0, member("a", {"t": range(6)})),
+        snapshot(2, at, member("a", {"t": range(3)}), member("b", {"t": range(3, 6)})),
+    ]
+
+
+def by_load(
+    history: Sequence[Snapshot], *committed: ArchivedRecord, assignors: Sequence[str] = ("load-aware",)
+) -> dict[str, WhatIf]:
+    """The rows of a history with commits, by assignor."""
+    builder = CourseBuilder("g", topics_seen({"t": 6}))
+    assert [*builder.commits.without(committed)] == []
+    for one in history:
+        builder.add(one)
+    rows = replay_all(builder.build(), ((AS_IT_WAS, tuple(assignors)),), builder.commits.rejected)
+    return {row.assignor: row for row in rows}
+
+
+def test_load_aware_shares_out_what_was_worked_off_and_the_hottest_member_is_told_of_all() -> None:
+    found = by_load(two_share(), *commits(0, 1200, HOT), assignors=["range", "load-aware"])
+
+    # In the second ten minutes 3,000 records of t-0 and 600 of each other: by range 4,200 to 1,800, of 6,000.
+    assert {name: (row.hottest, row.moved, row.imbalance) for name, row in found.items()} == {
+        "actual": (1.4, 3, 0),
+        "range": (1.4, 3, 0),
+        "load-aware": (1.0, 1, 4),
+    }
+
+
+def test_load_aware_shares_out_what_next_to_nothing_comes_of_by_load_as_well() -> None:
+    quiet = {one: rate / 500 for one, rate in HOT.items()}
+
+    assert by_load(two_share(), *commits(0, 600, quiet))["load-aware"].moved == 1
+
+
+def test_load_aware_knows_what_was_before_the_rebalance_only() -> None:
+    done = {one: 600 * rate for one, rate in HOT.items()}
+
+    found = by_load(two_share(), *commits(0, 600, HOT), *commits(660, 1200, LATER_HOT, done=done))
+
+    # b got t-0, of which 600 records come now, and a has 5,400 of 6,000.
+    assert found["load-aware"].moved == 1
+    assert (found["actual"].hottest, found["load-aware"].hottest) == (1.4, 1.8)
+
+
+def test_load_aware_remembers_what_it_knew_of_a_group_that_stood_still() -> None:
+    three = [member("a", {"t": [0, 1]}), member("b", {"t": [2, 3]}), member("c", {"t": [4, 5]})]
+    done = {one: 1200 * rate for one, rate in HOT.items()}
+
+    found = by_load(
+        [*two_share(), snapshot(3, 3000, *three)],
+        *commits(0, 1200, HOT),
+        *commits(3000, 3600, HOT, done=done),
+    )
+
+    # b has t-0, and c gets two or three of the others. By their number b would get one, too.
+    assert found["load-aware"].moved in {1 + 2, 1 + 3}
+    assert found["load-aware"].hottest == pytest.approx((3_000 + 3_000) / (3_000 + 2_000))
+
+
+def test_partitions_that_nobody_knows_are_shared_out_by_their_number() -> None:
+    found = by_load(two_share(), *commits(660, 1200, HOT), assignors=["cooperative-sticky", "load-aware"])
+
+    assert found["load-aware"].moved == found["cooperative-sticky"].moved == 3
+    assert found["load-aware"].hottest == found["cooperative-sticky"].hottest is not None
+
+
+def test_a_group_without_commits_is_not_replayed_by_load() -> None:
+    found = by_load(two_share(), assignors=["load-aware", "range"])
+
+    assert [(name, row.problem, row.hottest) for name, row in found.items()] == [
+        ("actual", None, None),
+        ("range", None, None),
+        ("load-aware", "no commits in the archive", None),
+    ]
+    assert best_saving(found.values()) is None
+    assert [*what_if_lines(found.values())] == [
+        "g: nothing that was tried would have helped much",
+        "        scenario   rebalances  moved  imbalance  worst",
+        "actual  as it was           1      3       0.00      0",
+        "range   as it was           1      3       0.00      0",
+        "load-aware: no commits in the archive (history capture --commits keeps them)",
+        "",
+        "in all, by what is recommended for each group: 0 fewer rebalances and 0 fewer moves",
+    ]
+
+
+def test_offsets_that_are_set_back_forgotten_or_unreadable_add_nothing() -> None:
+    found = Commits()
+    good = [commit(0, 100), commit(60, 400), commit(120, 50), commit(180, 90), commit(200, None)]
+    bad = [ArchivedRecord(commit_key("g", "t", 0)[:-1], b"", 0, 1, 0, 0), good[0]._replace(value=b"\0\3")]
+    set_back = [commit(at, offset, topic="v") for at, offset in ((100, 0), (40, 7), (150, 9))]
+    hostile = [commit(0, -(2**63), topic="u"), commit(60, 2**63 - 1, topic="u")]
+    other = ArchivedRecord(b"", None, 0, 7, 0, 0)
+
+    assert [*found.without([*good, other, *bad, *hostile, *set_back])] == [other]
+    assert found.rejected == 2
+    assert found.between(0, 60 * SECOND)["t", 0] == 300
+    assert found.between(60 * SECOND, 300 * SECOND)["t", 0] == 40
+    assert found.between(-SECOND, 59 * SECOND)["t", 0] == found.between(300 * SECOND, 0)["t", 0] == 0
+    assert found.between(0, 60 * SECOND)["u", 0] == 2.0**64
+    # The clock was set back after the first.
+    assert [found.between(0, at * SECOND)["v", 0] for at in (50, 100, 150)] == [0, 7, 9]
+
+
+@pytest.mark.parametrize(
+    ("committed", "at", "rate"),
+    [
+        ([], 60, None),
+        ([(0, 5)], 60, None),
+        ([(0, 5), (50, 105)], 49, None),
+        ([(0, 5), (50, 105)], 50, 2),
+        ([(0, 5), (50, 105)], 100, 1),
+        ([(0, 5), (300, 605), (900, 1205)], 900, 1),
+        ([(0, 5), (300, 605)], 901, None),
+    ],
+    ids=["none", "one", "one until then", "to the last", "later", "ten minutes", "nothing for ten minutes"],
+)
+def test_a_rate_is_that_of_the_ten_minutes_before(
+    committed: list[tuple[int, int]], at: int, rate: float | None
+) -> None:
+    found = Commits()
+    assert [*found.without([commit(*one) for one in committed])] == []
+    assert found.rates(at * SECOND) == ({} if rate is None else {("t", 0): rate})
+
+
+def test_a_partition_that_stands_still_while_others_do_not_has_the_rate_0() -> None:
+    found = Commits()
+    ticks = [commit(at, at, partition=1) for at in range(0, 1200, 60)]
+    assert [
+        *found.without([commit(0, 7), commit(1, 9, partition=2), *ticks, commit(1199, 3, partition=3)])
+    ] == []
+
+    assert found.rates(1200 * SECOND) == {("t", 0): 0, ("t", 1): 0.9, ("t", 2): 0}
+
+
 # In words
 
 
@@ -728,6 +888,14 @@ def test_rows_as_a_table() -> None:
         "in all, by what is recommended for each group: 0 fewer rebalances and 40 fewer moves",
     ]
     assert [line[-8:] for line in what_if_lines([row("actual", failed=3)])][1:3] == ["  failed", "       3"]
+    told = [*what_if_lines([row("actual", hottest=2.7), row("load-aware", hottest=1.104, moved=1), row("x")])]
+    assert told[0] == (
+        "g: load-aware would have saved 99 of 100 moves; load-aware would have had its hottest member at"
+        " 1.10x, not 2.70x"
+    )
+    assert [line[-7:] for line in told[1:5]] == ["hottest", "  2.70x", "  1.10x", "      -"]
+    little = [row("actual", hottest=1.1), row("load-aware", hottest=1.0), row("x", hottest=0.5, failed=1)]
+    assert next(iter(what_if_lines(little))) == "g: nothing that was tried would have helped much"
     assert [*what_if_lines([])] == ["there are no groups of consumers to replay"]
     many = [row("actual", group=f"g{number:02}") for number in range(25)]
     assert [*what_if_lines(many)][-2] == "and 5 more groups"

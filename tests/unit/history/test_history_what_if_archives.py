@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from confluent_kafka import Message
 
 from benchmarks.history_what_if import life
+from kafka_assignors._cli.main import main
+from kafka_assignors._common.times import moment
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._info import info
 from kafka_assignors.history._log import LogTopic
+from kafka_assignors.history._metrics import metrics
+from kafka_assignors.history._report.job import report_archive
+from kafka_assignors.history._source import to_rows
+from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
-from tests.support.group_histories import read_snapshots
+from tests.support.commits import commit, commit_key, commits
+from tests.support.group_histories import START_US, member, read_snapshots, recorded, snapshot
 from tests.support.kip848_log import TOPIC_IDS, Log, two_come
 from tests.support.local_archives import rows_of
+from tests.support.pages import listings
 from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+LOAD_AWARE: Final = ("--assignor", "load-aware", "--scenario", "as it was")
 
 
 def archived(groups: Mapping[str, Sequence[ArchivedRecord]]) -> list[dict[str, Any]]:
@@ -43,8 +61,8 @@ def lived(group: str, partition: int) -> list[ArchivedRecord]:
 
 def course_of(group: str, records: Sequence[ArchivedRecord]) -> Course:
     builder = CourseBuilder(group, TopicsSeen.always({}))
-    for snapshot in read_snapshots(records):
-        builder.add(snapshot)
+    for one in read_snapshots(records):
+        builder.add(one)
     return builder.build()
 
 
@@ -126,3 +144,183 @@ def test_wrong_names_are_said_before_anything_is_run(tmp_path: Path) -> None:
         what_if(records, scenarios=["tomorrow"])
     with pytest.raises(ValueError, match="there is no scenario to replay"):
         what_if(records, scenarios=[])
+
+
+# Commits
+
+
+RATES = {0: 5.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0}
+"""Records a second of six partitions: as many of the first as of all others."""
+
+SHARED = [
+    recorded(snapshot(1, 0, member("a", "t0 t1 t2 t3 t4 t5"))),
+    recorded(snapshot(2, 600, member("a", "t0 t1 t2"), member("b", "t3 t4 t5"))),
+]
+"""a has all six partitions until b comes, after ten minutes, and takes half of them."""
+
+
+def committed(begin: int, end: int, *, since_us: int = START_US, of: int = 0) -> list[ArchivedRecord]:
+    """Commits of g from one second to another."""
+    done = {partition: begin * rate for partition, rate in RATES.items()}
+    found = commits(begin, end, RATES, done=done, of=of)
+    return [one._replace(time_us=one.time_us + since_us) for one in found]
+
+
+def hottest(rows: Iterable[WhatIf]) -> dict[str, float | None]:
+    return {row.assignor: row.hottest and round(row.hottest, 6) for row in rows}
+
+
+@pytest.mark.core
+def test_commits_of_an_archive_tell_who_was_hottest_and_what_load_aware_had_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = [one._replace(key=group_metadata_key("without"), partition=1) for one in SHARED]
+    there = archive(tmp_path, archived({"g": [*SHARED, *committed(0, 1200)], "without": other}))
+    assert main(["history", "what-if", there.where.uri, *LOAD_AWARE, "--json"]) == 0
+    rows = [WhatIf(**row) for row in json.loads(capsys.readouterr().out)]
+
+    assert [hottest(row for row in rows if row.group == group) for group in ("g", "without")] == [
+        {"actual": 1.4, "load-aware": 1.0},
+        {"actual": None, "load-aware": None},
+    ]
+    assert {(row.group, row.assignor): row.problem for row in rows if row.problem} == {
+        ("without", "load-aware"): "no commits in the archive"
+    }
+    assert main(["history", "what-if", there.where.uri, *LOAD_AWARE]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "g: load-aware would have had its hottest member at 1.00x, not 1.40x",
+        "            scenario   rebalances  moved  imbalance  worst  hottest",
+        "actual      as it was           1      3       0.00      0    1.40x",
+        "load-aware  as it was           1      1       4.00      4    1.00x",
+        "",
+        "without: nothing that was tried would have helped much",
+        "        scenario   rebalances  moved  imbalance  worst",
+        "actual  as it was           1      3       0.00      0",
+        "load-aware: no commits in the archive (history capture --commits keeps them)",
+        "",
+        "in all, by what is recommended for each group: 0 fewer rebalances and 0 fewer moves",
+    ]
+
+
+def test_the_session_of_the_page_is_what_the_command_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (session,) = (one for one in listings("docs/history.md", "console") if "load-aware" in one)
+    command, *printed = session.splitlines()
+    records = [*SHARED, *committed(0, 1200)]
+    billing = [one._replace(key=one.key.replace(b"\0\1g", b"\0\7billing", 1)) for one in records]
+    there = archive(tmp_path, archived({"billing": billing}))
+    assert main(shlex.split(command.replace("/srv/history", there.where.uri))[2:]) == 0
+    assert capsys.readouterr().out.splitlines() == printed
+
+
+def test_a_page_shows_who_was_hottest_and_what_was_not_replayed(tmp_path: Path) -> None:
+    def cells(folder: str, *more: ArchivedRecord) -> list[list[str]]:
+        there = archive(tmp_path / folder, archived({"g": [*SHARED, *more]}))
+        report_archive(there, tmp_path / "page.html", assignors=["load-aware"], scenarios=["as it was"])
+        (table,) = re.findall("<h3>What if</h3>.*?</table>", (tmp_path / "page.html").read_text(), re.DOTALL)
+        rows = (re.findall("<t[hd].*?>(.*?)</t[hd]>", row) for row in re.findall("<tr.*?</tr>", table))
+        return [[re.sub("<.*?>", "", cell) for cell in row] for row in rows]
+
+    assert cells("with", *committed(0, 1200)) == [
+        ["With", "Rebalances", "Moved", "Uneven by", "Hottest", "Would have avoided"],
+        ["What happened", "1", "3", "0 at worst 0", "1.40x", ""],
+        ["The load-aware assignor", "1", "1", "4 at worst 4", "1.00x", "2 moves of partitions"],
+    ]
+    assert cells("without") == [
+        ["With", "Rebalances", "Moved", "Uneven by", "Would have avoided"],
+        ["What happened", "1", "3", "0 at worst 0", ""],
+        ["The load-aware assignor", "not replayed", "no commits in the archive"],
+    ]
+
+
+def test_commits_of_a_group_of_kip848_count_as_well(tmp_path: Path) -> None:
+    log = Log()
+    two_come(log)
+    log.at(12)
+    log.has("a", 2, "t0 t1")
+    log.has("b", 2, "t2 t3")
+    log.at(700)
+    log.gone("b")
+    log.epoch(3)
+    log.assigned(3)
+    log.has("a", 3, "t0 t1 t2 t3")
+    (of,) = {one.partition for one in log.records}
+    begin_us = log.records[0].time_us
+    records = [*log.records, *committed(0, 600, since_us=begin_us, of=of)]
+    kept = archive(tmp_path, archived({"g": sorted(records, key=attrgetter("time_us"))}))
+    kept.add_topics([LogTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
+
+    found = hottest(what_if(kept, assignors=["load-aware"], scenarios=["as it was"]))
+
+    # Of four partitions t-0 has five eighths of the records: two and two are 6 to 2.
+    assert found["actual"] == 1.5
+    assert found["load-aware"] is not None
+
+
+def test_commits_change_nothing_else(tmp_path: Path) -> None:
+    def told(folder: str, *more: ArchivedRecord) -> list[Any]:
+        there = archive(tmp_path / folder, archived({"g": [*SHARED, *more]}))
+        tables = make_tables(there, tmp_path / f"{folder} tables")
+        return [metrics(there), info(there).groups, tables, what_if(there)[0].moved]
+
+    assert told("without") == told("with", *committed(0, 1200))
+
+
+def test_with_since_a_group_that_only_committed_from_then_on_is_left_out(tmp_path: Path) -> None:
+    there = archive(tmp_path, archived({"g": [*SHARED, *committed(0, 1200)]}))
+
+    def found(seconds: int) -> dict[str, float | None]:
+        since = moment(START_US + seconds * 1_000_000)
+        return hottest(what_if(there, assignors=["load-aware"], scenarios=["as it was"], since=since))
+
+    assert found(300) == {"actual": 1.4, "load-aware": 1.0}  # what came before b counts as known
+    assert found(601) == {}
+
+
+def test_with_since_commits_up_to_the_first_rebalance_are_known(tmp_path: Path) -> None:
+    there = archive(tmp_path, archived({"g": [*SHARED, *committed(0, 590)]}))
+    since = moment(START_US + 300_000_000)
+
+    rows = what_if(there, assignors=["load-aware"], scenarios=["as it was"], since=since)
+
+    assert {row.assignor: row.moved for row in rows} == {"actual": 3, "load-aware": 1}
+
+
+def test_a_commit_that_cannot_be_read_counts_as_failed(tmp_path: Path) -> None:
+    bad = committed(0, 0)[0]._replace(value=b"\0\3")
+    there = archive(tmp_path, archived({"g": [*SHARED, bad]}))
+
+    (actual,) = what_if(there, assignors=[], scenarios=["as it was"])
+
+    assert (actual.rebalances, actual.failed, actual.hottest) == (1, 1, None)
+
+
+def test_a_commit_takes_at_most_25_bytes(tmp_path: Path) -> None:
+    chance, done = Random(1), [0.0] * 50
+    found: list[ArchivedRecord] = []
+    for minute in range(240):
+        for partition, at in enumerate(sorted(chance.uniform(0, 60) for _ in done)):
+            done[partition] += chance.expovariate(0.001)
+            one = commit(60 * minute + at, round(done[partition]), topic="orders", partition=partition)
+            found.append(one._replace(offset=100 * len(found) + chance.randrange(100)))
+    there = Archive(write_archive(tmp_path / "archive", [rows_of(found)]))
+    assert sum(file.size for file in there.files()) <= 25 * len(found)
+
+
+def test_of_each_minute_the_first_commit_of_a_partition_is_kept_if_that_is_asked_for() -> None:
+    one, two = commit_key("g", "t", 0), commit_key("g", "t", 1)
+    seen = [(one, 60), (two, 61), (one, 70), (None, 80), (two, 119), (b"\0\2\0\1g", 119), (one, 120)]
+    messages = [
+        Message(offset=offset, key=key, value=b"v", timestamp=(1, 1000 * at))
+        for offset, (key, at) in enumerate([*seen, (one, 170), (two, 180)])
+    ]
+
+    def rows(minutes: dict[bytes, int] | None) -> list[tuple[int, int, int]]:
+        batches = [to_rows(part, 0, minutes) for part in (messages[:7], messages[7:])]
+        found = [row for batch in batches for row in batch.to_pylist()]
+        return sorted((row["offset"], row["type"], row["count"]) for row in found)
+
+    assert rows(None) == [(3, -1, 1), (5, 2, 1), (6, 1, 5), (8, 1, 2)]
+    kept = [(offset, 1, 1) for offset in (0, 1, 6, 8)]
+    assert rows({}) == sorted([*kept, (3, -1, 1), (4, 1, 2), (5, 2, 1), (7, 1, 1)])
