@@ -1090,6 +1090,13 @@ async def test_a_listener_without_a_word_for_what_is_lost_hears_that_it_is_revok
     assert heard == [{A, B}]
 
 
+async def test_topics_that_are_left_are_committed_and_revoked_before_the_next_join(leaving: Leaving) -> None:
+    leaving.coordinator._client.answers["JoinGroupRequest"] = LOADING
+    leaving.state.subscribe({"u"}, listener=leaving.listener)
+    assert not await rejoin(leaving.coordinator)
+    assert leaving.did == GIVEN_UP[:2]
+
+
 async def test_the_next_join_waits_for_what_was_unsubscribed(leaving: Leaving) -> None:
     async def join(request: Any) -> Any:
         leaving.did.append(("joins", request._member_id))

@@ -175,6 +175,16 @@ def put(coordinator: Any, change: dict[str, Any]) -> None:
             setattr(coordinator, name, value)
 
 
+def test_what_a_commits_callback_raises_comes_out_of_the_poll(asked: Any) -> None:
+    def raises() -> None:
+        raise FencedInstanceIdError
+
+    asked._invoke_completed_offset_commit_callbacks = raises
+    with pytest.raises(FencedInstanceIdError):
+        asked.poll(timeout_ms=50)
+    assert asked.did == []
+
+
 @pytest.mark.parametrize("group_id", [None, "orders"])
 def test_without_a_group_or_with_partitions_of_its_own_choice_it_is_kafka_pythons(
     asked: Any, monkeypatch: pytest.MonkeyPatch, group_id: str | None

@@ -20,7 +20,7 @@ from kafka_assignors._assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors._timelines.events import Failed, Lost
+from kafka_assignors._timelines.events import Failed, Led, Lost
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
@@ -94,6 +94,16 @@ def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer(
     leader.thaw()
     assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
     assert removed_at + 30 < group.now
+
+
+def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
+    group = gathered(classic(), "ab", static=True)
+    before = group.run_until_stable()
+    leader = next(name for name in "ab" if group.members[name].member_id == group.group.leader)
+    group.restart(leader)
+    after = group.run_until_stable()
+    assert after[f"{leader}.2"] == before[leader]
+    assert len(group.timeline.of(Led)) == 1
 
 
 def test_one_instance_given_to_two_members_ends_the_first() -> None:

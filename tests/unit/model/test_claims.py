@@ -29,7 +29,8 @@ SIZES = st.dictionaries(st.sampled_from(TOPICS[:3]), ID_SETS)
 
 def out_of_table(claims: Sequence[Claim]) -> list[Claim]:
     """The same claims as rows of a table."""
-    return [*read_partition_lists([partition_list([*claim.items()]) for claim in claims]).table.claims()]
+    raw = [partition_list([(name, [*ids]) for name, ids in claim.items()]) for claim in claims]
+    return [*read_partition_lists(raw).table.claims()]
 
 
 def out_of_tables(claims: Sequence[Claim], rng: Random, tables: int) -> list[Claim]:
