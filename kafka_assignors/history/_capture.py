@@ -102,7 +102,7 @@ def capture(
         CaptureError: Something failed on the way.
         KeyboardInterrupt: Ctrl-C, if once; what was not captured will be the next time.
     """
-    engine = engine or Engine.spark(doing=None)
+    engine = engine or Engine.spark(progress=False)
     engine.start()
     with Admin(Cluster(bootstrap_servers).bootstrap_servers, settings) as admin:
         client = dict(admin.settings)

@@ -50,10 +50,10 @@ class TooLargeError(KafkaAssignorsError, RuntimeError):
 class Engine:
     """Where the work on an archive is done; see `Engine.local`, `Engine.spark` and `Engine.fitting`."""
 
-    def __init__(self, *, most: float, master: str | None = None, doing: str | None = None) -> None:
+    def __init__(self, *, most: float, master: str | None = None, progress: bool = True) -> None:
         self._most = most  # bytes of files that are read in this process
         self._master = master
-        self._doing = doing
+        self._progress = progress
 
     @staticmethod
     def local() -> Engine:
@@ -61,34 +61,33 @@ class Engine:
         return Engine(most=math.inf)
 
     @staticmethod
-    def spark(master: str | None = None, *, doing: str | None = "working") -> Engine:
+    def spark(master: str | None = None, *, progress: bool = True) -> Engine:
         """Spark: the session that is there, or a new one; see `spark_session`.
 
         Args:
             master: Spark's master, such as spark://...; all cores of this machine by default.
-            doing: What a terminal shows meanwhile; nothing if None.
+            progress: Whether Spark shows on a terminal how far it is.
         """
-        return Engine(most=-1, master=master, doing=doing)
+        return Engine(most=-1, master=master, progress=progress)
 
     @staticmethod
-    def fitting(master: str | None = None, *, doing: str = "working", replaying: bool = False) -> Engine:
+    def fitting(master: str | None = None, *, replaying: bool = False) -> Engine:
         """This process for a small archive, unless a master is named or Spark is running; else Spark.
 
         Args:
             master: See `spark`.
-            doing: See `spark`.
             replaying: Whether groups are to be replayed: that takes longer, so less is small then.
         """
         if master is not None or _spark_is_there():
-            return Engine.spark(master, doing=doing)
-        return Engine(most=SMALL_TO_REPLAY if replaying else SMALL, doing=doing)
+            return Engine.spark(master)
+        return Engine(most=SMALL_TO_REPLAY if replaying else SMALL)
 
     def start(self) -> None:
         """Start Spark now, if nothing is to be done here: it takes over signals when it starts."""
         if self._most < 0:
             from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
 
-            with _spark.running_spark(self._master, None):
+            with _spark.running_spark(self._master, progress=self._progress):
                 pass
 
     def map_groups(
@@ -148,7 +147,7 @@ class Engine:
                     raise
         from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
 
-        with _spark.running_spark(self._master, self._doing) as spark:
+        with _spark.running_spark(self._master, progress=self._progress) as spark:
             return _spark.run(spark, split, task, files, order)
 
 

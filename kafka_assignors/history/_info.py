@@ -75,7 +75,7 @@ def info(
     """
     selection = Selection(since=since, until=until, groups=groups, every_record=True, cut=True)
     count = partial(_count, selection=selection)
-    engine = engine or Engine.fitting(doing="counting")
+    engine = engine or Engine.fitting()
     columns = ("source", "type", "count", "key", "timestamp")
     rows = engine.map_rows(archive, columns, count).rows
     sources: defaultdict[str, Counts] = defaultdict(Counts)

@@ -130,7 +130,7 @@ def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = Non
         StoreError: The store does not let it be done.
         SparkError: Spark failed.
     """
-    engine = engine or Engine.fitting(doing="maintaining")
+    engine = engine or Engine.fitting()
     for log in archive.logs:  # before a commit that has a checkpoint made
         log.keep_removed(_hours(plan.retention))
     old = [file for file in plan.removed if may_have_groups(file)]

@@ -112,7 +112,7 @@ def metrics(
     with nullcontext() if where is None else replacing(where, MANIFEST, SCHEMAS) as new:
         topics, names = seen_and_names(archive.topics())
         task = partial(measure_group, topics=topics, topic_names=names)
-        engine = engine or Engine.fitting(doing="measuring")
+        engine = engine or Engine.fitting()
         done = engine.map_groups(archive, selection, task, where=where)
         if new is not None:
             new.update(done.files)

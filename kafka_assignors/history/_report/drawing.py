@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.reasons import name_of
 from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
 from kafka_assignors.history import _limits as limits
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import WhatIf
-    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+    from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors.history._metrics import GroupSummary
 
 _HALF_WIDTH_SECONDS: Final = 10.0
@@ -108,17 +109,13 @@ def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     for snapshot in reversed(snapshots):
-        names.update((one.member_id, _name(one)) for one in snapshot.members if one.member_id not in names)
+        names.update((one.member_id, name_of(one)) for one in snapshot.members if one.member_id not in names)
     shared: set[str] = set()
     for snapshot in snapshots:
         here = [names[one.member_id] for one in snapshot.members]
         if len({*here}) < len(here):
             shared.update(name for name in here if here.count(name) > 1)
     return {who: f"{name} …{who[-6:]}" if name in shared else name for who, name in names.items()}
-
-
-def _name(member: SnapshotMember) -> str:
-    return member.instance_id or f"{member.client_id}{member.host}"
 
 
 def columns(

@@ -82,7 +82,7 @@ def report_archive(
         topic_names=names,
     )
     task = partial(_most_restless, each=each_group(group_task, selection.since_us))
-    engine = engine or Engine.fitting(doing="reporting", replaying=bool(assignors))
+    engine = engine or Engine.fitting(replaying=bool(assignors))
     groups_found = engine.map_sorted(archive, selection, task).rows
     if not groups_found:
         raise ValueError("there is nothing to report on: the archive has no records of such groups then")

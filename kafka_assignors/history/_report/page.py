@@ -41,6 +41,11 @@ def render(
     axis = since, until, asked
     rows = [_shown(one, rank, *axis) for rank, one in enumerate(ranked[: limits.GROUPS_LISTED], 1)]
     hidden = summaries[limits.GROUPS_LISTED :]
+    figures = (
+        (len(ranked), "consumer group"),
+        (sum(one.rebalances for one in summaries), "rebalance"),
+        (sum(one.moved for one in summaries), "move of a partition", "moves of partitions"),
+    )
     parts = [one["part"] for one in rows if one["part"]]
     return (
         _environment()
@@ -52,7 +57,7 @@ def render(
             until=until,
             brief=words.is_brief(since, until),
             headline=sentences.headline(summaries, since, until),
-            figures=_figures(ranked),
+            figures=[words.count(*one).split(" ", 1) for one in figures],
             rows=rows,
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
@@ -132,17 +137,6 @@ def _advice(summary: GroupSummary, saving: Saving | None) -> str:
     return f"{advice[:1].upper()}{advice[1:]}"
 
 
-def _figures(groups: Sequence[ReportedGroup]) -> list[tuple[str, str]]:
-    """The numbers at the top: value and what it is."""
-    rebalances = sum(one.summary.rebalances for one in groups)
-    moved = sum(one.summary.moved for one in groups)
-    return [
-        (f"{len(groups):,}", "consumer group" if len(groups) == 1 else "consumer groups"),
-        (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
-        (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
-    ]
-
-
 def _what_if_rows(
     rows: Sequence[WhatIf], saving: Saving | None, strategy: str | None
 ) -> list[tuple[str, WhatIf, str, bool]]:
@@ -176,12 +170,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Any] = {
-        "count": words.count,
-        "number": words.number,
-        "duration": words.duration,
-        "moment": words.moment,
-        "why": _why,
-    }
-    environment.filters.update(filters)
+    for filter_ in (words.count, words.number, words.duration, words.moment, _why):
+        environment.filters[filter_.__name__.strip("_")] = filter_
     return environment

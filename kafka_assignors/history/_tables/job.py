@@ -108,7 +108,7 @@ def make_tables(
         SparkError: Spark failed.
     """
     where = locate(out, options)
-    engine = engine or Engine.fitting(doing="decoding")
+    engine = engine or Engine.fitting()
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
