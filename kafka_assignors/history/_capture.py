@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.handle import Cluster
-from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import TOPIC_SOURCE
-from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
+from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError, log_of
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import read_bounds, read_topic_id, read_topics
-from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._source import Stretch, advance, read_stretch, source_of_log
 from kafka_assignors.history._store.log import ConflictError
 
@@ -39,10 +37,6 @@ if TYPE_CHECKING:
     from kafka_assignors.history._archive import Archive
 
 
-class CaptureError(KafkaAssignorsError, RuntimeError):
-    """A capture ended before it was done; the message says why. The same command continues with the rest."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Captured:
     """What a capture has done so far.
@@ -52,8 +46,7 @@ class Captured:
         total: How many there were to go over when it began.
         batches: How many batches it wrote.
         counts: How many records it read, by type.
-        lost: How many of the offsets the log began after: retention removed what was there since the capture
-            before.
+        lost: How many of these offsets retention had removed since the capture before.
     """
 
     offsets: int = 0
@@ -85,21 +78,17 @@ def capture(
         archive: Where to.
         once: End when all is captured that was there at the beginning; else continue until Ctrl-C.
         interval: How often to look, in seconds, if not once.
-        settings: Further settings in kafka-python's spelling; see `command_config.read_command_config`.
-            Certificates must be files that all workers see.
+        settings: Further settings in kafka-python's spelling. Certificates are files that all workers see.
         max_records: How many offsets a batch may have.
         watch: Gets the progress.
         engine: What reads the topic; Spark by default.
-
-    Returns:
-        What this call did.
 
     Raises:
         ArchiveBusyError: Another capture is writing into the archive.
         WrongArchiveError: It is of another cluster, or of an offsets topic that is no more.
         StoreError: The archive cannot be written.
         ClusterError: The cluster does not answer, or does not let its offsets topic be read.
-        CaptureError: Something failed on the way.
+        SparkError: Spark failed; the next capture continues with the rest.
         KeyboardInterrupt: Ctrl-C, if once; what was not captured will be the next time.
     """
     engine = engine or Engine.spark(progress=False)
@@ -163,7 +152,7 @@ class _Job:
     def write_batch(self, left: Sequence[Stretch]) -> None:
         """Write the next batch of what is left."""
         batch = advance(left, self.max_records)
-        ends = self.archive.read_to({one.partition: one.end for one in batch})
+        ends = {log_of(one.partition): one.end for one in batch}
         known = self._known(batch)
         split = partial(source_of_log, settings=self.client, stretches=batch, known=known)
         try:
@@ -171,17 +160,14 @@ class _Job:
         except ConflictError:
             self._refresh()
             return  # an import was faster: the same again, without what that has added
-        except SparkError as error:
-            raise CaptureError(error.args[0]) from error
-        firsts = ((one, self.bounds[one.partition][0]) for one in batch)
-        lost = sum(max(0, min(one.end, first) - one.start) for one, first in firsts)
         before = self.captured
         self.captured = replace(
             before,
-            offsets=before.offsets + sum(one.end - one.start for one in batch),
+            offsets=before.offsets + sum(end - start for _, start, end in batch),
             batches=before.batches + 1,
             counts=before.counts + counts,
-            lost=before.lost + lost,
+            lost=before.lost
+            + sum(max(0, min(end, self.bounds[number][0]) - start) for number, start, end in batch),
         )
 
     def _refresh(self) -> None:
@@ -194,13 +180,13 @@ class _Job:
 
     def _known(self, batch: Sequence[Stretch]) -> dict[int, IntArray]:
         """By partition, the offsets of a batch whose records the archive has of dumps."""
-        dumps = [file for file in self.archive.files() if file.values["source"] != TOPIC_SOURCE]
         files = [
             file
-            for file in dumps
-            if any(
-                file.may_have("partition", one.partition) and file.may_have("offset", one.start, one.end - 1)
-                for one in batch
+            for file in self.archive.files()
+            if file.values["source"] != TOPIC_SOURCE
+            and any(
+                file.may_have("partition", number) and file.may_have("offset", start, end - 1)
+                for number, start, end in batch
             )
         ]
         there = self.archive.offsets_of(files)

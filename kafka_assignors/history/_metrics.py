@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 MANIFEST: Final = "metrics.json"
 SCHEMAS: Final = {"rebalances": REBALANCES, "groups": GROUPS}
 
-_MOVES: Final = 50_000
-"""How many moves are held until their rebalances are written: 400 bytes each. A rebalance counts as 100."""
+_AT_ONCE: Final = 32
+"""How many rebalances are held until they are written: a move of theirs takes 400 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,28 +130,14 @@ def measure_group(
     """Measure one group, if it has a snapshot; its rebalances go into files."""
     follower = GroupFollower(topics)
     rebalances = rebalances_of(records, SnapshotReader(topic_names), follower)
-    if files is None:
-        deque(rebalances, maxlen=0)
-    else:
-        for some in _parts(rebalances):
+    while some := [*islice(rebalances, _AT_ONCE)]:
+        if files is not None:
             files.write("rebalances", REBALANCES, batch_of([one.values() for one in some], REBALANCES))
     if follower.activity is not None:
         row = follower.activity.row(group)
         if files is not None:
             files.write("groups", GROUPS, pa.RecordBatch.from_pylist([row], schema=GROUPS))
         yield GroupSummary.of(row)
-
-
-def _parts(rebalances: Iterable[Rebalance]) -> Iterator[list[Rebalance]]:
-    held: list[Rebalance] = []
-    moves = 0
-    for one in rebalances:
-        held.append(one)
-        moves += 100 + len(one.moves)
-        if moves >= _MOVES:
-            yield held
-            held, moves = [], 0
-    yield held
 
 
 def rebalances_of(

@@ -14,7 +14,7 @@ import pytest
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import info
 from tests.support.archives import NOON, counted, hourly, key_of
-from tests.support.small_archives import add, frame
+from tests.support.small_archives import add, frame, read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +41,7 @@ def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: P
     add(spark, archive, rows)
 
     def selected(**what: Any) -> list[int]:
-        return offsets(archive.read(spark, **what))
+        return offsets(read(spark, archive, **what))
 
     assert selected() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 21, 30]
     assert selected(groups=["orders-*"]) == [0, 1, 30]
@@ -54,7 +54,7 @@ def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: P
     assert selected(until=NOON + timedelta(hours=2)) == [0, 1]
     assert selected(since=NOON.replace(tzinfo=None), until=NOON + timedelta(hours=1)) == [0]
     assert selected(since=NOON + timedelta(hours=12), groups=["orders-*"]) == [30]
-    assert archive.read(spark).dtypes == frame(spark, []).dtypes
+    assert read(spark, archive).dtypes == frame(spark, []).dtypes
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
@@ -66,8 +66,8 @@ def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_p
         add(spark, archive, [hourly(0, key_of("g")), hourly(12, key_of("g"))])
         assert {file.values["day"] for file in archive.files()} == {"2026-03-01", "2026-03-02"}
         midnight = datetime(2026, 3, 2, tzinfo=UTC)
-        assert offsets(archive.read(spark, since=midnight)) == [12]
-        assert offsets(archive.read(spark, until=midnight)) == [0]
+        assert offsets(read(spark, archive, since=midnight)) == [12]
+        assert offsets(read(spark, archive, until=midnight)) == [0]
         found = info(archive)
         assert (found.since, found.until) == (NOON, midnight)
     finally:

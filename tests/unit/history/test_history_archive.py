@@ -22,7 +22,7 @@ from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, WrongArchiveError
+from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, WrongArchiveError, log_of
 from kafka_assignors.history._capture import Captured, _Job, show_capture
 from kafka_assignors.history._counts import Counts, name_of_type
 from kafka_assignors.history._engine import Engine
@@ -108,7 +108,7 @@ class Cluster:
 
     def read(self, archive: Archive, left: Iterable[Stretch]) -> None:
         """Commit what a batch of it does."""
-        archive.logs[0].commit(transactions=archive.read_to({one.partition: one.end for one in left}))
+        archive.logs[0].commit(transactions={log_of(one.partition): one.end for one in left})
 
 
 def test_a_continuous_capture_reads_partitions_that_are_new_once(

@@ -16,7 +16,7 @@ import pytest
 from kafka_assignors._common.times import micros
 from kafka_assignors.history import _limits
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
-from kafka_assignors.history._archive_format import ArchiveBusyError
+from kafka_assignors.history._archive_format import ArchiveBusyError, log_of
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
@@ -138,7 +138,7 @@ def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_a
         return written
 
     with pytest.raises(StoreError, match=r"parquet was deleted before it could be committed: a clean-up"):
-        archive.append(for_long, TOPIC_SOURCE, archive.read_to({0: 1}))
+        archive.append(for_long, TOPIC_SOURCE, {log_of(0): 1})
     assert (Archive(tmp_path).files(), Archive(tmp_path).frontier()) == ([], {})
     append(archive, rows)
     assert (offsets_in(archive), Archive(tmp_path).frontier()) == ([(0, 0)], {0: 1})
@@ -146,7 +146,7 @@ def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_a
 
 def test_each_day_of_a_batch_is_one_file_of_the_archive_s_schema(archive: Archive) -> None:
     units = (batch_of([hourly(offset, key_of("g"))]) for offset in range(60))
-    archive.append(partial(run_task, units), TOPIC_SOURCE, archive.read_to({0: 60}))
+    archive.append(partial(run_task, units), TOPIC_SOURCE, {log_of(0): 60})
     files = files_of(archive)
     assert [file.parent.name for file in files] == [f"day=2026-03-0{day}" for day in (1, 2, 3)]
     table = pa.concat_tables([pq.ParquetFile(file).read() for file in files])

@@ -99,7 +99,7 @@ def test_many_groups_are_measured_as_each_alone(tmp_path: Path) -> None:
 
 def test_rebalances_are_written_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = metrics(archive(tmp_path, LIVES), tmp_path / "whole")
-    monkeypatch.setattr(_metrics, "_MOVES", 700)
+    monkeypatch.setattr(_metrics, "_AT_ONCE", 2)
     assert metrics(Archive(tmp_path / "archive"), tmp_path / "parts") == whole
     for table, schema in SCHEMAS.items():
         rows = [ordered(rows_of(tmp_path / out / table, schema)) for out in ("whole", "parts")]
