@@ -27,7 +27,7 @@ from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
 from kafka_assignors._wire.reader import GENERATION_SINCE
 from kafka_assignors.history._arrow import as_numpy
-from kafka_assignors.history._native import decode, is_compiled, numbers, texts
+from kafka_assignors.history._native import decode, numbers, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -61,7 +61,7 @@ def read_batch(batch: Any, columns: Columns | None = None) -> list[ArchivedRecor
     key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
     of_records = (batch.column(name).cast(pa.int64()).to_pylist() for name in COLUMNS[2:])
     places: list[_Place] = list(zip(*of_records, strict=True))
-    if columns is None and is_compiled():
+    if columns is None:
         columns = decode(key, value)
     with no_garbage_collection():
         decoded = {} if columns is None else _decode(columns, places)

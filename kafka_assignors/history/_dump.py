@@ -75,8 +75,6 @@ class Imported:
 def import_dump(path: Path | str, archive: Archive) -> Imported:
     """Add a dump's records to an archive, but for those that it has (by partition and offset).
 
-    The same dump may be imported again; it adds nothing.
-
     Args:
         path: A file of what kafka-console-consumer prints with the options of docs/history.md; also .gz.
         archive: The archive.

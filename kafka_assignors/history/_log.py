@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors._cluster.groups import Extent
 
-
 _NO_ID: Final = uuid_text(UUID(int=0))
 
 
@@ -33,8 +32,8 @@ class LogTopic(NamedTuple):
 def read_bounds(admin: Admin) -> dict[int, Extent]:
     """Where each partition of the offsets topic begins and ends; asked again while leaders come and go.
 
-    If there is no such topic yet, the client may not see it, or a partition is long without a leader that
-    answers, that is a ClusterError.
+    Raises:
+        ClusterError: No such topic is seen, or a partition is long without a leader that answers.
     """
     found: dict[tuple[str, int], Extent] = {}
 
@@ -73,9 +72,6 @@ def read_topics(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]
 
 
 def read_topic_id(admin: Admin) -> str:
-    """The id of the offsets topic; empty if it has none, as before Kafka 2.8 or at an older metadata version.
-
-    Offsets alone do not show that it was created again, if it has grown beyond where it was before.
-    """
+    """The id of the offsets topic; empty if it has none, as at metadata versions before Kafka 2.8."""
     topic_id = next((topic.topic_id for topic in read_topics(admin, [GROUPS_TOPIC])), "")
     return "" if topic_id == _NO_ID else topic_id

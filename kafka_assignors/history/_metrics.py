@@ -89,8 +89,7 @@ def metrics(
 
     Args:
         archive: The archive.
-        out: The folder of the tables `rebalances` and `groups`, or their URI in an object store; those that
-            are there are replaced. None to write none.
+        out: The folder or URI of the tables `rebalances` and `groups`, which replace those there; or None.
         since: Groups begin with their state at this time; naive times are UTC.
         until: Only records before then.
         groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
@@ -101,8 +100,7 @@ def metrics(
         The groups, those with the most rebalances first.
 
     Raises:
-        WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
-            others where the tables are to be.
+        WrongPlaceError: Tables cannot be there: it is no place, an archive, or has files of others.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
         SparkError: Spark failed.

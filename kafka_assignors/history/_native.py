@@ -15,15 +15,15 @@ Columns = tuple[dict[str, bytes], dict[str, tuple[bytes, bytes]]]
 """Columns by name, and the strings that some of them have the numbers of; see `_wire/_records.c`."""
 
 
-def is_compiled() -> bool:
-    """Whether the codec was compiled; else records are decoded one by one."""
-    return compiled() is not None
+def decode(key: Any, value: Any) -> Columns | None:
+    """Decode those of some records that are as most are, given arrays of their keys and values.
 
-
-def decode(key: Any, value: Any) -> Columns:
-    """Decode those of some records that are as most are, given arrays of their keys and values."""
-    sides = ((side.offset, *side.buffers()) for side in (key, value))
-    columns, texts = compiled().decode(len(key), *sides)
+    None if the codec was not compiled: then records are decoded one by one.
+    """
+    codec = compiled()
+    if codec is None:
+        return None
+    columns, texts = codec.decode(len(key), *((side.offset, *side.buffers()) for side in (key, value)))
     return columns, texts
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain, groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     """
 
 UNIT: Final = 4 * 2**20
-"""Bytes of rows that are filtered, or sorted out, at once."""
+"""Bytes of rows that are filtered, or sorted, at once."""
 _GROUP_METADATA: Final = b"\0\2"
 """What the key of a classic group's record begins with."""
 
@@ -105,7 +105,13 @@ class Selection:
 
     def _named(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Those that are kept, of this time and of groups that are meant."""
-        for rows in self._in_time(batches):
+        for unit in units(batches, UNIT):
+            kept = is_kept(unit)
+            if self.since is not None and self.cut:
+                kept = pc.and_(kept, pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME)))
+            if self.until is not None:
+                kept = pc.and_(kept, pc.less(unit["timestamp"], number(micros(self.until), TIME)))
+            rows = only(unit, kept)
             keys = rows["key"].dictionary_encode(null_encoding="encode")
             named = map(group_of, keys.dictionary.to_pylist())
             names = strings([name if name is not None and self._is_meant(name) else None for name in named])
@@ -117,16 +123,6 @@ class Selection:
     def _is_meant(self, group: str) -> bool:
         is_named = not self.groups or group in self.groups
         return is_named or any(fnmatchcase(group, pattern) for pattern in self.groups)
-
-    def _in_time(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Those that are kept and of this time."""
-        for unit in units(batches, UNIT):
-            kept = is_kept(unit)
-            if self.since is not None and self.cut:
-                kept = pc.and_(kept, pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME)))
-            if self.until is not None:
-                kept = pc.and_(kept, pc.less(unit["timestamp"], number(micros(self.until), TIME)))
-            yield only(unit, kept)
 
 
 def _with_newest(batches: Iterable[Any], since: Any) -> Iterator[Any]:
@@ -179,12 +175,8 @@ def begun(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
         if older is not None:
             kept = [one for key, one in older.items() if not key or one.value is not None]
             older = None
-            yield from (one.at(since_us) for one in sorted(kept, key=_place))
+            yield from (one.at(since_us) for one in sorted(kept, key=attrgetter("partition", "offset")))
         yield record
-
-
-def _place(record: ArchivedRecord) -> tuple[int, int]:
-    return record.partition, record.offset
 
 
 def each_group(task: GroupTask, since_us: int | None) -> Callable[..., Iterator[Any]]:

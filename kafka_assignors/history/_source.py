@@ -1,13 +1,8 @@
 """Parts of `__consumer_offsets`, which tasks read from the brokers as rows of schema `ARCHIVE`.
 
-Spark's own Kafka connector has no leader epochs, and needs jars of its exact version. It silently reads
-nothing of internal topics, unless it is set to find offsets in its old way. This needs none; records that are
-only counted never leave the Python worker.
-
-Records are read by confluent-kafka. Kafka-python decodes each record in Python: the same took 3.2 times the
-CPU and 4.6 times as long. That is 155,000 and 510,000 records per CPU second and core, a 20th of them group
-metadata of 2 kB. Neither checks the records' checksums; with kafka-python that would take 5 times as long
-again.
+docs/design.md says why not by Spark's connector. By confluent-kafka a core reads 510,000 records per CPU
+second, a 20th of them group metadata of 2 kB; by kafka-python, which decodes in Python, 155,000. Neither
+checks the records' checksums.
 """
 
 from __future__ import annotations
@@ -71,11 +66,10 @@ def source_of_log(
 ) -> Source:
     """The records of parts of the log, in schema ARCHIVE, which tasks read from the brokers.
 
-    Settings are in kafka-python's spelling, with `bootstrap_servers`. Left out are records that are known:
-    their offsets, in order, by partition.
+    Settings are in kafka-python's spelling, with `bootstrap_servers`. Records are left out whose offsets are
+    known, by partition.
     """
-    read = partial(_read_share, settings=dict(settings), known=known)
-    return Source(shares(stretches, tasks), read)
+    return Source(shares(stretches, tasks), partial(_read_share, settings=dict(settings), known=known))
 
 
 def _read_share(
@@ -105,10 +99,7 @@ def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
 
 
 def advance(left: Sequence[Stretch], at_most: int) -> list[Stretch]:
-    """The next batch of what is left, with about so many offsets: the same share of each partition.
-
-    Each advances by one at the least, so that all get to their ends.
-    """
+    """The next batch of what is left, with about so many offsets: of each partition the same share."""
     total = sum(one.end - one.start for one in left)
     at_once = min(at_most, total)
     return [one._replace(end=one.start - (-at_once * (one.end - one.start) // total)) for one in left]

@@ -89,9 +89,8 @@ _LOCAL_SETTINGS: Final = {
 def spark_session(master: str | None = None, *, settings: Mapping[str, str] | None = None) -> SparkSession:
     """The session that is there (as under spark-submit), or a new one.
 
-    On this machine (masters that begin with "local") nothing has to be set up. Java is found or brought by
-    `pip`, and workers run this Python with this package. On a cluster, workers need the package installed in
-    the Python that PYSPARK_PYTHON names there, with the extra `history`.
+    On this machine (masters that begin with "local") nothing has to be set up. On a cluster, workers need the
+    package, with the extra `history`, in the Python that PYSPARK_PYTHON names there.
 
     Args:
         master: Spark's master: `LOCAL` by default, unless spark-submit said another.
@@ -145,11 +144,6 @@ def _environment(folder: Path, *, local: bool) -> Iterator[None]:
         for name in variables:
             del os.environ[name]
         os.environ.update(before)
-
-
-def is_active() -> bool:
-    """Whether there is a session, whoever made it."""
-    return SparkSession.getActiveSession() is not None
 
 
 @contextmanager

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history import _limits, _native as native
+from kafka_assignors.history import _limits
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import LogTopic
@@ -102,7 +103,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, dict[str, Row
     archive = write_archive(folder / "archive", [rows])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("kafka_assignors._wire.codec._compiled", None)
-        assert not native.is_compiled()
+        assert codec.compiled() is None
         counts = make_tables(archive, out, engine=HERE)
     return rows, everything(out), counts
 

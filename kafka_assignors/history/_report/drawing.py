@@ -25,9 +25,8 @@ _HALF_WIDTH_SECONDS: Final = 10.0
 
 
 class Column(NamedTuple):
-    """A time in which a group is drawn as it was at last.
+    """A time in which a group is drawn as it was at last; it ends where the next begins.
 
-    It begins with a record of the group, or with the end of a rebalance, and ends where the next begins.
     If each partition has a lane, `owners` are those of all, empty of nobody; `free` is how many had nobody.
     `loads` are by consumer that was in the group. `ended` are rebalances too near each other to be drawn one
     by one. Partitions without an owner meanwhile are all if it `stopped`, else those that moved (`without`,
@@ -53,10 +52,9 @@ class Column(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What a report draws of a group, and says of its rebalances.
+    """What a report draws of a group, and says of its rebalances; listed ones are without their moves.
 
-    Its last column ends with the last change. Partitions are those that had an owner in any column, such as
-    orders-7. Listed rebalances are without their moves.
+    Its last column ends with the last change. Partitions, such as orders-7, had an owner in any column.
     """
 
     columns: Sequence[Column]
@@ -104,8 +102,7 @@ def draw(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) ->
 def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
     """What consumers are called by member id: the same name after a restart, where that is known.
 
-    An instance id; else client id and host, unless two members had these at the same time: then with the
-    end of the member id.
+    If two members had one client id and host at the same time, the end of the member id is added.
     """
     names: dict[str, str] = {}
     for snapshot in reversed(snapshots):
@@ -130,16 +127,15 @@ def columns(
     if not changes:
         return [], []
     kept = _parted(changes, limits.COLUMNS)
-    times = [one.ended for one in rebalances], [_time(one) for one in snapshots], changes
+    times = [one.ended for one in rebalances], [moment(one.time_us) for one in snapshots], changes
     bounds = [[bisect_left(each, begin) for each in times] for begin in kept] + [[*map(len, times)]]
-    states = [snapshots[number - 1] if number else None for _, number, _ in bounds[1:]]
-    owned = [{} if state is None else _owners(state, names) for state in states]
+    members = [snapshots[number - 1].members if number else () for _, number, _ in bounds[1:]]
+    owned = [{one: names[who.member_id] for who in there for one in who.assignment} for there in members]
     partitions = sorted(set().union(*owned))
     few = len(partitions) <= limits.LANES
     found = []
     for number, (begin, end) in enumerate(zip(kept, [*kept[1:], changes[-1]], strict=True)):
         (before, _, since), (after, _, until) = bounds[number : number + 2]
-        state = states[number]
         its = rebalances[before:after]
         eager = [one for one in its if one.strategy in EAGER_STRATEGIES]
         moved = {(move.topic, move.partition) for one in its for move in one.moves if move.source}
@@ -149,9 +145,7 @@ def columns(
                 end=end,
                 owners=[owned[number].get(one, "") for one in partitions] if few else (),
                 free=len(partitions) - len(owned[number]),
-                loads={}
-                if state is None
-                else {names[member.member_id]: len(member.assignment) for member in state.members},
+                loads={names[one.member_id]: len(one.assignment) for one in members[number]},
                 ended=[one.ended for one in its],
                 moved=sum(one.moved for one in its),
                 needless=sum(one.needless for one in its),
@@ -171,7 +165,7 @@ def _changes(snapshots: Sequence[Snapshot], rebalances: Sequence[Rebalance]) -> 
     for snapshot in snapshots:
         owned = [(one.identity, one.assignment) for one in snapshot.members]
         if owned != before:
-            found.add(_time(snapshot))
+            found.add(moment(snapshot.time_us))
         before = owned
     return sorted(found)
 
@@ -180,14 +174,6 @@ def _parted(changes: Sequence[datetime], most: int) -> list[datetime]:
     """Of these times the first, and those with the longest time before them."""
     gaps = sorted(range(1, len(changes)), key=lambda at: changes[at - 1] - changes[at])
     return [changes[at] for at in sorted([0, *gaps[: most - 1]])]
-
-
-def _owners(snapshot: Snapshot, names: Mapping[str, str]) -> dict[tuple[str, int], str]:
-    return {one: names[member.member_id] for member in snapshot.members for one in member.assignment}
-
-
-def _time(snapshot: Snapshot) -> datetime:
-    return moment(snapshot.time_us)
 
 
 def listed_rebalances(rebalances: Sequence[Rebalance], most: int) -> list[Rebalance]:

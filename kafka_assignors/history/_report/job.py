@@ -55,17 +55,9 @@ def report_archive(
     groups: Sequence[str] = (),
     engine: Engine | None = None,
 ) -> ReportPage:
-    """Write a report.
+    """Write a report into an HTML file; without assignors, nothing is replayed.
 
-    Args:
-        archive: The archive.
-        page: The HTML file to write.
-        assignors: What to replay groups with; none, to replay nothing.
-        scenarios: How to replay them; see `what_if`.
-        since: Groups begin with their state at this time; naive times are UTC.
-        until: Only records before then.
-        groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
-        engine: What does the work; `Engine.fitting` by default.
+    `assignors` and `scenarios` are those of `what_if`, all other arguments those of `metrics`.
 
     Raises:
         ValueError: There is no such assignor or scenario, the page cannot be where it is to be, or there are
@@ -87,8 +79,7 @@ def report_archive(
     if not groups_found:
         raise ValueError("there is nothing to report on: the archive has no records of such groups then")
     source = archive.description.cluster_id or str(archive.where)
-    html = render(groups_found, source=source, made=datetime.now(UTC), asked=since)
-    content = html.encode()
+    content = render(groups_found, source=source, made=datetime.now(UTC), asked=since).encode()
     write_whole(path, content)
     return ReportPage(page=fspath(page), bytes=len(content))
 

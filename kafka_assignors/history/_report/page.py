@@ -31,15 +31,12 @@ if TYPE_CHECKING:
 def render(
     groups: Sequence[ReportedGroup], *, source: str, made: datetime, asked: datetime | None = None
 ) -> str:
-    """The page; `source` is what the history is of: a cluster's id, or an archive's location.
-
-    `asked` is when groups were to begin, None if with their first record.
-    """
+    """The page; `source` is a cluster's id or an archive's location, `asked` when groups were to begin."""
     ranked = sorted(groups, key=lambda one: restlessness(one.summary))
     summaries = [one.summary for one in ranked]
     since, until = min(one.since for one in summaries), max(one.until for one in summaries)
-    axis = since, until, asked
-    rows = [_shown(one, rank, *axis) for rank, one in enumerate(ranked[: limits.GROUPS_LISTED], 1)]
+    listed = enumerate(ranked[: limits.GROUPS_LISTED], 1)
+    rows = [_shown(one, rank, since, until, asked) for rank, one in listed]
     hidden = summaries[limits.GROUPS_LISTED :]
     figures = (
         (len(ranked), "consumer group"),
@@ -98,13 +95,7 @@ def _of_drawing(
 ) -> dict[str, Any]:
     """What a group's own part shows of its drawing and replays."""
     summary, drawn = one.summary, drawing.columns_until(until)
-    reasons = [
-        (reason_words(kind), often)
-        for kind, often in sorted(
-            summary.reasons.items(), key=lambda item: (-item[1], item[0] != RESTARTED, item[0])
-        )
-        if often
-    ]
+    reasons = sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0] != RESTARTED, item[0]))
     most = max((often for _, often in reasons), default=1)
     return {
         "strategy": drawing.strategy,
@@ -113,7 +104,7 @@ def _of_drawing(
         "bunched": max((column.states for column in drawn), default=1),
         "states": sum(column.states for column in drawn),
         "drawn": len(drawn),
-        "reasons": [(said, often, round(100 * often / most)) for said, often in reasons],
+        "reasons": [(reason_words(kind), often, 100 * often // most) for kind, often in reasons if often],
         "what_if": _what_if_rows(one.what_if, saving, drawing.strategy),
         "failed": any(row.failed for row in one.what_if),
         "listed": drawing.listed,

@@ -47,12 +47,9 @@ if TYPE_CHECKING:
 
 MANIFEST: Final = "tables.json"
 _UNIT: Final = 8 * 2**20
-"""Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
-Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
-them. If units are a quarter as large, each step of numpy takes in too few records.
+"""Bytes of the archive that are decoded at once: a row group of each large table. Memory for twice as much
+comes fresh from the system each time; with a quarter, each step of numpy takes in too few records.
 """
-
-
 _PARTITION_METADATA: Final = 4
 """The type of the records by which brokers up to 4.0 name a group's topics."""
 _MOVES: Final = 50_000
@@ -66,7 +63,7 @@ class TableCounts:
     Attributes:
         read: How many records were read, without those that the archive only counts.
         decoded: How many of them were decoded.
-        rejected: How many were not what their keys say.
+        rejected: How many of them were not what their keys say.
         rows: How many rows there are, by table.
     """
 
@@ -88,21 +85,11 @@ def make_tables(
 ) -> TableCounts:
     """Decode an archive into the tables of `schemas.TABLES`; what is in the folder already is replaced whole.
 
-    Args:
-        archive: An archive, or where it is.
-        out: The folder of the tables: a path, or a URI in an object store.
-        since: Only records from then on; naive times are UTC.
-        until: Only records before then.
-        groups: Patterns of groups' names; all records if there are none.
-        options: Of the store of `out`, and of an archive that is named; see `Archive`.
-        engine: What does the work; `Engine.fitting` by default.
-
-    Returns:
-        How many records and rows there were: `decoded` and `rejected` make up `read`.
+    Arguments are those of `metrics`. There are only records from `since` on, and without patterns of groups
+    those without a group, too. The archive can be its path or URI, which then has the same options.
 
     Raises:
-        WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
-            others where the tables are to be.
+        WrongPlaceError: Tables cannot be there: it is no place, an archive, or has files of others.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
         SparkError: Spark failed.
@@ -161,7 +148,7 @@ def _decoded(
         batch = every
         if since_us is not None:
             batch = every.filter(pc.greater_equal(every["timestamp"], number(since_us, TIME)))
-        columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
+        columns = native.decode(batch["key"], batch["value"])
         parts = fast.decode(batch, names, columns)
         found = [one.pop("generations") for one in parts]
         files.write("generations", GENERATIONS, generations.add(found, every["group"][-1].as_py()))

@@ -29,14 +29,7 @@ from kafka_assignors._wire.offsets_topic import (
     decode_subscription,
     record_type,
 )
-from kafka_assignors.history._schemas import (
-    ASSIGNMENTS,
-    CLAIMS,
-    GENERATIONS,
-    MEMBERS,
-    RECORDS,
-    REJECTED,
-)
+from kafka_assignors.history._schemas import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,15 +43,9 @@ if TYPE_CHECKING:
     )
 
 _Row = dict[str, Any]
+_PLACE: Final = ("partition", "offset", "time", "leader_epoch")
 
-DECODED: Final = {
-    "records": RECORDS,
-    "generations": GENERATIONS,
-    "members": MEMBERS,
-    "assignments": ASSIGNMENTS,
-    "claims": CLAIMS,
-    "rejected": REJECTED,
-}
+DECODED: Final = {name: schema for name, schema in TABLES.items() if name != "moves"}
 """The tables that a decoder makes rows of. Of `generations` there is a row for each record; see `job`."""
 
 CONSUMER: Final = "consumer"
@@ -78,9 +65,8 @@ def decode(records: Any, names: Mapping[str, str]) -> dict[str, Any]:
         strict=True,
     )
     with no_garbage_collection():
-        for partition, offset, time, leader_epoch, key, value in places:
-            place = {"partition": partition, "offset": offset, "time": time, "leader_epoch": leader_epoch}
-            rows.add_record(place, key, value)
+        for *place, key, value in places:
+            rows.add_record(dict(zip(_PLACE, place, strict=True)), key, value)
         return {
             name: pa.RecordBatch.from_pylist(found, schema=DECODED[name])
             for name, found in rows.found.items()

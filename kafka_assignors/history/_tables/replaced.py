@@ -1,7 +1,6 @@
 """Delta tables that belong together: which version of each, in one small file.
 
-A log is one table's. Readers that go by the file see the tables of one run, whole. To others the newest
-versions are the same, but while a run commits, and after one that failed then until the next.
+A log is one table's. Readers that go by the file see the tables of one run, whole.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ def replacing(
 ) -> Iterator[dict[str, list[DataFile]]]:
     """Tables of a location, to be replaced by the files that are put under their names, all at once.
 
-    If anything fails before all logs name them, the manifest names the old versions, whose files stay. New
-    files are removed that no log may name.
+    If anything fails before all logs name them, the manifest names the old versions, whose files stay.
     """
     if where.read_text(DESCRIPTION) is not None:
         raise WrongPlaceError(f"{where} is an archive, and its tables go elsewhere: name another folder")
@@ -58,7 +56,7 @@ def replacing(
         yield files
         for name, schema in schemas.items():
             log = logs[name] or Log.create(where / name, schema, description=_described(name))
-            # A commit that fails may have been done: what it does not remove itself stays.
+            # Taken out, as a commit that fails may have been done: what it does not remove itself stays.
             new = files.pop(name, [])
             added = [file._replace(path=file.path.removeprefix(f"{name}/")) for file in new]
             log.commit(add=added, remove=log.files(), transactions={_SET: number})
