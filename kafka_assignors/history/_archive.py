@@ -5,9 +5,8 @@
     records/source=S/day=YYYY-MM-DD/*.parquet    schema ARCHIVE; S is topic, or dump-... of a dump
     topics/                                      the same of schema TOPICS
 
-Each batch is one commit, which also says how far the topic was read, or which dump was imported. A batch that
-was cut off is not there, and one that is there is not written again. An archive is seen at the version that
-was the newest when it was opened. What others commit, compact or remove meanwhile is not seen.
+Each batch is one commit, which also says how far the topic was read, or which dump was imported. What others
+commit, compact or remove after an archive was opened is not seen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The offsets topic of a running cluster into an archive: no record twice, none lost, whenever it is ended.
 
-How far the topic was read is in the archive's log, in the commit of the batch that was read. A batch that was
-cut off is not there, and is read again. Of two captures at once, one ends.
+How far the topic was read is in the commit of the batch. A batch that was cut off is read again.
 """
 
 from __future__ import annotations
@@ -199,10 +198,7 @@ class _Job:
 
 @contextmanager
 def _interrupts() -> Iterator[threading.Event]:
-    """Whether there was a Ctrl-C; the first does not interrupt what goes on meanwhile, the second does.
-
-    PySpark's own handler talks to Java in the midst of whatever it said to it last.
-    """
+    """Whether there was a Ctrl-C: the first interrupts nothing, as PySpark's would; the second does."""
     seen = threading.Event()
 
     def interrupt(*_: object) -> None:
@@ -246,9 +242,9 @@ def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, 
 def show_capture(
     console: Console | None = None, *, continuous: bool = False
 ) -> Iterator[Callable[[Captured], None]]:
-    """A bar for a capture, on stderr by default; gives what `capture` takes as `watch`.
+    """A bar for a capture, or a line for each batch of a continuous one where stderr is no terminal.
 
-    A continuous capture is logged in lines where that is no terminal, one for each batch.
+    It gives what `capture` takes as `watch`.
     """
     with progress_bar(console, transient=True) as bar:
         task = bar.add_task("reading __consumer_offsets", total=None)

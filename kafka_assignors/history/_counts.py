@@ -20,12 +20,7 @@ _NO_TYPE: Final = number(NO_TYPE, pa.int16())
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many records there are, by name of their type; see `RECORD_TYPES`.
-
-    Attributes:
-        kept: Those that are in the archive.
-        counted: Those of which only the number is.
-    """
+    """How many records there are, by name of their type: those that are kept, and those only counted."""
 
     kept: Counter[str] = field(default_factory=Counter)
     counted: Counter[str] = field(default_factory=Counter)

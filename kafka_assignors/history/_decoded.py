@@ -1,8 +1,7 @@
 """Records of an archive's batch as snapshots, all at once: what every command reads.
 
 The compiled codec turns the records of consumers' classic groups into columns; here these become snapshots.
-What it leaves, and everything where it was not compiled, `decode_record` reads, one record at a time. Each
-record of a batch is decoded once, by the one or the other.
+What it leaves, and everything where it was not compiled, `decode_record` reads later, one record at a time.
 """
 
 from __future__ import annotations
@@ -26,14 +25,13 @@ from kafka_assignors._model.topic_sets import TopicSets
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
 from kafka_assignors._wire.reader import GENERATION_SINCE
-from kafka_assignors.history._arrow import as_numpy
-from kafka_assignors.history._native import decode, numbers, texts
+from kafka_assignors.history._arrow import as_numpy, decode, numbers, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kafka_assignors._groups.snapshots import SnapshotMember
-    from kafka_assignors.history._native import Columns
+    from kafka_assignors.history._arrow import Columns
 
 ROWS: Final = 256
 """How many records are decoded at once: of 20 members each, about 2 MB of Python's objects."""
@@ -57,7 +55,7 @@ def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRec
 
 
 def read_batch(batch: Any, columns: Columns | None = None) -> list[ArchivedRecord]:
-    """What is in a batch with `COLUMNS`; `columns` is what `_native.decode` made of it, if it was called."""
+    """What is in a batch with `COLUMNS`; `columns` is what `_arrow.decode` made of it, if it was called."""
     key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
     of_records = (batch.column(name).cast(pa.int64()).to_pylist() for name in COLUMNS[2:])
     places: list[_Place] = list(zip(*of_records, strict=True))

@@ -36,11 +36,9 @@ SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
 SMALL_TO_REPLAY: Final = 8 * 2**20
 """The same if groups are replayed, too: of more, Spark on several cores soon makes up for its start."""
-_SHARE: Final = 2 * 2**20
-"""Bytes of files, compressed, whose records are sorted at a time."""
+_SHARE: Final = 2 * 2**20  # bytes of files, compressed, whose records are sorted at a time
 _SHARES: Final = 64
-_ROOM: Final = 2**30
-"""Bytes of records that are sorted at a time at most: files of records that are much alike are small, too."""
+_ROOM: Final = 2**30  # bytes of these records: files of records that are much alike are small, too
 
 
 class TooLargeError(KafkaAssignorsError, RuntimeError):
@@ -93,13 +91,9 @@ class Engine:
     def map_groups(
         self, archive: Archive, selection: Selection, task: GroupTask, *, where: Location | None = None
     ) -> Outcome:
-        """Call a function with the records of each group; with Spark, in other processes.
+        """Call a function with the records of each group that are selected; with Spark, in other processes.
 
-        Args:
-            archive: The archive.
-            selection: Which of its records.
-            task: The function.
-            where: The location of the tables that it writes; None if it writes none.
+        `where` is the location of the tables that it writes; None if it writes none.
 
         Raises:
             TooLargeError: Records take more memory than this process is to use.

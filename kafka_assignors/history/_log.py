@@ -30,11 +30,7 @@ class LogTopic(NamedTuple):
 
 
 def read_bounds(admin: Admin) -> dict[int, Extent]:
-    """Where each partition of the offsets topic begins and ends; asked again while leaders come and go.
-
-    Raises:
-        ClusterError: No such topic is seen, or a partition is long without a leader that answers.
-    """
+    """Where each partition of the offsets topic begins and ends; asked again while leaders come and go."""
     found: dict[tuple[str, int], Extent] = {}
 
     def missing() -> list[str]:

@@ -2,8 +2,7 @@
 
     archive -> records that are selected -> sorted by group, partition and offset -> a task -> rows, and files
 
-A task is a function of sorted records. Its rows come back as they are. What is large goes into the files of
-tables, which the task writes itself.
+The rows of a task come back as they are. What is large goes into files, which the task writes itself.
 """
 
 from __future__ import annotations
@@ -37,9 +36,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.writing import TaskFiles
 
     GroupTask = Callable[[str, Iterator[ArchivedRecord], TaskFiles | None], Iterable[Any]]
-    """Gives rows of a group and its records by partition and offset, some of them twice. Rows of tables go
-    into the files, if any are to be written.
-    """
+    """Gives rows of a group and its records by partition and offset, some of them twice; and writes files."""
 
 UNIT: Final = 4 * 2**20
 """Bytes of rows that are filtered, or sorted, at once."""
@@ -53,10 +50,7 @@ OF_GROUPS: Final = integers(KEPT_TYPES).cast(pa.int16())
 
 
 class Order(NamedTuple):
-    """In which order tasks get rows of a schema.
-
-    Rows that are equal in `together` are one task's, sorted by `then`; if it is empty, all are.
-    """
+    """In which order tasks get rows: those equal in `together` are one task's, or all, sorted by `then`."""
 
     schema: pa.Schema
     together: tuple[str, ...]
@@ -83,8 +77,8 @@ class SparkError(KafkaAssignorsError, RuntimeError):
 class Selection:
     """Which records of an archive are meant: those before `until` of groups that match a pattern.
 
-    Groups begin with their state at `since`, see `begun`; with `cut` nothing of before is meant. With
-    `every_record` records without a group are meant, too.
+    Groups begin with their state at `since`, unless they are `cut` there. With `every_record` those without a
+    group are meant, too.
     """
 
     since: datetime | None = None
@@ -158,8 +152,8 @@ def group_of(key: bytes | None) -> str | None:
 def begun(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[ArchivedRecord]:
     """A group's records from a moment on, after what it was like then; without a moment, all of them.
 
-    Of older ones the newest of each key are as if written at that moment, as compaction would have left them.
-    The tombstone of a classic group is a state, too. A group without later records has none.
+    Of older ones the newest of each key are as if written at that moment. The tombstone of a classic group is
+    a state, too. A group without later records has none.
     """
     if since_us is None:
         yield from records

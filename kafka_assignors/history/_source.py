@@ -64,10 +64,9 @@ class Stretch(NamedTuple):
 def source_of_log(
     tasks: int, *, settings: Mapping[str, Any], stretches: Sequence[Stretch], known: Known
 ) -> Source:
-    """The records of parts of the log, in schema ARCHIVE, which tasks read from the brokers.
+    """The records of parts of the log, in schema ARCHIVE, but for those whose offsets are known.
 
-    Settings are in kafka-python's spelling, with `bootstrap_servers`. Records are left out whose offsets are
-    known, by partition.
+    Settings are in kafka-python's spelling, with `bootstrap_servers`.
     """
     return Source(shares(stretches, tasks), partial(_read_share, settings=dict(settings), known=known))
 
@@ -83,10 +82,7 @@ def _read_share(
 
 
 def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
-    """What each task reads: about as many offsets as others, and few tasks where there is little.
-
-    Each task writes a file for each day: of a minute's records one file is enough.
-    """
+    """What each task reads: about as many offsets as others; of little, few tasks write few files."""
     offsets = sum(one.end - one.start for one in stretches)
     count = min(len(stretches), limits.TASKS_A_CORE * tasks, -(-offsets // limits.OFFSETS_A_TASK))
     found: list[list[Stretch]] = [[] for _ in range(count)]
@@ -106,10 +102,7 @@ def advance(left: Sequence[Stretch], at_most: int) -> list[Stretch]:
 
 
 def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.RecordBatch]:
-    """The rows of a part of the log, of which compaction may have removed some.
-
-    If the broker does not let it be read, or nothing came for a minute, that is a StuckPartitionError.
-    """
+    """The rows of a part of the log; StuckPartitionError if it cannot be read, or none come for a minute."""
     # Imported where it runs: this module is sent to the workers of a cluster.
     from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
 """Spark, on this machine without any set-up or on a cluster: its session, and what its tasks do.
 
-All that an engine has Spark do is here. A task reads its share of the rows itself (`Source`), in Python.
+A task reads its share of the rows itself (`Source`), in Python.
 """
 
 from __future__ import annotations
@@ -219,10 +219,7 @@ def _outcome(rows: DataFrame, read: Read, task: Task, files: MakeFiles | None) -
 
 
 def reason(text: str) -> str:
-    """What failed, out of the traces that Spark puts around it.
-
-    That is what this package raised in a worker, else what Python did, else Java's deepest cause.
-    """
+    """What this package raised in a worker, else what Python did, else Java's deepest cause."""
     for pattern in (
         r"^kafka_assignors[\w.]*\.(\w+: .+)$",
         r"^(?!py4j)(?:\w+\.)*(\w*Error: .+)$",

@@ -38,8 +38,7 @@ def watch_group(
 ) -> Iterator[Rebalance]:
     """Follow a group, whether there is one yet or not; this does not end by itself.
 
-    First its newest record is sought, so that it is known who was there. Of a group of KIP-848, whose members
-    have records of their own, all of the log is read.
+    First its newest record is sought; of a group of KIP-848, whose members have their own, all of the log.
 
     Args:
         cluster: The cluster.

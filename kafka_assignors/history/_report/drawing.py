@@ -100,10 +100,7 @@ def draw(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) ->
 
 
 def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
-    """What consumers are called by member id: the same name after a restart, where that is known.
-
-    If two members had one client id and host at the same time, the end of the member id is added.
-    """
+    """What consumers are called by member id: the same after a restart, unless two had one name at a time."""
     names: dict[str, str] = {}
     for snapshot in reversed(snapshots):
         names.update((one.member_id, name_of(one)) for one in snapshot.members if one.member_id not in names)
@@ -118,10 +115,7 @@ def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
 def columns(
     rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot]
 ) -> tuple[list[Column], list[tuple[str, int]]]:
-    """A history, in order, in few columns, parted where the most time passed between two changes.
-
-    Beside them, the partitions that had an owner in any of them.
-    """
+    """A history in few columns, parted where the most time passed between changes; partitions with owners."""
     names = consumer_names(snapshots)
     changes = _changes(snapshots, rebalances)
     if not changes:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._common.files import write_whole
 from kafka_assignors._groups.activity import GroupFollower
-from kafka_assignors._groups.snapshots import Snapshot
 from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._engine import Engine
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kafka_assignors._groups.snapshots import ArchivedRecord
+    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
     from kafka_assignors.history._archive import Archive
 
 
@@ -60,8 +59,7 @@ def report_archive(
     `assignors` and `scenarios` are those of `what_if`, all other arguments those of `metrics`.
 
     Raises:
-        ValueError: There is no such assignor or scenario, the page cannot be where it is to be, or there are
-            no records.
+        ValueError: There is no such assignor or scenario, the page cannot be there, or there are no records.
         SparkError: Spark failed.
     """
     path = _checked(Path(page))
@@ -107,7 +105,9 @@ def report_group(
     states: list[Snapshot] = []
 
     def keep(snapshot: Snapshot) -> None:
-        states.append(_drawn(snapshot))
+        # Held until the group is over: without what is not drawn.
+        drawn = tuple([bare(one, one.assignment) for one in snapshot.members])
+        states.append(replace(snapshot, members=drawn))
         if wanted:
             course.add(snapshot)
 
@@ -119,17 +119,6 @@ def report_group(
             what_if=replayed,
             drawing=draw(rebalances, states),
         )
-
-
-def _drawn(snapshot: Snapshot) -> Snapshot:
-    """What is drawn of a snapshot: it is held until its group is over."""
-    return Snapshot(
-        group=snapshot.group,
-        generation=snapshot.generation,
-        time_us=snapshot.time_us,
-        offset=snapshot.offset,
-        members=tuple([bare(member, member.assignment) for member in snapshot.members]),
-    )
 
 
 def _most_restless(

@@ -6,16 +6,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
-from kafka_assignors._common.escaping import escaped
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import sentences, words
 from kafka_assignors.history._report.drawing import restlessness
-from kafka_assignors.history._report.svg import COLOURS
+from kafka_assignors.history._report.svg import COLOURS, safe
 from kafka_assignors.history._report.timeline_svg import bar_step, strip, timeline, told
 
 if TYPE_CHECKING:
@@ -146,17 +144,12 @@ def _why(rebalance: Rebalance) -> str:
     return f"{'; '.join(texts[:most])}{more}"
 
 
-def _printable(value: Any) -> Any:
-    """What the page shows of a value; what is markup has gone through this before."""
-    return escaped(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("kafka_assignors.history._report"),
         autoescape=True,
-        finalize=_printable,
+        finalize=lambda value: safe(value) if isinstance(value, str) else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

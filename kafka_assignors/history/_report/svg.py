@@ -51,14 +51,15 @@ def n(value: float) -> str:
 def tag(name: str, *inside: str, **attributes: str | float) -> Markup:
     """An element; in the names of attributes _ stands for -, and behind them for nothing."""
     written = [
-        f' {one.rstrip("_").replace("_", "-")}="{_text(value) if isinstance(value, str) else round(value)}"'
+        f' {one.rstrip("_").replace("_", "-")}="{safe(value) if isinstance(value, str) else round(value)}"'
         for one, value in attributes.items()
     ]
-    end = f">{''.join(map(_text, inside))}</{name}>" if inside else "/>"
+    end = f">{''.join(map(safe, inside))}</{name}>" if inside else "/>"
     return Markup(f"<{name}{''.join(written)}{end}")  # noqa: S704 - all of it is escaped
 
 
-def _text(text: str) -> Markup:
+def safe(text: str) -> Markup:
+    """What is shown of a text; markup has gone through this before."""
     return text if isinstance(text, Markup) else escape(escaped(text))
 
 

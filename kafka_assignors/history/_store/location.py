@@ -14,7 +14,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
-from uuid import uuid4
 
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -22,6 +21,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.files import write_whole
 from kafka_assignors._common.properties import parse_properties
 
 if TYPE_CHECKING:
@@ -30,15 +30,13 @@ if TYPE_CHECKING:
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|([A-Za-z][A-Za-z0-9+.-]+):/")
 _SCHEMES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "abfss": "abfss", "abfs": "abfss"}
 """Of stores, those of Hadoop among them, and what delta-rs calls them."""
-_ENVIRONMENT: Final = {"s3": "AWS_", "gs": "GOOGLE_", "abfss": "AZURE_"}
-"""What the names of variables begin with that say how to reach a store."""
+_ENVIRONMENT: Final = {"s3": "AWS_", "gs": "GOOGLE_", "abfss": "AZURE_"}  # what their variables begin with
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT")
 
 _RETRIES: Final = {"max_retries": "1000", "retry_timeout": "60s"}
 """A store that throttles or does not answer is asked again for a minute. The client's own ten times are over
 after 2 to 6 s (measured), and S3 takes longer to make room."""
-_SMALL: Final = 2**20
-"""Bytes that are read of a small file."""
+_SMALL: Final = 2**20  # bytes that are read of a small file
 _MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|\\")
 """What delta-rs takes for another letter in the names of folders."""
 
@@ -98,14 +96,13 @@ class Location:
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file, whole or not at all."""
-        written = name if self.local is None else f".{name}.{uuid4().hex}"  # a store's files are whole
         with asking(f"write {self / name}"):
             if self.local is not None:
                 self.local.mkdir(parents=True, exist_ok=True)
-            with self.files().open_output_stream(written) as file:
+                write_whole(self.local / name, text)
+                return
+            with self.files().open_output_stream(name) as file:  # a store's files are whole
                 file.write(text.encode())
-            if self.local is not None:
-                (self.local / written).replace(self.local / name)
 
     def names(self) -> list[str]:
         """What lies in it, in order; nothing if it is not there."""
@@ -271,8 +268,6 @@ _HINTS: Final = {
     "507": "the store is full",
 }
 """By the store's name of the error, or by its status."""
-
-
 _METADATA: Final = ("169.254.169.254", "/latest/api/token", "metadata.google.internal")
 """Where a client asks for credentials that finds none: the machine's, of AWS and Azure, and of Google."""
 

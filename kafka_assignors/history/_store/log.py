@@ -1,10 +1,8 @@
 """A Delta table's log: which files are the table at a version, and commits of others.
 
-The lowest features of the protocol are used (reader 1, writer 2: no deletion vectors, no column mapping). So
-the list of files is the table to each reader.
-
-Files are committed by name: delta-rs's own writer takes all rows in one process, and a batch of a cluster's
-records has more than fit there. So Spark's tasks write them (`writing`), and statistics come with the names.
+With the protocol's lowest features (no deletion vectors, no column mapping) the list of files is the table.
+Files are committed by name, with their statistics: delta-rs's own writer takes all rows in one process, and a
+batch of a cluster's records has more than fit there. Tasks write them (`writing`).
 """
 
 from __future__ import annotations
@@ -31,14 +29,12 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._store.location import Location
 
+# Opening a table, and looking up each of its transactions, reads one checkpoint and the commits after it.
 _CONFIGURATION: Final = {
     "delta.checkpointInterval": "20",
     "delta.logRetentionDuration": "interval 30 days",
 }
-"""Opening a table, and looking up each of its transactions, reads one checkpoint and the commits after it."""
-
-_REMOVED_NAMED: Final = "delta.deletedFileRetentionDuration"
-"""For how long checkpoints name files that were removed; by default for 7 days."""
+_REMOVED_NAMED: Final = "delta.deletedFileRetentionDuration"  # by checkpoints; for 7 days by default
 _INTERVAL: Final = re.compile(r"(\d+)'? *(week|day|hour|minute|second|millisecond|microsecond)s?\b")
 
 _READER: Final = 1
@@ -46,10 +42,8 @@ _READER: Final = 1
 _FOLDER: Final = "_delta_log"
 _NAME: Final = re.compile(r"[^/:\\\0]+")
 """Names of folders and files, and what folders are named by. Delta lets a log name files elsewhere, too."""
-_LARGEST: Final = 5 * 2**40
-"""Bytes that no file exceeds: no object of S3 does."""
-_COMMIT: Final = "kafka_assignors.commit"
-"""What distinguishes a commit from all others."""
+_LARGEST: Final = 5 * 2**40  # bytes of a file: no object of S3 has more
+_COMMIT: Final = "kafka_assignors.commit"  # what distinguishes a commit from all others
 
 
 class ConflictError(KafkaAssignorsError, RuntimeError):
@@ -167,10 +161,8 @@ class Log:
         """All files of the version."""
         if self._files is None:
             with asking(f"read the log of {self.where}"):
-                listed = pa.RecordBatchReader.from_stream(
-                    self._table.get_add_actions(flatten=True)
-                ).read_all()
-                self._files = [*map(_listed, rows_of(listed))]
+                listed = pa.RecordBatchReader.from_stream(self._table.get_add_actions(flatten=True))
+                self._files = [*map(_listed, rows_of(listed.read_all()))]
         return self._files
 
     def refresh(self) -> None:

@@ -112,10 +112,9 @@ def parts_of(files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
 def read_parts(
     where: Location, parts: Iterable[Part], schema: pa.Schema, *, skip_bad: bool = False
 ) -> Iterator[Any]:
-    """The rows of some parts of a table's files, in batches.
+    """The rows of some parts of a table's files, in batches; bad ones to the first row that cannot be read.
 
-    Bad files can be passed over from the first row that cannot be read; those that were deleted meanwhile
-    cannot (CleanedUpError), as their rows are in newer files.
+    Files that were deleted meanwhile are not passed over (CleanedUpError): their rows are in newer ones.
     """
     for part in parts:
         try:

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     """What is done with batches of rows: it gives what it finds, and may write files."""
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
-"""Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
-of numbers and times are in the table's log for each file, too.
-"""
+"""Columns whose least and greatest values are in the files, and of numbers and times in the log, too."""
 TASK_FILE: Final = r"part-(\d{5}-)?[0-9a-f]{32}\.parquet"
 """Expression for what tasks call the files of tables."""
 
@@ -189,10 +187,7 @@ def run_task(batches: Iterator[Any], task: Task, files: MakeFiles | None) -> Out
 
 @contextmanager
 def _memory_that_stays() -> Iterator[None]:
-    """Have Arrow take the C library's memory, which keeps what is free.
-
-    Arrow's own gives it back to the system, and each batch has it cleared again: a tenth of a command's CPU.
-    """
+    """Have Arrow take the C library's memory: its own is cleared again for each batch, a tenth of the CPU."""
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:

@@ -23,9 +23,8 @@ from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._wire.offsets_topic import ConsumerGroupPartitionMetadata, RecordError, decode_record
-from kafka_assignors.history import _native as native
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._arrow import batch_of, number
+from kafka_assignors.history._arrow import batch_of, decode, number
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection, begun
@@ -148,7 +147,7 @@ def _decoded(
         batch = every
         if since_us is not None:
             batch = every.filter(pc.greater_equal(every["timestamp"], number(since_us, TIME)))
-        columns = native.decode(batch["key"], batch["value"])
+        columns = decode(batch["key"], batch["value"])
         parts = fast.decode(batch, names, columns)
         found = [one.pop("generations") for one in parts]
         files.write("generations", GENERATIONS, generations.add(found, every["group"][-1].as_py()))

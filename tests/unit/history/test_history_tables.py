@@ -17,7 +17,7 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
-from kafka_assignors.history import _native as native
+from kafka_assignors.history import _arrow as native
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.one_by_one import DECODED
