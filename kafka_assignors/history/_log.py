@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafka.errors import KafkaError
@@ -12,6 +12,7 @@ from kafka_assignors._cluster.groups import find_extents, read_topics as find_le
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors._groups.finding import GROUPS_TOPIC
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history import _limits as limits
 
 if TYPE_CHECKING:
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.groups import Extent
 
 _NO_ID: Final = uuid_text(UUID(int=0))
-
-
-class LogTopic(NamedTuple):
-    """A topic of the cluster; its id is as Java prints a Uuid, and empty of brokers before 2.8."""
-
-    topic: str
-    topic_id: str
-    partitions: int
 
 
 def read_bounds(admin: Admin) -> dict[int, Extent]:
@@ -54,10 +47,10 @@ def read_bounds(admin: Admin) -> dict[int, Extent]:
     return {partition: extent for (_, partition), extent in sorted(found.items())}
 
 
-def read_topics(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]:
+def read_topics(admin: Admin, topics: list[str] | None = None) -> list[SeenTopic]:
     """The topics that the client may see, by name, internal ones included; or only some."""
     return sorted(
-        LogTopic(
+        SeenTopic(
             topic["name"],
             uuid_text(UUID(topic["topic_id"])) if topic.get("topic_id") else "",
             len(topic["partitions"]),

@@ -21,12 +21,12 @@ from pyspark.errors import PySparkException
 from benchmarks.processes import below
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.waiting import wait_until
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._limits import LEAST_RETENTION
-from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
@@ -81,7 +81,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     """All that is done with an archive at a place that has two names, and what there is then."""
     archive = Archive.create(f"{home}/archive", options)
     archive.belongs_to("c", 50)
-    archive.add_topics([LogTopic("t", "id", 6)])
+    archive.add_topics([SeenTopic("t", "id", 6)])
     told: dict[str, Any] = {}
     first = [counted(1, 500), generation(1, 0, "a"), generation(2, 10, "a", "b"), generation(3, DAY, "b")]
     told["appended"] = add(spark, archive, first)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
@@ -138,10 +139,7 @@ def _what_if_rows(
 
 
 def _why(rebalance: Rebalance) -> str:
-    most = 3
-    texts = [reason.text for reason in rebalance.reasons]
-    more = f"; and {len(texts) - most} more" if len(texts) > most else ""
-    return f"{'; '.join(texts[:most])}{more}"
+    return first_of([reason.text for reason in rebalance.reasons], 3, "; ")
 
 
 @cache

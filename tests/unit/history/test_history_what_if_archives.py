@@ -10,10 +10,9 @@ import pytest
 from benchmarks.history_what_if import life
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
 from tests.support.group_histories import read_snapshots
@@ -107,7 +106,7 @@ def test_groups_of_kip848_are_replayed(tmp_path: Path) -> None:
     log.has("a", 2, "t0 t1")
     log.has("b", 2, "t2 t3")
     kept = archive(tmp_path, archived({"g": log.records}))
-    kept.add_topics([LogTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
+    kept.add_topics([SeenTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
 
     found = what_if(kept, assignors=["kip848:uniform", "range"], scenarios=["as it was"])
 
