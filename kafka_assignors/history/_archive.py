@@ -1,12 +1,7 @@
 """The archive: records of `__consumer_offsets` that outlive its compaction, in Delta tables.
 
-    archive.json                                 what this is, for versions that know another format
-    records/_delta_log/                          which files are the records
-    records/source=S/day=YYYY-MM-DD/*.parquet    schema ARCHIVE; S is topic, or dump-... of a dump
-    topics/                                      the same of schema TOPICS
-
-Each batch is one commit, which also says how far the topic was read, or which dump was imported. What others
-commit, compact or remove after an archive was opened is not seen.
+docs/history_archive.md says what is where. Each batch is one commit, which also says how far the topic was
+read, or which dump was imported. What others commit or remove after an archive was opened is not seen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The offsets topic of a running cluster into an archive: no record twice, none lost, whenever it is ended.
+"""The offsets topic of a running cluster into an archive, no record twice and none lost, whenever it ends.
 
 How far the topic was read is in the commit of the batch. A batch that was cut off is read again.
 """

@@ -1,7 +1,4 @@
-"""Where the work on an archive's groups is done: in this process, or by Spark's tasks.
-
-Both engines call the same functions with the same records (`_records`), so that they find the same.
-"""
+"""Where the work on an archive's groups is done: in this process, or the same by Spark's tasks."""
 
 from __future__ import annotations
 

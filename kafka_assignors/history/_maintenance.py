@@ -1,7 +1,4 @@
-"""Keeping an archive small and quick: a day's many files made few, old days removed, old files deleted.
-
-Commands that read an older version have its files for as long as they are retained, and captures continue.
-"""
+"""Keeping an archive small and quick: a day's many files made few, old days removed, old files deleted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """What is in the archive, in the tables made of it, and in what is worked out of them: one Arrow schema each.
 
 Times are UTC to the microsecond. A record is known by its `partition` and `offset` in `__consumer_offsets`.
-If rows of several tables belong to one record, both stand in each of them.
 """
 
 from __future__ import annotations
@@ -71,9 +70,7 @@ offset        int64    its offset; of counted records the last one's
 timestamp     time     when the broker wrote it; of counted records the last one's
 leader_epoch  int32?   the partition's leader epoch: it rises when the coordinator moves
 """)
-"""Records as they were in `__consumer_offsets`. Kept are the types of `KEPT_TYPES`, and records without a
-proper key; of others (mostly committed offsets) only how many there were.
-"""
+"""Records of the types of `KEPT_TYPES`, or without a proper key; of others only how many there were."""
 
 _ADDED: Final = _schema("""\
 source  string  topic, or dump-... of a dump
@@ -83,9 +80,7 @@ ARCHIVED: Final = pa.schema([*ARCHIVE, *_ADDED])
 """The table of an archive: its records, and the columns that it is partitioned by."""
 
 KEPT_TYPES: Final = (2, 3, 4, 5, 6, 7, 8, 16)
-"""GroupMetadata, each record of which is a whole group, and those of KIP-848's consumer groups, each of which
-holds only a part of its group.
-"""
+"""GroupMetadata, each record of which is a whole group, and those of KIP-848, each a part of one."""
 
 TOPICS: Final = _schema("""\
 topic       string  a topic's name
@@ -93,9 +88,7 @@ topic_id    string  its id, as Java prints a Uuid (base64 without padding)
 partitions  int32   how many partitions it had; 0 if it was gone
 seen        time    when the cluster said so
 """)
-"""The cluster's topics at each capture. KIP-848's records name topics by id alone, and no record of a classic
-group says how many partitions a topic has.
-"""
+"""The cluster's topics at each capture: records have ids alone (KIP-848), or no numbers of partitions."""
 
 RECORDS: Final = _schema(
     _OF_GENERATION,

@@ -1,7 +1,4 @@
-"""A group's records, in their order, as the snapshots that they are, or that they add up to.
-
-Each record of a classic group is a snapshot; those of KIP-848 are put together by `_groups.kip848`.
-"""
+"""A group's records as snapshots: each of a classic group is one, those of KIP-848 add up."""
 
 from __future__ import annotations
 

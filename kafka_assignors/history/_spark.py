@@ -1,7 +1,4 @@
-"""Spark, on this machine without any set-up or on a cluster: its session, and what its tasks do.
-
-A task reads its share of the rows itself (`Source`), in Python.
-"""
+"""Spark, on this machine or on a cluster: its session, and tasks that read their own share of the rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How a picture is laid out, and how its shapes and texts are written in SVG.
-
-Lengths are in units of the viewBox.
-"""
+"""How a picture is laid out, and its shapes and texts in SVG; lengths are in units of the viewBox."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A group's timeline as SVG: consumers and partitions across time, and what each rebalance cost; and a strip.
 
-Colours are classes of the page's style sheet: c0 to c9, with h for the same colours hatched. All consumers
-without a row of their own have cz, and `none` is for no owner. Lengths are in units of the viewBox.
+Colours are classes of the page's style sheet: c0 to c9, with h the same hatched, cz of all consumers without
+a row of their own, and `none` of no owner.
 """
 
 from __future__ import annotations

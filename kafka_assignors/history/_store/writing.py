@@ -1,7 +1,4 @@
-"""Parquet files that tasks write themselves, with Arrow, into the tables' own folders.
-
-A file is nobody's until a table's log names it: a task that failed leaves files that are cleaned up later.
-"""
+"""Parquet files that tasks write themselves, with Arrow. They are nobody's until a table's log names them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The tables' rows of a batch of the archive, by the compiled codec: nearly all of its records in one call.
-
-Those are of consumers' classic groups in versions 0 to 3. All else `one_by_one` decodes.
-"""
+"""The tables' rows of most records of a batch, by the compiled codec; all else `one_by_one` decodes."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""From an archive to its tables.
-
-    <out>/tables.json                    which versions of the tables belong together
-    <out>/<table>/_delta_log/            one Delta table each
-    <out>/<table>/part-*.parquet
-
-Readers that go by tables.json see the tables of one run, whole, even if others are made meanwhile.
-"""
+"""From an archive to its tables: a folder with a Delta table each, and tables.json (`replaced`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The tables' rows of records, one by one: what the tables mean.
-
-`fast` makes the same of most records at a fraction of the time, and leaves the others to this.
-"""
+"""The tables' rows of records, one by one: what the tables mean. `fast` makes the same of most records."""
 
 from __future__ import annotations
 

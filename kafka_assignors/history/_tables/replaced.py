@@ -1,7 +1,4 @@
-"""Delta tables that belong together: which version of each, in one small file.
-
-A log is one table's. Readers that go by the file see the tables of one run, whole.
-"""
+"""Delta tables that belong together: which version of each, in one small file, as a log is one table's."""
 
 from __future__ import annotations
 
