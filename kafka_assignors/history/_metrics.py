@@ -126,7 +126,7 @@ def measure_group(
     topic_names: Mapping[str, str],
 ) -> Iterator[GroupSummary]:
     """Measure one group, if it has a snapshot; its rebalances go into files."""
-    follower = GroupFollower(topics)
+    follower = GroupFollower(topics, moves=files is not None)
     rebalances = rebalances_of(records, SnapshotReader(topic_names), follower)
     while some := [*islice(rebalances, _AT_ONCE)]:
         if files is not None:
