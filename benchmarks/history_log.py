@@ -111,9 +111,7 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
         [pa.array(column, field.type) for column, field in zip(columns, ARCHIVE, strict=True)], schema=ARCHIVE
     )
     frame = spark.createDataFrame(table)
-    archive.append(
-        partial(run_frame, frame.coalesce(1), ARCHIVE), "topic", {log_of(0): (number + 1) * count}
-    )
+    archive.append(partial(run_frame, frame.coalesce(1), ARCHIVE), "topic", {log_of(0): (number + 1) * count})
 
 
 def _sum(rows: Any) -> None:
@@ -297,11 +295,11 @@ def _row(spark: SparkSession, folder: Path, title: str, number: int, seconds: Se
     since = BEGAN + timedelta(minutes=number - 60)
     of_hour = archive.files(since=since)
     read(spark, archive, since=since).count()
-    read = time.perf_counter()
+    counted = time.perf_counter()
     append = statistics.median(seconds or [math.nan])
     return (
         f"| {title} | {len(files):,} | {_size(folder / 'records' / '_delta_log'):.1f} | {opened - began:.2f}"
-        f" | {listed - opened:.2f} | {append:.3f} | {read - listed:.2f} | {len(of_hour):,} |"
+        f" | {listed - opened:.2f} | {append:.3f} | {counted - listed:.2f} | {len(of_hour):,} |"
     )
 
 

@@ -1,7 +1,6 @@
 """Arrow's values from Python's and back, and from the compiled codec's, without pandas.
 
-Arrow's own ways (`pa.scalar`, `pa.array`, `as_py` of a time) import pandas, only to ask whether it is meant.
-That takes as long as all else that a command on a small archive does.
+Arrow's own ways (`pa.scalar`, `pa.array`, `as_py` of a time) import pandas, which takes as long as all else.
 """
 
 from __future__ import annotations

@@ -242,10 +242,7 @@ def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, 
 def show_capture(
     console: Console | None = None, *, continuous: bool = False
 ) -> Iterator[Callable[[Captured], None]]:
-    """A bar for a capture, or a line for each batch of a continuous one where stderr is no terminal.
-
-    It gives what `capture` takes as `watch`.
-    """
+    """What `capture` takes as `watch`: a bar, or lines of a continuous one where stderr is no terminal."""
     with progress_bar(console, transient=True) as bar:
         task = bar.add_task("reading __consumer_offsets", total=None)
 

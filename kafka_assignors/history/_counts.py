@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from kafka_assignors._wire.offsets_topic.record import RECORD_TYPES
 from kafka_assignors.history._arrow import as_numpy, number
 
-NO_TYPE: Final = -1
-"""The type of records whose key does not begin with one."""
+NO_TYPE: Final = -1  # of records whose key does not begin with one
 _NO_TYPE: Final = number(NO_TYPE, pa.int16())
 
 

@@ -57,11 +57,9 @@ class Engine:
 
     @staticmethod
     def spark(master: str | None = None, *, progress: bool = True) -> Engine:
-        """Spark: the session that is there, or a new one; see `spark_session`.
+        """Spark: the session that is there, or a new one of this master; see `spark_session`.
 
-        Args:
-            master: Spark's master, such as spark://...; all cores of this machine by default.
-            progress: Whether Spark shows on a terminal how far it is.
+        On a terminal Spark shows how far it is, unless without `progress`.
         """
         return Engine(most=-1, master=master, progress=progress)
 
@@ -69,9 +67,7 @@ class Engine:
     def fitting(master: str | None = None, *, replaying: bool = False) -> Engine:
         """This process for a small archive, unless a master is named or Spark is running; else Spark.
 
-        Args:
-            master: See `spark`.
-            replaying: Whether groups are to be replayed: that takes longer, so less is small then.
+        If groups are `replaying`, that takes longer, so less is small.
         """
         if master is not None or _spark_is_there():
             return Engine.spark(master)
@@ -88,9 +84,7 @@ class Engine:
     def map_groups(
         self, archive: Archive, selection: Selection, task: GroupTask, *, where: Location | None = None
     ) -> Outcome:
-        """Call a function with the records of each group that are selected; with Spark, in other processes.
-
-        `where` is the location of the tables that it writes; None if it writes none.
+        """Call a function with the selected records of each group. It may write tables at a location.
 
         Raises:
             TooLargeError: Records take more memory than this process is to use.

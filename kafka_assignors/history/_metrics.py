@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 MANIFEST: Final = "metrics.json"
 SCHEMAS: Final = {"rebalances": REBALANCES, "groups": GROUPS}
 
-_AT_ONCE: Final = 32
-"""How many rebalances are held until they are written: a move of theirs takes 400 bytes."""
+_AT_ONCE: Final = 32  # rebalances that are held until they are written: a move of theirs takes 400 bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +60,7 @@ class GroupSummary:
 
     @property
     def mostly(self) -> tuple[str, ...]:
-        """The kinds of reasons that most rebalances had: several if as many had them.
-
-        A restart is a member that is gone and one that joined: beside it these are not said.
-        """
+        """The kinds of reasons that most rebalances had; a restart alone, as it comprises gone and joined."""
         most = max(self.reasons.values(), default=0)
         kinds = tuple(sorted(kind for kind, often in self.reasons.items() if often == most))
         return (RESTARTED,) if RESTARTED in kinds else kinds

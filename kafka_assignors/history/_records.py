@@ -38,29 +38,24 @@ if TYPE_CHECKING:
     GroupTask = Callable[[str, Iterator[ArchivedRecord], TaskFiles | None], Iterable[Any]]
     """Gives rows of a group and its records by partition and offset, some of them twice; and writes files."""
 
-UNIT: Final = 4 * 2**20
-"""Bytes of rows that are filtered, or sorted, at once."""
-_GROUP_METADATA: Final = b"\0\2"
-"""What the key of a classic group's record begins with."""
-
+UNIT: Final = 4 * 2**20  # bytes of rows that are filtered, or sorted, at once
+_GROUP_METADATA: Final = b"\0\2"  # what the key of a classic group's record begins with
 COLUMNS: Final = ("type", "key", "value", "partition", "offset", "timestamp", "leader_epoch")
 SELECTED: Final = pa.schema([*map(ARCHIVE.field, COLUMNS), pa.field("group", pa.string())])
-"""Records for tasks, in no order."""
 OF_GROUPS: Final = integers(KEPT_TYPES).cast(pa.int16())
 
 
 class Order(NamedTuple):
-    """In which order tasks get rows: those equal in `together` are one task's, or all, sorted by `then`."""
+    """In which order tasks get rows: those equal in `together` are one task's, or all, in the log's order."""
 
     schema: pa.Schema
     together: tuple[str, ...]
-    then: tuple[str, ...] = ("partition", "offset")
     a_core: int = 0  # tasks; if 0, as many as the rows' bytes make
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that rows are sorted by."""
-        return self.together + self.then
+        return (*self.together, "partition", "offset")
 
 
 GROUPED: Final = Order(SELECTED, ("group",), a_core=4)  # by bytes there were fewer than there is work for
@@ -77,8 +72,7 @@ class SparkError(KafkaAssignorsError, RuntimeError):
 class Selection:
     """Which records of an archive are meant: those before `until` of groups that match a pattern.
 
-    Groups begin with their state at `since`, unless they are `cut` there. With `every_record` those without a
-    group are meant, too.
+    Groups begin with their state at `since`, or are `cut`; `every_record` has those without a group, too.
     """
 
     since: datetime | None = None

@@ -37,10 +37,7 @@ class SnapshotReader:
         self._told: Snapshot | None = None
 
     def add(self, record: ArchivedRecord) -> Iterator[Snapshot]:
-        """Take the next record; gives snapshots of those before, most often one or none.
-
-        A record that was taken before, by its partition and offset, adds nothing.
-        """
+        """Take the next record, if it is a later one; gives snapshots of those before, mostly one or none."""
         last = self._last
         if last is not None and (record.partition, record.offset) <= (last.partition, last.offset):
             return

@@ -1,8 +1,7 @@
 """Parts of `__consumer_offsets`, which tasks read from the brokers as rows of schema `ARCHIVE`.
 
-docs/design.md says why not by Spark's connector. By confluent-kafka a core reads 510,000 records per CPU
-second, a 20th of them group metadata of 2 kB; by kafka-python, which decodes in Python, 155,000. Neither
-checks the records' checksums.
+docs/design.md says why not by Spark's connector. By confluent-kafka a core reads 510,000 records a second, a
+20th of them group metadata of 2 kB; by kafka-python 155,000. Neither checks checksums.
 """
 
 from __future__ import annotations

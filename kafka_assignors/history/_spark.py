@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 
 _SENT: Final[Any] = CPickleSerializer()
 """Sends what tasks found as Spark itself sends what Python's tasks return; tasks are sent by it as well."""
-
-LOCAL: Final = "local[*]"
-"""All cores of this machine, in one process."""
-
+LOCAL: Final = "local[*]"  # all cores of this machine, in one process
 _LOGGING: Final = """\
 status=error
 rootLogger.level=error
@@ -105,11 +102,7 @@ def spark_session(master: str | None = None, *, settings: Mapping[str, str] | No
     builder = SparkSession.builder.appName("kafka-assignors history")
     if chosen is not None:
         builder = builder.master(chosen)
-    wanted: dict[str, bool | float | int | str | None] = {
-        **_SETTINGS,
-        **(_LOCAL_SETTINGS if local else {}),
-        **(settings or {}),
-    }
+    wanted: dict[str, Any] = _SETTINGS | (_LOCAL_SETTINGS if local else {}) | dict(settings or {})
     if submitted:
         return builder.config(map=wanted).getOrCreate()
     folder = Path(tempfile.mkdtemp(prefix="kafka-assignors-spark-"))

@@ -120,7 +120,8 @@ def columns(
     changes = _changes(snapshots, rebalances)
     if not changes:
         return [], []
-    kept = _parted(changes, limits.COLUMNS)
+    gaps = sorted(range(1, len(changes)), key=lambda at: changes[at - 1] - changes[at])
+    kept = [changes[at] for at in sorted([0, *gaps[: limits.COLUMNS - 1]])]
     times = [one.ended for one in rebalances], [moment(one.time_us) for one in snapshots], changes
     bounds = [[bisect_left(each, begin) for each in times] for begin in kept] + [[*map(len, times)]]
     members = [snapshots[number - 1].members if number else () for _, number, _ in bounds[1:]]
@@ -162,12 +163,6 @@ def _changes(snapshots: Sequence[Snapshot], rebalances: Sequence[Rebalance]) -> 
             found.add(moment(snapshot.time_us))
         before = owned
     return sorted(found)
-
-
-def _parted(changes: Sequence[datetime], most: int) -> list[datetime]:
-    """Of these times the first, and those with the longest time before them."""
-    gaps = sorted(range(1, len(changes)), key=lambda at: changes[at - 1] - changes[at])
-    return [changes[at] for at in sorted([0, *gaps[: most - 1]])]
 
 
 def listed_rebalances(rebalances: Sequence[Rebalance], most: int) -> list[Rebalance]:

@@ -60,7 +60,7 @@ def render(
             sections=parts,
             without=len(ranked) - len(parts),
             step=words.duration(bar_step(since, until).total_seconds()),
-            colours=range(COLOURS),
+            colours=COLOURS,
         )
     )
 

@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -21,7 +22,6 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-from kafka_assignors._common.files import write_whole
 from kafka_assignors._common.properties import parse_properties
 
 if TYPE_CHECKING:
@@ -51,10 +51,7 @@ class StoreError(KafkaAssignorsError, OSError):
 
 @dataclass(frozen=True)
 class Location:
-    """A folder, here or in an object store: an absolute path, or a URI with the store's options.
-
-    These are credentials, endpoint and region, in the spelling of environment variables.
-    """
+    """A folder here, by its absolute path, or in a store, by its URI and options, as variables spell them."""
 
     uri: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -96,13 +93,14 @@ class Location:
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file, whole or not at all."""
+        written = name if self.local is None else f".{name}.{uuid4().hex}"  # a store's files are whole
         with asking(f"write {self / name}"):
             if self.local is not None:
                 self.local.mkdir(parents=True, exist_ok=True)
-                write_whole(self.local / name, text)
-                return
-            with self.files().open_output_stream(name) as file:  # a store's files are whole
+            with self.files().open_output_stream(written) as file:
                 file.write(text.encode())
+            if self.local is not None:
+                (self.local / written).replace(self.local / name)
 
     def names(self) -> list[str]:
         """What lies in it, in order; nothing if it is not there."""
@@ -112,13 +110,10 @@ class Location:
 
     def remove(self, names: list[str]) -> None:
         """Remove files, as far as they can be: what is left is nobody's, and is cleaned up later."""
-        for name in names:
-            try:
-                self.files().delete_file(name)
-            except FileNotFoundError:
-                continue
-            except (OSError, DeltaError):
-                return  # a store that does not answer is not asked for each file
+        with suppress(OSError, DeltaError):  # a store that does not answer is not asked for each file
+            for name in names:
+                with suppress(FileNotFoundError):
+                    self.files().delete_file(name)
 
 
 def locate(text: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Location:
@@ -198,10 +193,7 @@ def _file_system(uri: str, options: tuple[tuple[str, str], ...]) -> Any:
 
 
 class _StoreFiles(DeltaStorageHandler):
-    """delta-rs's file system of a store, whose files say in words what the store refuses.
-
-    Arrow raises the same error for a damaged file; so store errors are wrapped.
-    """
+    """delta-rs's files of a store, which say what it refuses: Arrow raises the same for damaged files."""
 
     def __init__(self, uri: str, options: dict[str, str]) -> None:
         super().__init__(uri, options)

@@ -59,12 +59,9 @@ class DataFile(NamedTuple):
 
     path: str
     size: int
-    rows: int | None = None
-    """None if that is not known."""
-    values: Mapping[str, str] = {}
-    """Of the columns that the table is partitioned by, which are not in the file."""
-    least: Mapping[str, Any] = {}
-    """By column, no value in the file is less; columns that nothing is known of are not there."""
+    rows: int | None = None  # None if that is not known
+    values: Mapping[str, str] = {}  # of the columns that the table is partitioned by: not in the file
+    least: Mapping[str, Any] = {}  # by column, if that is known, no value in the file is less
     greatest: Mapping[str, Any] = {}
 
     def may_have(self, column: str, first: Any, last: Any = None) -> bool:

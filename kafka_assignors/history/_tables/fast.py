@@ -38,10 +38,7 @@ _DICTIONARIES: Final = {
 
 
 def decode(batch: Any, names: Mapping[str, str], columns: Columns | None) -> list[dict[str, Any]]:
-    """The tables' rows of records: of those that `_arrow.decode` took, and of the others.
-
-    Strings can be dictionary-encoded.
-    """
+    """The rows of records that `_arrow.decode` took, with strings dictionary-encoded, and of the others."""
     if columns is None:
         return [one_by_one.decode(batch, names)]
     taken = numbers(columns[0]["record"])

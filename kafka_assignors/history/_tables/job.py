@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
@@ -42,10 +43,8 @@ _UNIT: Final = 8 * 2**20
 """Bytes of the archive that are decoded at once: a row group of each large table. Memory for twice as much
 comes fresh from the system each time; with a quarter, each step of numpy takes in too few records.
 """
-_PARTITION_METADATA: Final = 4
-"""The type of the records by which brokers up to 4.0 name a group's topics."""
-_MOVES: Final = 50_000
-"""How many moves are held until they are written."""
+_PARTITION_METADATA: Final = 4  # the type of the records by which brokers up to 4.0 name a group's topics
+_MOVES: Final = 50_000  # that are held until they are written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +93,8 @@ def make_tables(
         write = partial(_write, names=_topic_names(records, engine), since_us=selection.since_us)
         new.update(engine.map_sorted(records, selection, write, where=where).files)
         rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
-        return TableCounts(
-            read=rows["records"] + rows["rejected"],
-            decoded=rows["records"],
-            rejected=rows["rejected"],
-            rows=rows,
-        )
+        decoded, rejected = rows["records"], rows["rejected"]
+        return TableCounts(read=decoded + rejected, decoded=decoded, rejected=rejected, rows=rows)
 
 
 def read_table(
@@ -217,10 +212,8 @@ def _named(batches: Iterator[Any], _: object) -> Iterator[dict[str, str]]:
     for batch in batches:
         naming = batch.filter(pc.equal(batch["type"], _PARTITION_METADATA))
         for key, value in zip(naming["key"].to_pylist(), naming["value"].to_pylist(), strict=True):
-            try:
+            with suppress(RecordError):
                 record = decode_record(key, value)
-            except RecordError:
-                continue
-            if isinstance(record, ConsumerGroupPartitionMetadata) and record.value is not None:
-                names |= {uuid_text(topic.topic_id): topic.topic_name for topic in record.value.topics}
+                if isinstance(record, ConsumerGroupPartitionMetadata) and record.value is not None:
+                    names |= {uuid_text(topic.topic_id): topic.topic_name for topic in record.value.topics}
     yield names

@@ -45,9 +45,7 @@ _PLACE: Final = ("partition", "offset", "time", "leader_epoch")
 DECODED: Final = {name: schema for name, schema in TABLES.items() if name != "moves"}
 """The tables that a decoder makes rows of. Of `generations` there is a row for each record; see `job`."""
 
-CONSUMER: Final = "consumer"
-"""The protocol type of groups whose members say and get what consumers do."""
-
+CONSUMER: Final = "consumer"  # the protocol type of groups whose members say and get what consumers do
 REBALANCE_TIMEOUT_SINCE: Final = 1
 
 

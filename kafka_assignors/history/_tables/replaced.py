@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.log import DataFile
 
 _FORMAT: Final = 2
-_SET: Final = "set"
-"""The transaction that counts the runs."""
+_SET: Final = "set"  # the transaction that counts the runs
 
 
 class TablesBusyError(KafkaAssignorsError, RuntimeError):
@@ -38,10 +37,7 @@ class NoTablesError(KafkaAssignorsError, LookupError):
 def replacing(
     where: Location, manifest: str, schemas: Mapping[str, pa.Schema]
 ) -> Iterator[dict[str, list[DataFile]]]:
-    """Tables of a location, to be replaced by the files that are put under their names, all at once.
-
-    If anything fails before all logs name them, the manifest names the old versions, whose files stay.
-    """
+    """Tables of a location, to be replaced by the files put under their names, all at once or not at all."""
     if where.read_text(DESCRIPTION) is not None:
         raise WrongPlaceError(f"{where} is an archive, and its tables go elsewhere: name another folder")
     _check_manifest(where, manifest)

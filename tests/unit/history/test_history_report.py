@@ -586,8 +586,8 @@ def luminance(colour: str) -> float:
 def test_letters_can_be_read_on_all_colours() -> None:
     style = html_of(small_report("orders")).partition("</style>")[0]
     colours = re.findall(r"^\.c(\d) { --c: (#[0-9a-f]{6}); }", style, flags=re.MULTILINE)
-    assert [int(number) for number, _ in colours] == [*range(COLOURS)]
-    names = [f"n{number}" for number in range(COLOURS)]
+    assert [int(number) for number, _ in colours] == [*range(len(COLOURS))]
+    names = [f"n{number}" for number in range(len(COLOURS))]
     colouring = Colouring(names=names, others=0)
     for name, (_, colour) in zip(names, colours, strict=True):
         ink = {"dark": "#101318", "light": "#ffffff"}[colouring.ink(name)]

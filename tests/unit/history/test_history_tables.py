@@ -45,7 +45,9 @@ def decode(request: pytest.FixtureRequest) -> Any:
 
 
 def taken_at_once(batch: Any) -> list[int]:
-    columns, _ = native.decode(batch["key"], batch["value"])
+    decoded = native.decode(batch["key"], batch["value"])
+    assert decoded is not None
+    columns, _ = decoded
     return native.numbers(columns["record"]).tolist()  # type: ignore[no-any-return]
 
 
