@@ -211,6 +211,30 @@ def test_a_group_begins_with_what_compaction_would_have_left_of_it(archive: Arch
 OLD = [counted(0, 0, 7), counted(1, 1, 500), counted(24, 1, 500), hourly(25, b"\2")]
 
 
+def test_records_are_selected_by_time_and_group(archive: Archive) -> None:
+    groups = ["orders-eu", "orders-us", "Orders-eu", "events[1]", "ünïcode", "", "a.b", "axb"]
+    rows = [hourly(number, key_of(group)) for number, group in enumerate(groups)]
+    rows += [hourly(8, key_of("orders\n")), hourly(20, None), hourly(21, b"\2")]
+    append(archive, [*rows, counted(22, 1, 500), hourly(30, key_of("orders-eu", 8))])
+
+    def selected(**what: Any) -> list[int]:
+        selection = Selection(**what, every_record=True, cut=True)
+        source = archive.split(archive.files_of(selection), ARCHIVE.names)(1)
+        return [offset for batch in selection.of(source.batches()) for offset in batch["offset"].to_pylist()]
+
+    assert selected() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 21, 30]
+    assert selected(groups=["orders-*"]) == [0, 1, 30]
+    assert selected(groups=["*-eu"]) == [0, 2, 30]
+    assert selected(groups=["a.b", "ünï????"]) == [4, 6]
+    assert selected(groups=["events[[]1]"]) == [3]
+    assert selected(groups=["orders"]) == []
+    assert selected(groups=["*"]) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 30]
+    assert selected(since=NOON + timedelta(hours=6)) == [6, 7, 8, 20, 21, 30]
+    assert selected(until=NOON + timedelta(hours=2)) == [0, 1]
+    assert selected(since=NOON.replace(tzinfo=None), until=NOON + timedelta(hours=1)) == [0]
+    assert selected(since=NOON + timedelta(hours=12), groups=["orders-*"]) == [30]
+
+
 @pytest.mark.parametrize(
     ("rows", "unread", "found"),
     [
