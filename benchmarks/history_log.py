@@ -64,12 +64,13 @@ JOBS: Final = {
 def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
     """Run a job in this process; the archive is made first, if it is not there."""
     from kafka_assignors.history import Archive, Engine, make_tables, spark_session  # noqa: PLC0415
+    from tests.support.small_archives import read  # noqa: PLC0415
 
     spark: SparkSession
     if name == "start":
         began, cpu = time.perf_counter(), cpu_seconds()
         spark = spark_session("local[2]", settings=SETTINGS)
-        Archive(folder).read(spark).limit(1).collect()
+        read(spark, Archive(folder)).limit(1).collect()
         return {"wall": time.perf_counter() - began, "cpu": cpu_seconds() - cpu}
     spark = spark_session("local[2]", settings=SETTINGS)
     if name == "make":
@@ -80,13 +81,13 @@ def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
     archive = Archive(folder)
     jobs: dict[str, Callable[[], object]] = {
         "batch": lambda: _append(spark, Archive.create(folder.with_name("other")), 0, records // BATCHES),
-        "all": lambda: _sum(archive.read(spark)),
+        "all": lambda: _sum(read(spark, archive)),
         "day": lambda: _sum(
-            archive.read(spark, since=BEGAN + timedelta(days=9), until=BEGAN + timedelta(days=10))
+            read(spark, archive, since=BEGAN + timedelta(days=9), until=BEGAN + timedelta(days=10))
         ),
         "tables": lambda: make_tables(folder, folder.with_name("tables"), engine=Engine.spark()),
     }
-    _sum(archive.read(spark, until=BEGAN + timedelta(hours=1)))  # the session is warm
+    _sum(read(spark, archive, until=BEGAN + timedelta(hours=1)))  # the session is warm
     began, cpu = time.perf_counter(), cpu_seconds()
     jobs[name]()
     return {"wall": time.perf_counter() - began, "cpu": cpu_seconds() - cpu}
@@ -95,6 +96,7 @@ def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
 def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
     """Add a batch by the API of the tree that runs."""
     from benchmarks.history_archive import records_of_groups  # noqa: PLC0415
+    from kafka_assignors.history._archive_format import log_of  # noqa: PLC0415
     from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
     from kafka_assignors.history._spark import run_frame  # noqa: PLC0415
 
@@ -109,9 +111,7 @@ def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
         [pa.array(column, field.type) for column, field in zip(columns, ARCHIVE, strict=True)], schema=ARCHIVE
     )
     frame = spark.createDataFrame(table)
-    archive.append(
-        partial(run_frame, frame.coalesce(1), ARCHIVE), "topic", archive.read_to({0: (number + 1) * count})
-    )
+    archive.append(partial(run_frame, frame.coalesce(1), ARCHIVE), "topic", {log_of(0): (number + 1) * count})
 
 
 def _sum(rows: Any) -> None:
@@ -222,6 +222,7 @@ def _size(folder: Path) -> float:
 def many_commits(most: int, state: State) -> list[str]:
     """A batch a minute: what it takes to open, list, append and read an hour; then after maintenance."""
     from kafka_assignors.history import Archive, maintain, plan_maintenance, spark_session  # noqa: PLC0415
+    from tests.support.small_archives import read  # noqa: PLC0415
 
     lines = [
         "| commits | files | log MB | open s | list s | append s | read an hour s | files of the hour |",
@@ -233,7 +234,7 @@ def many_commits(most: int, state: State) -> list[str]:
     if not archive.frontier():
         _commit(archive, 0)
     for _ in range(2):
-        archive.read(spark, since=BEGAN).count()  # Spark and its workers are warm for the first row, too
+        read(spark, archive, since=BEGAN).count()  # Spark and its workers are warm for the first row, too
     counts = sorted({*(count for count in COMMITS if count < most), most})
     with progress_bar() as bar:
         task = bar.add_task("commits", total=most)
@@ -266,6 +267,7 @@ def many_commits(most: int, state: State) -> list[str]:
 
 def _commit(archive: Any, number: int) -> float:
     """Commit a small file of a minute, as a task would have written it."""
+    from kafka_assignors.history._archive_format import log_of  # noqa: PLC0415
     from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
     from tests.support.written_archives import write_batch  # noqa: PLC0415
 
@@ -277,12 +279,13 @@ def _commit(archive: Any, number: int) -> float:
     )
     added = write_batch(archive, batch)
     began = time.perf_counter()
-    log.commit(add=added, transactions=archive.read_to({0: 20 * (number + 1)}))
+    log.commit(add=added, transactions={log_of(0): 20 * (number + 1)})
     return time.perf_counter() - began
 
 
 def _row(spark: SparkSession, folder: Path, title: str, number: int, seconds: Sequence[float]) -> str:
     from kafka_assignors.history import Archive  # noqa: PLC0415
+    from tests.support.small_archives import read  # noqa: PLC0415
 
     began = time.perf_counter()
     archive = Archive(folder)
@@ -291,12 +294,12 @@ def _row(spark: SparkSession, folder: Path, title: str, number: int, seconds: Se
     listed = time.perf_counter()
     since = BEGAN + timedelta(minutes=number - 60)
     of_hour = archive.files(since=since)
-    archive.read(spark, since=since).count()
-    read = time.perf_counter()
+    read(spark, archive, since=since).count()
+    counted = time.perf_counter()
     append = statistics.median(seconds or [math.nan])
     return (
         f"| {title} | {len(files):,} | {_size(folder / 'records' / '_delta_log'):.1f} | {opened - began:.2f}"
-        f" | {listed - opened:.2f} | {append:.3f} | {read - listed:.2f} | {len(of_hour):,} |"
+        f" | {listed - opened:.2f} | {append:.3f} | {counted - listed:.2f} | {len(of_hour):,} |"
     )
 
 
@@ -304,6 +307,7 @@ def a_year(days: int) -> list[str]:
     """What is read for the last hour of a year whose files have an hour each, by `read` and for a command."""
     from kafka_assignors.history import Engine, spark_session  # noqa: PLC0415
     from kafka_assignors.history._records import Selection  # noqa: PLC0415
+    from tests.support.small_archives import read  # noqa: PLC0415
 
     spark = spark_session("local[2]", settings=SETTINGS)
     lines = ["| archive | way | files | read | rows | s |", "|---|---|---|---|---|---|"]
@@ -311,12 +315,12 @@ def a_year(days: int) -> list[str]:
         with tempfile.TemporaryDirectory() as temporary:
             archive = _of_hours(Path(temporary) / "archive", days * 24, modern)
             since = BEGAN + timedelta(days=days, hours=-1)
-            archive.read(spark, since=since).count()
+            read(spark, archive, since=since).count()
             for way in ("read", "groups"):
                 archive.asked.clear()
                 began = time.perf_counter()
                 if way == "read":
-                    rows = archive.read(spark, since=since).count()
+                    rows = read(spark, archive, since=since).count()
                 else:
                     found = Engine.spark().map_sorted(archive, Selection(since=since), _count_rows)
                     rows = sum(found.rows)

@@ -46,6 +46,7 @@ from tests.support import sessions
 from tests.support.archives import group as group_value
 from tests.support.dumps import dump_command, printed_record
 from tests.support.object_store import Fault
+from tests.support.small_archives import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -102,7 +103,7 @@ def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Pl
 
 def read_archive(spark: SparkSession, archive: Archive) -> list[Plain]:
     columns: list[Any] = ["partition", "offset", "key", "value", F.unix_micros("timestamp"), "leader_epoch"]
-    found = archive.read(spark).select(*columns).collect()
+    found = read(spark, archive).select(*columns).collect()
     rows = [Plain(p, o, k and bytes(k), None if v is None else bytes(v), t, e) for p, o, k, v, t, e in found]
     return sorted(rows, key=lambda one: one[:2])
 

@@ -19,8 +19,8 @@ import pytest
 from integration_tests.support.spark_cluster import SparkCluster, can_hide, spark_cluster
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._metrics import SCHEMAS
 from kafka_assignors.history._schemas import ARCHIVED, TABLES
 from kafka_assignors.history._store.location import Location, locate
@@ -89,7 +89,7 @@ def make_archive(folder: Path | str, options: Mapping[str, str] | None = None) -
     for number in range(FILES):
         part = [one for one in rows if one["offset"] * FILES // 200 % FILES == number]
         add_batch(archive, batch_of(part))
-    archive.add_topics([LogTopic(name, uuid_text(topic_id), 4) for name, topic_id in TOPIC_IDS.items()])
+    archive.add_topics([SeenTopic(name, uuid_text(topic_id), 4) for name, topic_id in TOPIC_IDS.items()])
     return archive
 
 

@@ -77,11 +77,11 @@ class Store(NamedTuple):
 
         return Archive.create(self.archive, self.options)
 
-    def engine(self, doing: str, *, replaying: bool = False) -> Engine:
+    def engine(self, *, replaying: bool = False) -> Engine:
         """What works on the archive: Spark, if it is large."""
         from kafka_assignors.history import Engine
 
-        return Engine.fitting(self.master, doing=doing, replaying=replaying)
+        return Engine.fitting(self.master, replaying=replaying)
 
 
 def _on_archive(function: Function) -> Function:
@@ -232,7 +232,7 @@ def capture(
                 max_records=max_records,
                 commits=commits,
                 watch=note,
-                engine=Engine.spark(store.master, doing=None),
+                engine=Engine.spark(store.master, progress=False),
             )
     except KeyboardInterrupt:
         print("\n".join(captured_lines(so_far)), file=sys.stderr)
@@ -268,7 +268,7 @@ def info(*, store: Store, selection: Mapping[str, Any], as_json: bool) -> None:
     from kafka_assignors.history import info
 
     there = store.open()
-    found = info(there, **selection, engine=store.engine("counting"))
+    found = info(there, **selection, engine=store.engine())
     show_result(found, info_lines(str(there.where), found), as_json=as_json)
 
 
@@ -302,7 +302,7 @@ def maintain(
     plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
     bad = []
     if execute:
-        bad = maintain(there, plan, engine=store.engine("maintaining"))
+        bad = maintain(there, plan, engine=store.engine())
     result = {"executed": execute, **plan.to_json(), "bad": [file.path for file in bad]}
     show_result(result, maintenance_lines(there, plan, bad, executed=execute), as_json=as_json)
 
@@ -320,7 +320,7 @@ def tables(*, store: Store, out: str, selection: Mapping[str, Any], as_json: boo
     options = store.options
     locate(out, options)  # a wrong one is refused before the archive is opened
     there = store.open()
-    engine = store.engine("decoding")
+    engine = store.engine()
     counts = make_tables(there, out, **selection, options=options, engine=engine)
     show_result(counts, tables_lines(out, counts), as_json=as_json)
 
@@ -344,7 +344,7 @@ def metrics(*, store: Store, out: str | None, selection: Mapping[str, Any], as_j
     if out is not None:
         locate(out, options)  # as above
     there = store.open()
-    found = metrics(there, out, **selection, options=options, engine=store.engine("measuring"))
+    found = metrics(there, out, **selection, options=options, engine=store.engine())
     show_result(found, metrics_lines(found, selection["since"]), as_json=as_json)
 
 
@@ -364,7 +364,7 @@ def what_if(
     from kafka_assignors.history import what_if
 
     there = store.open()
-    rows = what_if(there, **replayed, **selection, engine=store.engine("replaying", replaying=True))
+    rows = what_if(there, **replayed, **selection, engine=store.engine(replaying=True))
     show_result(rows, what_if_lines(rows, selection["since"]), as_json=as_json)
 
 
@@ -390,7 +390,7 @@ def report(
 
     there = store.open()
     wanted: Mapping[str, Any] = {"assignors": ()} if no_what_if else replayed
-    engine = store.engine("reporting", replaying=not no_what_if)
+    engine = store.engine(replaying=not no_what_if)
     done = report_archive(there, page, **wanted, **selection, engine=engine)
     lines = [f"{done.page}: {done.bytes:,} bytes, to be opened in a browser"]
     show_result(done, lines, as_json=as_json)

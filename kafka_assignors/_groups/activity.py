@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kafka_assignors._groups.rebalances import Rebalance, Span
-    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+    from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._groups.topics import TopicsSeen
 
 FLAPPING_TIMES: Final = 3
@@ -113,12 +113,14 @@ class Activity:
 class GroupFollower:
     """Follows a group: its rebalances, and how restless it was.
 
-    Of topics that were not seen only those partitions count that have an owner before or after.
+    Of topics that were not seen only those partitions count that have an owner before or after. Rebalances
+    have their moves only if these are wanted.
     """
 
-    def __init__(self, topics: TopicsSeen) -> None:
+    def __init__(self, topics: TopicsSeen, *, moves: bool = True) -> None:
         self.activity: Activity | None = None
         self._topics = topics
+        self._moves = moves
         self._spans = SpanFinder()
         self._last: Snapshot | None = None
 
@@ -135,7 +137,7 @@ class GroupFollower:
         return [] if self.activity is None else self._counted(self.activity, self._spans.finish())
 
     def _counted(self, activity: Activity, spans: Iterable[Span]) -> list[Rebalance]:
-        found = [rebalance_of(span, self._topics) for span in spans]
+        found = [rebalance_of(span, self._topics, moves=self._moves) for span in spans]
         for one in found:
             activity.count(one)
         return found
@@ -145,17 +147,11 @@ def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:
     old, new = last.by_member_id, snapshot.by_member_id
     if old.keys() == new.keys():
         return
-    came = _names(new[one] for one in new.keys() - old.keys())
-    went = _names(old[one] for one in old.keys() - new.keys())
-    before, now = _names(old.values()), _names(new.values())
+    came = [new[one].instance_id or new[one].client_id for one in new.keys() - old.keys()]
+    went = [old[one].instance_id or old[one].client_id for one in old.keys() - new.keys()]
     for name in sorted({*came, *went}):
-        most = max(before.count(name), now.count(name))
+        most = max(last.names.count(name), snapshot.names.count(name))
         yield MemberTraffic(snapshot.time_us, name, came.count(name), went.count(name), most)
-
-
-def _names(members: Iterable[SnapshotMember]) -> list[str]:
-    """Instance ids, of dynamic members client ids."""
-    return [one.instance_id or one.client_id for one in members]
 
 
 def _flaps(traffic: list[MemberTraffic]) -> bool:

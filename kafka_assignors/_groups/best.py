@@ -47,7 +47,7 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
     if not _is_known(before, end):
         return Best(partitions=len(wanted), moved=None, imbalance=None)
     had, owned = before.by_identity, before.owned
-    if not owned <= wanted:  # else, as most often, it takes a third of the time
+    if wanted is not owned and not owned <= wanted:
         had = {name: one._replace(assignment=one.assignment & wanted) for name, one in had.items()}
         owned &= wanted
     if len(end.subscriptions) <= 1:
@@ -98,6 +98,8 @@ def find_wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Abstract
     seen = _all_of(tuple([one for one in counts if one[1] > 0]))
     if not (before.owned_topics <= there and end.owned_topics <= there):
         owned = {one for one in owned if one[0] in there}
+    if seen <= owned:
+        return owned  # most often the same object as `before.owned`
     return seen if owned <= seen else seen | owned
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafka_assignors._groups.snapshots import Partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kafka_assignors._groups.snapshots import Snapshot
 
 
@@ -25,6 +23,7 @@ class OwnerMove(NamedTuple):
     target: str | None
 
 
+Owners = dict[tuple[str, int], str]
 _new_move = partial(tuple.__new__, OwnerMove)  # in a third of the time: of all objects here most are moves
 
 
@@ -33,7 +32,11 @@ def find_owner_moves(before: Snapshot, after: Snapshot) -> tuple[OwnerMove, ...]
 
     What one of its owners keeps has not moved, even if others had or have it. Else the last owners count.
     """
-    had, has = _owners_that_differ(before, after)
+    return moves_of(*owners_that_differ(before, after))
+
+
+def moves_of(had: Owners, has: Owners) -> tuple[OwnerMove, ...]:
+    """The same of `owners_that_differ`."""
     return tuple(
         [
             _new_move((*one, source, target))
@@ -43,15 +46,12 @@ def find_owner_moves(before: Snapshot, after: Snapshot) -> tuple[OwnerMove, ...]
     )
 
 
-def count_moved(moves: Iterable[OwnerMove]) -> int:
+def count_moved(had: Owners, has: Owners) -> int:
     """How many partitions moved: they had an owner, and have another. The source may be gone."""
-    return sum([move.source is not None and move.target is not None for move in moves])
+    return sum([has.get(one, owner) != owner for one, owner in had.items()])
 
 
-_Owners = dict[tuple[str, int], str]
-
-
-def _owners_that_differ(before: Snapshot, after: Snapshot) -> tuple[_Owners, _Owners]:
+def owners_that_differ(before: Snapshot, after: Snapshot) -> tuple[Owners, Owners]:
     """The owners before and after, at least of all partitions whose owners differ."""
     old, new = before.by_identity, after.by_identity
     if not (before.exclusive and after.exclusive):
@@ -63,8 +63,8 @@ def _owners_that_differ(before: Snapshot, after: Snapshot) -> tuple[_Owners, _Ow
         return former, latter
     # Most members have what they had: comparing their sets is much less than comparing all owners (12 against
     # 90 us, 20 members and 200 partitions).
-    had: _Owners = {}
-    has: _Owners = {}
+    had: Owners = {}
+    has: Owners = {}
     for identity, member in old.items():
         mine = member.assignment
         its = new[identity].assignment if identity in new else Partitions()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.best import find_best
-from kafka_assignors._groups.moved import OwnerMove, count_moved, find_owner_moves
+from kafka_assignors._groups.moved import OwnerMove, count_moved, moves_of, owners_that_differ
 from kafka_assignors._groups.reasons import HAND_OVER, Change, began_us, find_changes, hands_over
 from kafka_assignors._groups.snapshots import KIP848
 
@@ -261,12 +261,13 @@ class SpanFinder:
             yield opened
 
 
-def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
+def rebalance_of(span: Span, topics: TopicsSeen, *, moves: bool = True) -> Rebalance:
+    """What a rebalance was; without `moves` they are only counted."""
     before, end = span.before, span.end
     old, new = before.by_identity, end.by_identity
     stayed = old.keys() & new.keys()
     static = stayed if before.instances or end.instances else ()
-    moves = find_owner_moves(before, end)
+    had, has = owners_that_differ(before, end)
     loads = [len(member.assignment) for member in end.members]
     best = find_best(before, end, topics)
     return Rebalance(
@@ -283,11 +284,11 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
         gone=len(old) - len(stayed),
         returned=sum([old[one].member_id != new[one].member_id for one in static]),
         partitions=best.partitions,
-        moved=count_moved(moves),
+        moved=count_moved(had, has),
         least_moved=best.moved,
         imbalance=max(loads, default=0) - min(loads, default=0),
         best_imbalance=best.imbalance,
         unowned_seconds=span.unowned_us / 1e6,
-        moves=moves,
+        moves=moves_of(had, has) if moves else (),
         quiet=span.quiet,
     )

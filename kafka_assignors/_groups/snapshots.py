@@ -121,6 +121,11 @@ class Snapshot:
         return {member.member_id: member for member in self.members}
 
     @cached_property
+    def names(self) -> list[str]:
+        """Its members' instance ids, of dynamic ones their client ids."""
+        return [member.instance_id or member.client_id for member in self.by_member_id.values()]
+
+    @cached_property
     def owners(self) -> dict[tuple[str, int], str]:
         """The owner of each partition that has one, by identity; of two, the last by identity."""
         found: dict[tuple[str, int], str] = {}
@@ -130,8 +135,8 @@ class Snapshot:
 
     @cached_property
     def owned(self) -> Partitions:
-        """The partitions that have an owner; most often the same object as of the snapshot before."""
-        return Partitions().union(*self.assignments)
+        """The partitions that have an owner; most often the same object as of other snapshots."""
+        return _known(Partitions().union(*self.assignments))
 
     @cached_property
     def assignments(self) -> frozenset[Partitions]:
@@ -232,6 +237,12 @@ def keep_owned(last: Snapshot, snapshot: Snapshot) -> None:
     given_up, given = last.assignments - snapshot.assignments, snapshot.assignments - last.assignments
     if Partitions().union(*given_up) == Partitions().union(*given):
         vars(snapshot)["owned"] = last.owned  # as `cached_property` does
+
+
+@lru_cache(maxsize=8)
+def _known(partitions: Partitions) -> Partitions:
+    """The same partitions as one object, by which what is compared or looked up is found sooner."""
+    return partitions
 
 
 @lru_cache(maxsize=8)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
 _ALWAYS = -(2**63)
 
@@ -15,13 +15,14 @@ _ALWAYS = -(2**63)
 class SeenTopic(NamedTuple):
     """A topic, and when the cluster had it so; one that stayed as it was is not noted again.
 
-    The id is as Java prints a Uuid. A topic that is gone has 0 partitions.
+    The id is as Java prints a Uuid, and empty of brokers before 2.8. A topic that is gone has 0 partitions.
+    `seen` is 1970 until it is noted.
     """
 
     topic: str
     topic_id: str
     partitions: int
-    seen: datetime
+    seen: datetime = datetime.fromtimestamp(0, UTC)
 
 
 class TopicsSeen:

@@ -1,13 +1,7 @@
 """The archive: records of `__consumer_offsets` that outlive its compaction, in Delta tables.
 
-    archive.json                                 what this is, for versions that know another format
-    records/_delta_log/                          which files are the records
-    records/source=S/day=YYYY-MM-DD/*.parquet    schema ARCHIVE; S is topic, or dump-... of a dump
-    topics/                                      the same of schema TOPICS
-
-Each batch is one commit, which also says how far the topic was read, or which dump was imported. A batch that
-was cut off is not there, and one that is there is not written again. An archive is seen at the version that
-was the newest when it was opened. What others commit, compact or remove meanwhile is not seen.
+docs/history_archive.md says what is where. Each batch is one commit, which also says how far the topic was
+read, or which dump was imported. What others commit or remove after an archive was opened is not seen.
 """
 
 from __future__ import annotations
@@ -41,21 +35,18 @@ from kafka_assignors.history._archive_format import (
 )
 from kafka_assignors.history._arrow import as_numpy, rows_of
 from kafka_assignors.history._counts import Counts, is_kept, tally
-from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KEPT_TYPES, TOPICS
 from kafka_assignors.history._store.location import StoreError, asking, locate
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
-from kafka_assignors.history._store.reading import Part, read_parts, source_of_files, through
+from kafka_assignors.history._store.reading import Part, read_parts, source_of_files
 from kafka_assignors.history._store.writing import TaskFiles, units
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
-
     from kafka_assignors._model.arrays import IntArray
-    from kafka_assignors.history._log import LogTopic
+    from kafka_assignors.history._records import Selection
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.reading import Split
     from kafka_assignors.history._store.writing import MakeFiles, Outcome, Task
@@ -66,8 +57,7 @@ TOPIC_SOURCE: Final = "topic"
 """The source of what was captured from the cluster."""
 
 _APPENDS: Final = "appends"
-"""The transaction that each batch gives its number: of two at the same time, one must look again whether its
-records are there already."""
+"""The transaction that numbers batches: of two at once, one must look again whether its records are there."""
 _CHANGES: Final = "changes"
 
 
@@ -95,11 +85,11 @@ class Archive:
         self.where = locate(path, options)
         self.skip_bad = skip_bad
         check_format(self.where)
-        try:
-            self._records = Log(self.where / RECORDS)
-            self._topics = Log(self.where / TOPICS_NOTED)  # after the records, so that it knows theirs
+        try:  # topics after the records, so that they know theirs
+            self.logs = Log(self.where / RECORDS), Log(self.where / TOPICS_NOTED)
         except NoTableError as error:
             raise WrongArchiveError(f"{self.where} is an archive without its tables: {error}") from error
+        self._records, self._topics = self.logs
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Archive:
@@ -140,10 +130,7 @@ class Archive:
         return self._records.version
 
     def belongs_to(self, cluster_id: str, partitions: int, topic_id: str = "") -> None:
-        """Say of which cluster and offsets topic it is; WrongArchiveError if it is of others already.
-
-        The id of a topic without one is empty.
-        """
+        """Say of which cluster and topic it is; WrongArchiveError if it is of others. An id may be empty."""
 
         def described(properties: Mapping[str, str]) -> Mapping[str, str]:
             known = Description.of(self._records.where, properties)
@@ -186,30 +173,6 @@ class Archive:
             skip_bad=self.skip_bad and not strict,
         )
 
-    def read(
-        self,
-        spark: SparkSession,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        groups: Sequence[str] = (),
-    ) -> DataFrame:
-        """The records that are kept, in the schema ARCHIVE.
-
-        Args:
-            spark: The session.
-            since: The first moment; naive times are UTC.
-            until: The moment before which to stop.
-            groups: Patterns of groups' names, such as "orders-*"; all groups if there are none. With
-                patterns, records whose key names no group are left out.
-        """
-        from kafka_assignors.history._spark import frame  # noqa: PLC0415 - archives are read without, too
-
-        selection = Selection(since=since, until=until, groups=groups, every_record=True, cut=True)
-        with_group = pa.schema([*ARCHIVE, pa.field("group", pa.string())])
-        split = self.split(self.files_of(selection), ARCHIVE.names)
-        return frame(spark, through(split, selection.of), with_group).drop("group")
-
     def offsets_of(self, files: Sequence[DataFile]) -> dict[int, IntArray]:
         """By partition, the offsets of the records that files have."""
         found: defaultdict[int, list[IntArray]] = defaultdict(list)
@@ -243,27 +206,20 @@ class Archive:
         """Add a batch, as one commit; what is in it.
 
         `run` calls a task with rows in schema ARCHIVE (`Engine.run`). Transactions say how far the topic was
-        read (`read_to`), or name a dump. If somebody else has added a batch since this version, that is a
-        ConflictError, and nothing of this is there.
+        read (`log_of`), or name a dump. If somebody else has added a batch since this version, nothing of
+        this is there (ConflictError).
         """
         number = (self._records.transaction(_APPENDS) or 0) + 1
         added, counts = write_batch(self._records, run, source)
         self._records.commit(add=added, transactions={**transactions, _APPENDS: number})
         return counts
 
-    @staticmethod
-    def read_to(ends: Mapping[int, int]) -> dict[str, int]:
-        """What `append` says of a batch of the topic: by partition, the offset before which it ends."""
-        return {log_of(number): end for number, end in ends.items()}
-
-    def add_topics(self, topics: Iterable[LogTopic]) -> int:
+    def add_topics(self, topics: Iterable[SeenTopic]) -> int:
         """Note all of the cluster's topics as they are now; how many are new, changed or gone."""
         listed = {topic.topic: topic for topic in topics}
         while True:
             known = {one.topic: one for one in self.topics()}
-            changed: list[LogTopic | SeenTopic] = [
-                topic for topic in listed.values() if known.get(topic.topic, ())[:3] != topic
-            ]
+            changed = [one for one in listed.values() if known.get(one.topic, ())[:3] != one[:3]]
             gone = (one for one in known.values() if one.partitions and one.topic not in listed)
             changed += [one._replace(partitions=0) for one in gone]
             if not changed:
@@ -271,7 +227,7 @@ class Archive:
             # After all before, though a clock was set back: else it would be no news the next time.
             later = (one.seen + timedelta(microseconds=1) for one in known.values())
             seen = max([datetime.now(UTC), *later])
-            rows = [{**topic._asdict(), "seen": seen} for topic in changed]
+            rows = [one._replace(seen=seen)._asdict() for one in changed]
             number = (self._topics.transaction(_CHANGES) or 0) + 1
             with TaskFiles(self._topics.where, f"{seen:%Y%m%dT%H%M%S}-{uuid4().hex}") as files:
                 files.write_group("", pa.RecordBatch.from_pylist(rows, schema=TOPICS))
@@ -281,11 +237,6 @@ class Archive:
                 self._topics.refresh()
             else:
                 return len(changed)
-
-    @property
-    def logs(self) -> tuple[Log, Log]:
-        """The logs of its records and topics."""
-        return self._records, self._topics
 
 
 def may_have_groups(file: DataFile) -> bool:
@@ -304,10 +255,7 @@ def _may_have(file: DataFile, since: datetime | None, until: datetime | None) ->
 def write_batch(
     log: Log, run: Run, source: str | None = None, name: str = ""
 ) -> tuple[list[DataFile], Counts]:
-    """Have tasks write files that are to be committed; how many records are in them.
-
-    By their names, batches come one after another as they were added.
-    """
+    """Have tasks write files to be committed, in the order of their names; how many records are in them."""
     files = partial(TaskFiles, log.where, prefix=f"{name}{log.version + 1:08d}-")
     done = run(partial(write_days, source=source), files)
     added = [file for some in done.files.values() for file in some]
@@ -326,10 +274,7 @@ def write_batch(
 def write_days(
     batches: Iterator[Any], files: TaskFiles | None, *, source: str | None = None
 ) -> Iterator[Counts]:
-    """Write each day's rows to a file of its own; a task's work. How many records they are.
-
-    Rows are in schema ARCHIVE, or ARCHIVED if there is no `source`.
-    """
+    """A task that writes each day's rows, of ARCHIVE or with their source, to a file; how many records."""
     assert files is not None  # noqa: S101 - they are given
     for unit in units(batches, limits.ROW_GROUP):
         yield tally(unit)

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._store.location import Location
 
-FORMAT: Final = 2
-"""The format of archives that is written here; others are refused."""
-
+FORMAT: Final = 2  # others are refused
 DESCRIPTION: Final = "archive.json"
 RECORDS: Final = "records"
 TOPICS_NOTED: Final = "topics"
@@ -26,9 +24,7 @@ OWN_TABLES: Final = {
     RECORDS: (ARCHIVED, ("source", "day"), "records of __consumer_offsets"),
     TOPICS_NOTED: (TOPICS, (), "the topics of the cluster, as they were seen"),
 }
-"""Schema, columns that it is partitioned by, and what each table says of itself. They are there if the making
-of an archive was ended before its description was written."""
-
+"""Schema, columns that it is partitioned by, and what each table says of itself."""
 _PROPERTY: Final = "kafka_assignors."
 _LOG: Final = f"{GROUPS_TOPIC}-"
 _PARTITIONS: Final = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
@@ -45,10 +41,7 @@ class ArchiveBusyError(KafkaAssignorsError, RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What an archive is of.
-
-    As long as there are only dumps, cluster and partitions are None. Brokers before 2.8 give topics no ids.
-    """
+    """What an archive is of; cluster and partitions are None of dumps only, the topic's id of old brokers."""
 
     cluster_id: str | None = None
     topic: str = GROUPS_TOPIC
@@ -120,7 +113,7 @@ def check_format(where: Location) -> None:
 
 
 def describe(where: Location) -> None:
-    """Write archive.json: from then on there is an archive of the present format."""
+    """Write archive.json, by which there is an archive of the present format."""
     where.write_text(DESCRIPTION, f"{json.dumps({'format': FORMAT})}\n")
 
 

@@ -1,21 +1,23 @@
-"""Arrow's values from Python's and back, without pandas.
+"""Arrow's values from Python's and back, and from the compiled codec's, without pandas.
 
-Arrow's own ways (`pa.scalar`, `pa.array`, `as_py` of a time) import pandas, only to ask whether it is meant.
-That takes as long as all else that a command on a small archive does.
+Arrow's own ways (`pa.scalar`, `pa.array`, `as_py` of a time) import pandas, which takes as long as all else.
 """
 
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_assignors._common.times import moment
+from kafka_assignors._wire.codec import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+_STRING: Final = pa.string()
 
 
 def number(value: int, kind: pa.DataType) -> Any:
@@ -72,3 +74,36 @@ def rows_of(table: Any) -> Iterator[dict[str, Any]]:
     """The rows of a table or a batch, by the names of its columns."""
     columns = [values(column) for column in table.columns]
     return (dict(zip(table.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+# The compiled codec
+
+Columns = tuple[dict[str, bytes], dict[str, tuple[bytes, bytes]]]
+"""Columns by name, and the strings that some of them have the numbers of; see `_wire/_records.c`."""
+
+
+def decode(key: Any, value: Any) -> Columns | None:
+    """Decode those of some records that are as most are, by arrays of keys and values; None without it."""
+    codec = compiled()
+    if codec is None:
+        return None
+    columns, texts = codec.decode(len(key), *((side.offset, *side.buffers()) for side in (key, value)))
+    return columns, texts
+
+
+def numbers(raw: bytes) -> Any:
+    """The codec's numbers."""
+    return np.frombuffer(raw, dtype=np.int32)
+
+
+def texts(dictionary: tuple[bytes, bytes], kind: pa.DataType = _STRING) -> Any:
+    """An array of the codec's strings, by number."""
+    bounds, joined = dictionary
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(joined)]
+    return pa.Array.from_buffers(kind, len(bounds) // 4 - 1, buffers)
+
+
+def named(references: bytes, dictionary: tuple[bytes, bytes]) -> Any:
+    """A dictionary-encoded array of the codec's strings; those numbered -1 are null."""
+    indices = numbers(references)
+    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=indices < 0), texts(dictionary))

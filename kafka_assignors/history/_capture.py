@@ -1,7 +1,6 @@
-"""The offsets topic of a running cluster into an archive: no record twice, none lost, whenever it is ended.
+"""The offsets topic of a running cluster into an archive, no record twice and none lost, whenever it ends.
 
-How far the topic was read is in the archive's log, in the commit of the batch that was read. A batch that was
-cut off is not there, and is read again. Of two captures at once, one ends.
+How far the topic was read is in the commit of the batch. A batch that was cut off is read again.
 """
 
 from __future__ import annotations
@@ -17,16 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.handle import Cluster
-from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import TOPIC_SOURCE
-from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
+from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError, log_of
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._log import read_bounds, read_topic_id, read_topics
-from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._source import Stretch, advance, read_stretch, source_of_log
 from kafka_assignors.history._store.log import ConflictError
 
@@ -39,10 +36,6 @@ if TYPE_CHECKING:
     from kafka_assignors.history._archive import Archive
 
 
-class CaptureError(KafkaAssignorsError, RuntimeError):
-    """A capture ended before it was done; the message says why. The same command continues with the rest."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Captured:
     """What a capture has done so far.
@@ -52,8 +45,7 @@ class Captured:
         total: How many there were to go over when it began.
         batches: How many batches it wrote.
         counts: How many records it read, by type.
-        lost: How many of the offsets the log began after: retention removed what was there since the capture
-            before.
+        lost: How many of these offsets retention had removed since the capture before.
     """
 
     offsets: int = 0
@@ -92,18 +84,15 @@ def capture(
         watch: Gets the progress.
         engine: What reads the topic; Spark by default.
 
-    Returns:
-        What this call did.
-
     Raises:
         ArchiveBusyError: Another capture is writing into the archive.
         WrongArchiveError: It is of another cluster, or of an offsets topic that is no more.
         StoreError: The archive cannot be written.
         ClusterError: The cluster does not answer, or does not let its offsets topic be read.
-        CaptureError: Something failed on the way.
+        SparkError: Spark failed; the next capture continues with the rest.
         KeyboardInterrupt: Ctrl-C, if once; what was not captured will be the next time.
     """
-    engine = engine or Engine.spark(doing=None)
+    engine = engine or Engine.spark(progress=False)
     engine.start()
     with Admin(Cluster(bootstrap_servers).bootstrap_servers, settings) as admin:
         client = dict(admin.settings)
@@ -165,7 +154,7 @@ class _Job:
     def write_batch(self, left: Sequence[Stretch]) -> None:
         """Write the next batch of what is left."""
         batch = advance(left, self.max_records)
-        ends = self.archive.read_to({one.partition: one.end for one in batch})
+        ends = {log_of(one.partition): one.end for one in batch}
         known = self._known(batch)
         split = partial(
             source_of_log, settings=self.client, stretches=batch, known=known, commits=self.commits
@@ -175,17 +164,14 @@ class _Job:
         except ConflictError:
             self._refresh()
             return  # an import was faster: the same again, without what that has added
-        except SparkError as error:
-            raise CaptureError(error.args[0]) from error
-        firsts = ((one, self.bounds[one.partition][0]) for one in batch)
-        lost = sum(max(0, min(one.end, first) - one.start) for one, first in firsts)
         before = self.captured
         self.captured = replace(
             before,
-            offsets=before.offsets + sum(one.end - one.start for one in batch),
+            offsets=before.offsets + sum(end - start for _, start, end in batch),
             batches=before.batches + 1,
             counts=before.counts + counts,
-            lost=before.lost + lost,
+            lost=before.lost
+            + sum(max(0, min(end, self.bounds[number][0]) - start) for number, start, end in batch),
         )
 
     def _refresh(self) -> None:
@@ -198,13 +184,13 @@ class _Job:
 
     def _known(self, batch: Sequence[Stretch]) -> dict[int, IntArray]:
         """By partition, the offsets of a batch whose records the archive has of dumps."""
-        dumps = [file for file in self.archive.files() if file.values["source"] != TOPIC_SOURCE]
         files = [
             file
-            for file in dumps
-            if any(
-                file.may_have("partition", one.partition) and file.may_have("offset", one.start, one.end - 1)
-                for one in batch
+            for file in self.archive.files()
+            if file.values["source"] != TOPIC_SOURCE
+            and any(
+                file.may_have("partition", number) and file.may_have("offset", start, end - 1)
+                for number, start, end in batch
             )
         ]
         there = self.archive.offsets_of(files)
@@ -217,10 +203,7 @@ class _Job:
 
 @contextmanager
 def _interrupts() -> Iterator[threading.Event]:
-    """Whether there was a Ctrl-C; the first does not interrupt what goes on meanwhile, the second does.
-
-    PySpark's own handler talks to Java in the midst of whatever it said to it last.
-    """
+    """Whether there was a Ctrl-C: the first interrupts nothing, as PySpark's would; the second does."""
     seen = threading.Event()
 
     def interrupt(*_: object) -> None:
@@ -264,10 +247,7 @@ def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, 
 def show_capture(
     console: Console | None = None, *, continuous: bool = False
 ) -> Iterator[Callable[[Captured], None]]:
-    """A bar for a capture, on stderr by default; gives what `capture` takes as `watch`.
-
-    A continuous capture is logged in lines where that is no terminal, one for each batch.
-    """
+    """What `capture` takes as `watch`: a bar, or lines of a continuous one where stderr is no terminal."""
     with progress_bar(console, transient=True) as bar:
         task = bar.add_task("reading __consumer_offsets", total=None)
 

@@ -13,19 +13,13 @@ import pyarrow.compute as pc
 from kafka_assignors._wire.offsets_topic.record import RECORD_TYPES
 from kafka_assignors.history._arrow import as_numpy, number
 
-NO_TYPE: Final = -1
-"""The type of records whose key does not begin with one."""
+NO_TYPE: Final = -1  # of records whose key does not begin with one
 _NO_TYPE: Final = number(NO_TYPE, pa.int16())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many records there are, by name of their type; see `RECORD_TYPES`.
-
-    Attributes:
-        kept: Those that are in the archive.
-        counted: Those of which only the number is.
-    """
+    """How many records there are, by name of their type: those that are kept, and those only counted."""
 
     kept: Counter[str] = field(default_factory=Counter)
     counted: Counter[str] = field(default_factory=Counter)

@@ -1,8 +1,7 @@
 """Records of an archive's batch as snapshots, all at once: what every command reads.
 
 The compiled codec turns the records of consumers' classic groups into columns; here these become snapshots.
-What it leaves, and everything where it was not compiled, `decode_record` reads, one record at a time. Each
-record of a batch is decoded once, by the one or the other.
+What it leaves, and everything where it was not compiled, `decode_record` reads later, one record at a time.
 """
 
 from __future__ import annotations
@@ -26,26 +25,21 @@ from kafka_assignors._model.topic_sets import TopicSets
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
 from kafka_assignors._wire.reader import GENERATION_SINCE
-from kafka_assignors.history._arrow import as_numpy
-from kafka_assignors.history._native import decode, is_compiled, numbers, texts
+from kafka_assignors.history._arrow import as_numpy, decode, numbers, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kafka_assignors._groups.snapshots import SnapshotMember
-    from kafka_assignors.history._native import Columns
+    from kafka_assignors.history._arrow import Columns
 
 ROWS: Final = 256
 """How many records are decoded at once: of 20 members each, about 2 MB of Python's objects."""
 
 COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp", "leader_epoch")
 """The columns that are read of a batch."""
-
-_NO_TOPICS: Final = TopicSets.of([()])
-"""Of no concern to who asks for claims."""
-
-_Place = tuple[int, int, int, int | None]
-"""Partition, offset, time and leader epoch."""
+_NO_TOPICS: Final = TopicSets.of([()])  # of no concern to who asks for claims
+_Place = tuple[int, int, int, int | None]  # partition, offset, time and leader epoch
 
 
 def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRecord]]]:
@@ -57,14 +51,13 @@ def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRec
 
 
 def read_batch(batch: Any, columns: Columns | None = None) -> list[ArchivedRecord]:
-    """What is in a batch with `COLUMNS`; `columns` is what `_native.decode` made of it, if it was called."""
+    """What is in a batch with `COLUMNS`; `columns` is what `_arrow.decode` made of it, if it was called."""
     key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
     of_records = (batch.column(name).cast(pa.int64()).to_pylist() for name in COLUMNS[2:])
     places: list[_Place] = list(zip(*of_records, strict=True))
-    if columns is None and is_compiled():
-        columns = decode(key, value)
+    columns = columns or decode(key, value)
     with no_garbage_collection():
-        decoded = {} if columns is None else _decode(columns, places)
+        decoded = _decode(columns, places) if columns else {}
     return [
         ArchivedRecord(b"", None, *place, snapshot)
         if (snapshot := decoded.get(number)) is not None
@@ -88,7 +81,6 @@ def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
     strategy_of = np.repeat(numbers(columns["protocol"]), np.diff(bounds))
     each = _members(columns, of, strings, strategy_of)
     bounds = bounds.tolist()
-    state_times = np.frombuffer(columns["state_time"], dtype=np.int64).tolist()
     order = _order if any(of["instances"]) else itemgetter(0)  # no member is static: by member id
     found = {}
     rows = zip(
@@ -96,7 +88,7 @@ def _decode(decoded: Columns, places: Sequence[_Place]) -> dict[int, Snapshot]:
         _numbers(columns["generation"]),
         strings("group", "groups"),
         strategies,
-        state_times,
+        np.frombuffer(columns["state_time"], dtype=np.int64).tolist(),
         strict=True,
     )
     for place, (number, generation, group, strategy, state_ms) in enumerate(rows):
@@ -123,6 +115,10 @@ def _members(
     strategy_of: Any,
 ) -> list[SnapshotMember]:
     """All members of a batch's records; `strategy_of` as in `_claims`."""
+
+    def topic_set(part: bytes) -> frozenset[str]:
+        return frozenset([of["topics"][one] for one in _numbers(part)])
+
     names = strings("member_id", "members"), strings("instance_id", "instances")
     given = _assignments(_table(columns, "assigned", of["topics"], len(names[0])))
     claims = cache(partial(_claims, columns, of["topics"], of["protocols"], strategy_of))
@@ -131,7 +127,7 @@ def _members(
         strings("client_id", "clients"),
         strings("host", "hosts"),
         strings("rack", "racks"),
-        _topic_sets(columns["topics_bounds"], columns["topics"], of["topics"]),
+        _one_of_each(4 * numbers(columns["topics_bounds"]).astype(np.int64), columns["topics"], topic_set),
         map(_Claims, repeat(claims), range(len(given))),
         given,
         _numbers(columns["session_timeout_ms"]),
@@ -175,15 +171,6 @@ class _Claims(Mapping[str, tuple[int, ...]]):
 
 # What a member had in one record it has, most often, in the next: the same bytes of the columns are the same
 # object, which costs a fifth of making it anew, and makes comparing two snapshots a matter of `is`.
-
-
-def _topic_sets(bounds: bytes, of_members: bytes, topics: Sequence[str]) -> list[frozenset[str]]:
-    """What each member subscribes to."""
-
-    def names(part: bytes) -> frozenset[str]:
-        return frozenset([topics[number] for number in _numbers(part)])
-
-    return _one_of_each(4 * numbers(bounds).astype(np.int64), of_members, names)
 
 
 def _one_of_each(bounds: Any, raw: bytes, make: Callable[[bytes], Any]) -> list[Any]:
@@ -243,10 +230,7 @@ def _assignments(table: ClaimTable) -> list[Partitions]:
 def _claims(
     columns: Mapping[str, bytes], names: Sequence[str], strategies: Sequence[str | None], strategy_of: Any
 ) -> list[dict[str, tuple[int, ...]]]:
-    """What each member claims, by the table of `kafka_assignors._wire.claims_of`.
-
-    The last of the strategies is none; `strategy_of` is (M,) the number of that of each member's group.
-    """
+    """What each of M members claims, by `claims_of`; `strategy_of` is (M,) the number of its strategy."""
     members = len(strategy_of)
     every = _table(columns, "claimed", names, members)
     owned = numbers(columns["claim_source"]) == 0

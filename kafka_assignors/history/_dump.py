@@ -40,8 +40,7 @@ _LINE: Final = re.compile(
     rb"(?:CreateTime|LogAppendTime):(\d{1,15})\tPartition:(\d{1,10})\tOffset:(\d{1,19})"
     rb"\t((?:[ -\[\]-~]|\\x[0-9A-F]{2})*)\t((?:[ -\[\]-~]|\\x[0-9A-F]{2})*)\n"
 )
-_GREATEST: Final = (LAST_MS, 2**31 - 1, 2**63 - 1)
-"""Of a record's time, partition and offset."""
+_GREATEST: Final = (LAST_MS, 2**31 - 1, 2**63 - 1)  # of a record's time, partition and offset
 _LONGEST: Final = 2**26  # bytes of a line: of a record of 16 MiB, each byte printed as four
 _AT_ONCE: Final = 2**22  # bytes of lines
 _SHOWN: Final = 80  # bytes of a line that is wrong
@@ -74,8 +73,6 @@ class Imported:
 
 def import_dump(path: Path | str, archive: Archive) -> Imported:
     """Add a dump's records to an archive, but for those that it has (by partition and offset).
-
-    The same dump may be imported again; it adds nothing.
 
     Args:
         path: A file of what kafka-console-consumer prints with the options of docs/history.md; also .gz.
@@ -176,10 +173,9 @@ def _bytes(printed: bytes) -> bytes | None:
 
 
 def _is_decoded(key: bytes | None, value: bytes | None) -> bool:
-    try:
+    with suppress(RecordError):
         return not isinstance(decode_record(key, value), UnknownRecord)
-    except RecordError:
-        return False
+    return False
 
 
 def _digest(dump: Path) -> str:

@@ -1,7 +1,4 @@
-"""Where the work on an archive's groups is done: in this process, or by Spark's tasks.
-
-Both engines call the same functions with the same records (`_records`), so that they find the same.
-"""
+"""Where the work on an archive's groups is done: in this process, or the same by Spark's tasks."""
 
 from __future__ import annotations
 
@@ -36,11 +33,9 @@ SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
 SMALL_TO_REPLAY: Final = 8 * 2**20
 """The same if groups are replayed, too: of more, Spark on several cores soon makes up for its start."""
-_SHARE: Final = 2 * 2**20
-"""Bytes of files, compressed, whose records are sorted at a time."""
+_SHARE: Final = 2 * 2**20  # bytes of files, compressed, whose records are sorted at a time
 _SHARES: Final = 64
-_ROOM: Final = 2**30
-"""Bytes of records that are sorted at a time at most: files of records that are much alike are small, too."""
+_ROOM: Final = 2**30  # bytes of these records: files of records that are much alike are small, too
 
 
 class TooLargeError(KafkaAssignorsError, RuntimeError):
@@ -50,10 +45,10 @@ class TooLargeError(KafkaAssignorsError, RuntimeError):
 class Engine:
     """Where the work on an archive is done; see `Engine.local`, `Engine.spark` and `Engine.fitting`."""
 
-    def __init__(self, *, most: float, master: str | None = None, doing: str | None = None) -> None:
+    def __init__(self, *, most: float, master: str | None = None, progress: bool = True) -> None:
         self._most = most  # bytes of files that are read in this process
         self._master = master
-        self._doing = doing
+        self._progress = progress
 
     @staticmethod
     def local() -> Engine:
@@ -61,46 +56,35 @@ class Engine:
         return Engine(most=math.inf)
 
     @staticmethod
-    def spark(master: str | None = None, *, doing: str | None = "working") -> Engine:
-        """Spark: the session that is there, or a new one; see `spark_session`.
+    def spark(master: str | None = None, *, progress: bool = True) -> Engine:
+        """Spark: the session that is there, or a new one of this master; see `spark_session`.
 
-        Args:
-            master: Spark's master, such as spark://...; all cores of this machine by default.
-            doing: What a terminal shows meanwhile; nothing if None.
+        On a terminal Spark shows how far it is, unless without `progress`.
         """
-        return Engine(most=-1, master=master, doing=doing)
+        return Engine(most=-1, master=master, progress=progress)
 
     @staticmethod
-    def fitting(master: str | None = None, *, doing: str = "working", replaying: bool = False) -> Engine:
+    def fitting(master: str | None = None, *, replaying: bool = False) -> Engine:
         """This process for a small archive, unless a master is named or Spark is running; else Spark.
 
-        Args:
-            master: See `spark`.
-            doing: See `spark`.
-            replaying: Whether groups are to be replayed: that takes longer, so less is small then.
+        If groups are `replaying`, that takes longer, so less is small.
         """
         if master is not None or _spark_is_there():
-            return Engine.spark(master, doing=doing)
-        return Engine(most=SMALL_TO_REPLAY if replaying else SMALL, doing=doing)
+            return Engine.spark(master)
+        return Engine(most=SMALL_TO_REPLAY if replaying else SMALL)
 
     def start(self) -> None:
         """Start Spark now, if nothing is to be done here: it takes over signals when it starts."""
         if self._most < 0:
             from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
 
-            with _spark.running_spark(self._master, None):
+            with _spark.running_spark(self._master, progress=self._progress):
                 pass
 
     def map_groups(
         self, archive: Archive, selection: Selection, task: GroupTask, *, where: Location | None = None
     ) -> Outcome:
-        """Call a function with the records of each group.
-
-        Args:
-            archive: The archive.
-            selection: Which of its records.
-            task: The function. With Spark, it is sent to other processes, and what it gives comes from there.
-            where: The location of the tables that it writes; None if it writes none.
+        """Call a function with the selected records of each group. It may write tables at a location.
 
         Raises:
             TooLargeError: Records take more memory than this process is to use.
@@ -110,12 +94,7 @@ class Engine:
         return self.map_sorted(archive, selection, each_group(task, selection.since_us), where=where)
 
     def map_sorted(
-        self,
-        archive: Archive,
-        selection: Selection,
-        task: Task,
-        *,
-        where: Location | None = None,
+        self, archive: Archive, selection: Selection, task: Task, *, where: Location | None = None
     ) -> Outcome:
         """As `map_groups`, with batches of many groups' records in schema SELECTED, sorted by `GROUPED`."""
         files = archive.files_of(selection)
@@ -148,7 +127,7 @@ class Engine:
                     raise
         from kafka_assignors.history import _spark  # noqa: PLC0415 - takes seconds to import
 
-        with _spark.running_spark(self._master, self._doing) as spark:
+        with _spark.running_spark(self._master, progress=self._progress) as spark:
             return _spark.run(spark, split, task, files, order)
 
 
@@ -211,10 +190,6 @@ def in_order(records: Any, order: Order) -> Iterator[Any]:
 
 def _spark_is_there() -> bool:
     """Whether Spark is running already, or this was started by spark-submit: then nothing is saved."""
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
-        return True
-    if "pyspark.sql" not in sys.modules:
-        return False
-    from kafka_assignors.history import _spark  # noqa: PLC0415 - as above
-
-    return _spark.is_active()
+    sql = sys.modules.get("pyspark.sql")
+    is_active = sql is not None and sql.SparkSession.getActiveSession() is not None
+    return is_active or "PYSPARK_GATEWAY_PORT" in os.environ

@@ -61,32 +61,22 @@ def info(
     groups: Sequence[str] = (),
     engine: Engine | None = None,
 ) -> ArchiveInfo:
-    """Count what is in an archive.
-
-    Args:
-        archive: The archive.
-        since: Of groups' records only those from then on; naive times are UTC.
-        until: Of these only those before then.
-        groups: Patterns of groups' names, such as "orders-*"; all records if there are none.
-        engine: What does the work; `Engine.fitting` by default.
+    """Count what is in an archive; of groups only records from `since` on. For the rest see `metrics`.
 
     Raises:
         SparkError: Spark failed.
     """
     selection = Selection(since=since, until=until, groups=groups, every_record=True, cut=True)
     count = partial(_count, selection=selection)
-    engine = engine or Engine.fitting(doing="counting")
+    engine = engine or Engine.fitting()
     columns = ("source", "type", "count", "key", "timestamp")
     rows = engine.map_rows(archive, columns, count).rows
     sources: defaultdict[str, Counts] = defaultdict(Counts)
     records: Counter[str] = Counter()
-    of_groups = []
     for row in rows:
         if "source" in row:
             sources[row["source"]] += row["counts"]
-            continue
-        of_groups.append(row)
-        if row["group"] is not None:
+        elif row["group"] is not None:
             records[row["group"]] += row["count"]
     files, known = archive.files(), archive.description
     return ArchiveInfo(
@@ -99,8 +89,8 @@ def info(
         partitions=known.partitions,
         topics=len({topic.topic for topic in archive.topics()}),
         sources=dict(sorted(sources.items())),
-        since=min((row["first"] for row in of_groups), default=None),
-        until=max((row["last"] for row in of_groups), default=None),
+        since=min((row["first"] for row in rows if "first" in row), default=None),
+        until=max((row["last"] for row in rows if "last" in row), default=None),
         groups=dict(sorted(records.items(), key=lambda one: (-one[1], one[0]))),
     )
 

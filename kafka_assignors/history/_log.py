@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafka.errors import KafkaError
@@ -12,30 +12,18 @@ from kafka_assignors._cluster.groups import find_extents, read_topics as find_le
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors._groups.finding import GROUPS_TOPIC
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history import _limits as limits
 
 if TYPE_CHECKING:
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors._cluster.groups import Extent
 
-
 _NO_ID: Final = uuid_text(UUID(int=0))
 
 
-class LogTopic(NamedTuple):
-    """A topic of the cluster; its id is as Java prints a Uuid, and empty of brokers before 2.8."""
-
-    topic: str
-    topic_id: str
-    partitions: int
-
-
 def read_bounds(admin: Admin) -> dict[int, Extent]:
-    """Where each partition of the offsets topic begins and ends; asked again while leaders come and go.
-
-    If there is no such topic yet, the client may not see it, or a partition is long without a leader that
-    answers, that is a ClusterError.
-    """
+    """Where each partition of the offsets topic begins and ends; asked again while leaders come and go."""
     found: dict[tuple[str, int], Extent] = {}
 
     def missing() -> list[str]:
@@ -59,10 +47,10 @@ def read_bounds(admin: Admin) -> dict[int, Extent]:
     return {partition: extent for (_, partition), extent in sorted(found.items())}
 
 
-def read_topics(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]:
+def read_topics(admin: Admin, topics: list[str] | None = None) -> list[SeenTopic]:
     """The topics that the client may see, by name, internal ones included; or only some."""
     return sorted(
-        LogTopic(
+        SeenTopic(
             topic["name"],
             uuid_text(UUID(topic["topic_id"])) if topic.get("topic_id") else "",
             len(topic["partitions"]),
@@ -73,9 +61,6 @@ def read_topics(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]
 
 
 def read_topic_id(admin: Admin) -> str:
-    """The id of the offsets topic; empty if it has none, as before Kafka 2.8 or at an older metadata version.
-
-    Offsets alone do not show that it was created again, if it has grown beyond where it was before.
-    """
+    """The id of the offsets topic; empty if it has none, as at metadata versions before Kafka 2.8."""
     topic_id = next((topic.topic_id for topic in read_topics(admin, [GROUPS_TOPIC])), "")
     return "" if topic_id == _NO_ID else topic_id

@@ -1,8 +1,4 @@
-"""Keeping an archive small and quick: a day's many files made few, old days removed, old files deleted.
-
-It disturbs nobody. Commands that read an older version have its files for as long as they are retained, and
-captures continue. All of it is worked out from the log first, and can be shown before it is done.
-"""
+"""Keeping an archive small and quick: a day's many files made few, old days removed, old files deleted."""
 
 from __future__ import annotations
 
@@ -35,10 +31,8 @@ if TYPE_CHECKING:
 
 _BY_DAY: Final = Order(ARCHIVED, ("source", "day"))
 _BY_ONE_TASK: Final = Order(ARCHIVED, ())  # few are left, in a file for each day
-_LEFT: Final = "left"
-"""What the names of files begin with that are left of days which are not kept."""
-_MAINTENANCE: Final = "maintenance"
-"""The transaction that each commit here gives its number: of two at the same time, one ends."""
+_LEFT: Final = "left"  # what names of files begin with that are left of days which are not kept
+_MAINTENANCE: Final = "maintenance"  # numbers each commit here: of two at the same time, one ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +72,7 @@ def plan_maintenance(
     retention: timedelta = limits.RETENTION,
     today: date | None = None,
 ) -> Maintenance:
-    """Work out what there is to do; nothing is changed.
+    """Work out from the log what there is to do; nothing is changed.
 
     Args:
         archive: The archive.
@@ -114,23 +108,21 @@ def plan_maintenance(
 def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = None) -> list[DataFile]:
     """Do it. Even if it is killed, each step of it is done or not, and the archive is whole.
 
-    A file that is damaged or gone is an error. Where the archive passes over bad files, such a file stays as
-    it is, or is removed with its day.
-
     Args:
         archive: The archive.
         plan: What to do.
         engine: What does the work; `Engine.fitting` by default.
 
     Returns:
-        The bad files, if they are passed over.
+        The files that are damaged or gone, if the archive passes over them; else they are an error. They stay
+        as they are, or are removed with their day.
 
     Raises:
         ArchiveBusyError: Somebody else is maintaining the archive.
         StoreError: The store does not let it be done.
         SparkError: Spark failed.
     """
-    engine = engine or Engine.fitting(doing="maintaining")
+    engine = engine or Engine.fitting()
     for log in archive.logs:  # before a commit that has a checkpoint made
         log.keep_removed(_hours(plan.retention))
     old = [file for file in plan.removed if may_have_groups(file)]
@@ -140,12 +132,11 @@ def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = Non
         # Before anything is replaced: of a file that is damaged in its midst, rows must not be there twice.
         bad = find_damaged(archive.logs[0].where, chain(old, *compacted), ARCHIVED)
         old = [file for file in old if file not in bad]
-        good = ([file for file in day if file not in bad] for day in compacted)
-        compacted = [day for day in good if len(day) > 1]
+        compacted = _small([file for day in compacted for file in day if file not in bad])
     if plan.removed:
         kept = None
         if old:
-            rows = through(archive.split(old, strict=True), rows_of_groups)
+            rows = through(archive.split(old, strict=True), _of_groups)
             kept = partial(_newest, partial(engine.run, rows, order=_BY_ONE_TASK, size=size_of(old)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
     for files in _chunks(compacted):
@@ -158,8 +149,7 @@ def maintain(archive: Archive, plan: Maintenance, *, engine: Engine | None = Non
     return bad
 
 
-def rows_of_groups(batches: Iterator[Any]) -> Iterator[Any]:
-    """The records of groups."""
+def _of_groups(batches: Iterator[Any]) -> Iterator[Any]:
     return (batch.filter(pc.is_in(batch["type"], value_set=OF_GROUPS)) for batch in batches)
 
 
@@ -179,7 +169,7 @@ def _newest(run: Run, task: Task, files: MakeFiles) -> Outcome:
 def _replace(
     archive: Archive, old: Sequence[DataFile], run: Run | None, *, name: str = "", is_new: bool
 ) -> None:
-    """Have the rows that a task gets stand where files did. What it does not get is not there afterwards."""
+    """Have the rows that a task gets stand where files did; others are gone."""
     records, _ = archive.logs
     added: list[DataFile] = []
     if run is not None:

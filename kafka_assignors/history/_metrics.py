@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 MANIFEST: Final = "metrics.json"
 SCHEMAS: Final = {"rebalances": REBALANCES, "groups": GROUPS}
 
-_MOVES: Final = 50_000
-"""How many moves are held until their rebalances are written: 400 bytes each. A rebalance counts as 100."""
+_AT_ONCE: Final = 32  # rebalances that are held until they are written: a move of theirs takes 400 bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +60,7 @@ class GroupSummary:
 
     @property
     def mostly(self) -> tuple[str, ...]:
-        """The kinds of reasons that most rebalances had: several if as many had them.
-
-        A restart is a member that is gone and one that joined: beside it these are not said.
-        """
+        """The kinds of reasons that most rebalances had; a restart alone, as it comprises gone and joined."""
         most = max(self.reasons.values(), default=0)
         kinds = tuple(sorted(kind for kind, often in self.reasons.items() if often == most))
         return (RESTARTED,) if RESTARTED in kinds else kinds
@@ -89,8 +85,7 @@ def metrics(
 
     Args:
         archive: The archive.
-        out: The folder of the tables `rebalances` and `groups`, or their URI in an object store; those that
-            are there are replaced. None to write none.
+        out: The folder or URI of the tables `rebalances` and `groups`, which replace those there; or None.
         since: Groups begin with their state at this time; naive times are UTC.
         until: Only records before then.
         groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
@@ -101,8 +96,7 @@ def metrics(
         The groups, those with the most rebalances first.
 
     Raises:
-        WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
-            others where the tables are to be.
+        WrongPlaceError: Tables cannot be there: it is no place, an archive, or has files of others.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
         SparkError: Spark failed.
@@ -112,7 +106,7 @@ def metrics(
     with nullcontext() if where is None else replacing(where, MANIFEST, SCHEMAS) as new:
         topics, names = seen_and_names(archive.topics())
         task = partial(measure_group, topics=topics, topic_names=names)
-        engine = engine or Engine.fitting(doing="measuring")
+        engine = engine or Engine.fitting()
         done = engine.map_groups(archive, selection, task, where=where)
         if new is not None:
             new.update(done.files)
@@ -128,30 +122,16 @@ def measure_group(
     topic_names: Mapping[str, str],
 ) -> Iterator[GroupSummary]:
     """Measure one group, if it has a snapshot; its rebalances go into files."""
-    follower = GroupFollower(topics)
+    follower = GroupFollower(topics, moves=files is not None)
     rebalances = rebalances_of(records, SnapshotReader(topic_names), follower)
-    if files is None:
-        deque(rebalances, maxlen=0)
-    else:
-        for some in _parts(rebalances):
+    while some := [*islice(rebalances, _AT_ONCE)]:
+        if files is not None:
             files.write("rebalances", REBALANCES, batch_of([one.values() for one in some], REBALANCES))
     if follower.activity is not None:
         row = follower.activity.row(group)
         if files is not None:
             files.write("groups", GROUPS, pa.RecordBatch.from_pylist([row], schema=GROUPS))
         yield GroupSummary.of(row)
-
-
-def _parts(rebalances: Iterable[Rebalance]) -> Iterator[list[Rebalance]]:
-    held: list[Rebalance] = []
-    moves = 0
-    for one in rebalances:
-        held.append(one)
-        moves += 100 + len(one.moves)
-        if moves >= _MOVES:
-            yield held
-            held, moves = [], 0
-    yield held
 
 
 def rebalances_of(

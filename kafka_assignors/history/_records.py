@@ -2,8 +2,7 @@
 
     archive -> records that are selected -> sorted by group, partition and offset -> a task -> rows, and files
 
-A task is a function of sorted records. Its rows come back as they are. What is large goes into the files of
-tables, which the task writes itself.
+The rows of a task come back as they are. What is large goes into files, which the task writes itself.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain, groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -37,37 +36,27 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.writing import TaskFiles
 
     GroupTask = Callable[[str, Iterator[ArchivedRecord], TaskFiles | None], Iterable[Any]]
-    """Gives rows of a group and its records by partition and offset, some of them twice. Rows of tables go
-    into the files, if any are to be written.
-    """
+    """Gives rows of a group and its records by partition and offset, some of them twice; and writes files."""
 
-UNIT: Final = 4 * 2**20
-"""Bytes of rows that are filtered, or sorted out, at once."""
-_GROUP_METADATA: Final = b"\0\2"
-"""What the key of a classic group's record begins with."""
-
+UNIT: Final = 4 * 2**20  # bytes of rows that are filtered, or sorted, at once
+_GROUP_METADATA: Final = b"\0\2"  # what the key of a classic group's record begins with
 COLUMNS: Final = ("type", "key", "value", "partition", "offset", "timestamp", "leader_epoch")
 SELECTED: Final = pa.schema([*map(ARCHIVE.field, COLUMNS), pa.field("group", pa.string())])
-"""Records for tasks, in no order."""
 OF_GROUPS: Final = integers(KEPT_TYPES).cast(pa.int16())
 _COMMIT: Final = number(int.from_bytes(COMMIT_KEY), pa.int16())
 
 
 class Order(NamedTuple):
-    """In which order tasks get rows of a schema.
-
-    Rows that are equal in `together` are one task's, sorted by `then`; if it is empty, all are.
-    """
+    """In which order tasks get rows: those equal in `together` are one task's, or all, in the log's order."""
 
     schema: pa.Schema
     together: tuple[str, ...]
-    then: tuple[str, ...] = ("partition", "offset")
     a_core: int = 0  # tasks; if 0, as many as the rows' bytes make
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that rows are sorted by."""
-        return self.together + self.then
+        return (*self.together, "partition", "offset")
 
 
 GROUPED: Final = Order(SELECTED, ("group",), a_core=4)  # by bytes there were fewer than there is work for
@@ -84,8 +73,8 @@ class SparkError(KafkaAssignorsError, RuntimeError):
 class Selection:
     """Which records of an archive are meant: those before `until` of groups that match a pattern.
 
-    Groups begin with their state at `since`, see `begun`; with `cut` nothing of before is meant. With
-    `every_record` records without a group are meant, too, and with `commits` the commits that were kept.
+    Groups begin with their state at `since`, or are `cut`; `every_record` has those without a group, too, and
+    `commits` the commits that were kept.
     """
 
     since: datetime | None = None
@@ -108,7 +97,13 @@ class Selection:
 
     def _named(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Those that are kept, of this time and of groups that are meant."""
-        for rows in self._in_time(batches):
+        for unit in units(batches, UNIT):
+            kept = is_kept(unit)
+            if self.since is not None and self.cut:
+                kept = pc.and_(kept, pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME)))
+            if self.until is not None:
+                kept = pc.and_(kept, pc.less(unit["timestamp"], number(micros(self.until), TIME)))
+            rows = only(unit, kept)
             keys = rows["key"].dictionary_encode(null_encoding="encode")
             named = map(group_of, keys.dictionary.to_pylist())
             names = strings([name if name is not None and self._is_meant(name) else None for name in named])
@@ -120,16 +115,6 @@ class Selection:
     def _is_meant(self, group: str) -> bool:
         is_named = not self.groups or group in self.groups
         return is_named or any(fnmatchcase(group, pattern) for pattern in self.groups)
-
-    def _in_time(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Those that are kept and of this time."""
-        for unit in units(batches, UNIT):
-            kept = is_kept(unit)
-            if self.since is not None and self.cut:
-                kept = pc.and_(kept, pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME)))
-            if self.until is not None:
-                kept = pc.and_(kept, pc.less(unit["timestamp"], number(micros(self.until), TIME)))
-            yield only(unit, kept)
 
 
 def _with_newest(batches: Iterable[Any], since: Any) -> Iterator[Any]:
@@ -165,8 +150,8 @@ def group_of(key: bytes | None) -> str | None:
 def begun(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[ArchivedRecord]:
     """A group's records from a moment on, after what it was like then; without a moment, all of them.
 
-    Of older ones the newest of each key are as if written at that moment, as compaction would have left them.
-    The tombstone of a classic group is a state, too. A group without later records but commits has none.
+    Of older ones the newest of each key are as if written at that moment. The tombstone of a classic group is
+    a state, too. A group without later records but commits has none.
     """
     if since_us is None:
         yield from records
@@ -186,13 +171,9 @@ def begun(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
         if older is not None:
             kept = [one for key, one in older.items() if not key or one.value is not None]
             older = None
-            yield from (one.at(since_us) for one in sorted(kept, key=_place))
+            yield from (one.at(since_us) for one in sorted(kept, key=attrgetter("partition", "offset")))
             yield from commits
         yield record
-
-
-def _place(record: ArchivedRecord) -> tuple[int, int]:
-    return record.partition, record.offset
 
 
 def each_group(task: GroupTask, since_us: int | None) -> Callable[..., Iterator[Any]]:

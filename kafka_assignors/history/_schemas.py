@@ -1,7 +1,6 @@
 """What is in the archive, in the tables made of it, and in what is worked out of them: one Arrow schema each.
 
 Times are UTC to the microsecond. A record is known by its `partition` and `offset` in `__consumer_offsets`.
-If rows of several tables belong to one record, both stand in each of them.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ offset        int64    its offset; of counted records the last one's
 timestamp     time     when the broker wrote it; of counted records the last one's
 leader_epoch  int32?   the partition's leader epoch: it rises when the coordinator moves
 """)
-"""Records as they were in `__consumer_offsets`. Kept are the types of `KEPT_TYPES`, and records without a
-proper key, and some commits if a capture is asked for them; of others only how many there were.
+"""Records of the types of `KEPT_TYPES`, or without a proper key, and some commits if a capture is asked for
+them; of others only how many there were.
 """
 
 _ADDED: Final = _schema("""\
@@ -83,9 +82,7 @@ ARCHIVED: Final = pa.schema([*ARCHIVE, *_ADDED])
 """The table of an archive: its records, and the columns that it is partitioned by."""
 
 KEPT_TYPES: Final = (2, 3, 4, 5, 6, 7, 8, 16)
-"""GroupMetadata, each record of which is a whole group, and those of KIP-848's consumer groups, each of which
-holds only a part of its group.
-"""
+"""GroupMetadata, each record of which is a whole group, and those of KIP-848, each a part of one."""
 
 COMMIT_KEY: Final = b"\0\1"
 """What the key of a committed offset begins with: its type, which is kept if a capture is asked for it."""
@@ -96,9 +93,7 @@ topic_id    string  its id, as Java prints a Uuid (base64 without padding)
 partitions  int32   how many partitions it had; 0 if it was gone
 seen        time    when the cluster said so
 """)
-"""The cluster's topics at each capture. KIP-848's records name topics by id alone, and no record of a classic
-group says how many partitions a topic has.
-"""
+"""The cluster's topics at each capture: records have ids alone (KIP-848), or no numbers of partitions."""
 
 RECORDS: Final = _schema(
     _OF_GENERATION,

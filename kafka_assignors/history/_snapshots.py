@@ -1,8 +1,4 @@
-"""A group's records, in their order, as the snapshots that they are, or that they add up to.
-
-Each record of a classic group is a snapshot; those of KIP-848 are put together by `_groups.kip848`. What a
-snapshot is, `_groups.snapshots` says.
-"""
+"""A group's records as snapshots: each of a classic group is one, those of KIP-848 add up."""
 
 from __future__ import annotations
 
@@ -27,11 +23,10 @@ _Taken = TypeVar("_Taken")
 
 
 class SnapshotReader:
-    """Makes snapshots of one group's records as they come.
+    """Makes snapshots of one group's records as they come; `rejected` is how many could not be read.
 
-    Records that are written at one time belong together, as the coordinator writes all that follows from one
-    request at once. So what they add up to is known when a later record comes, or by `flush`. How many
-    records could not be read is in `rejected`.
+    The coordinator writes all that follows from one request at once. So what records of one time add up to is
+    known when a later one comes, or by `flush`.
     """
 
     def __init__(self, topic_names: Mapping[str, str] | None = None) -> None:
@@ -42,10 +37,7 @@ class SnapshotReader:
         self._told: Snapshot | None = None
 
     def add(self, record: ArchivedRecord) -> Iterator[Snapshot]:
-        """Take the next record; gives snapshots of those before, most often one or none.
-
-        A record that was taken before, by its partition and offset, adds nothing.
-        """
+        """Take the next record, if it is a later one; gives snapshots of those before, mostly one or none."""
         last = self._last
         if last is not None and (record.partition, record.offset) <= (last.partition, last.offset):
             return
@@ -95,8 +87,7 @@ def follow(
 ) -> Iterator[_Taken]:
     """What a function makes of the snapshots of a group.
 
-    A record on which reading or the function fails is logged and counts as rejected: for no reason may one
-    group end the job for all.
+    A record on which either fails is logged and counts as rejected: no group may end the job for all.
     """
     for record in chain(records, (None,)):
         found: list[_Taken] = []

@@ -1,13 +1,7 @@
 """Parts of `__consumer_offsets`, which tasks read from the brokers as rows of schema `ARCHIVE`.
 
-Spark's own Kafka connector has no leader epochs, and needs jars of its exact version. It silently reads
-nothing of internal topics, unless it is set to find offsets in its old way. This needs none; records that are
-only counted never leave the Python worker.
-
-Records are read by confluent-kafka. Kafka-python decodes each record in Python: the same took 3.2 times the
-CPU and 4.6 times as long. That is 155,000 and 510,000 records per CPU second and core, a 20th of them group
-metadata of 2 kB. Neither checks the records' checksums; with kafka-python that would take 5 times as long
-again.
+docs/design.md says why not by Spark's connector. By confluent-kafka a core reads 510,000 records a second, a
+20th of them group metadata of 2 kB; by kafka-python 155,000. Neither checks checksums.
 """
 
 from __future__ import annotations
@@ -76,10 +70,9 @@ def source_of_log(
     known: Known,
     commits: bool = False,
 ) -> Source:
-    """The records of parts of the log, in schema ARCHIVE, which tasks read from the brokers.
+    """The records of parts of the log, in schema ARCHIVE, but for those whose offsets are known.
 
-    Settings are in kafka-python's spelling, with `bootstrap_servers`. Left out are records that are known:
-    their offsets, in order, by partition.
+    Settings are in kafka-python's spelling, with `bootstrap_servers`.
     """
     read = partial(_read_share, settings=dict(settings), known=known, commits=commits)
     return Source(shares(stretches, tasks), read)
@@ -96,10 +89,7 @@ def _read_share(
 
 
 def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
-    """What each task reads: about as many offsets as others, and few tasks where there is little.
-
-    Each task writes a file for each day: of a minute's records one file is enough.
-    """
+    """What each task reads: about as many offsets as others; of little, few tasks write few files."""
     offsets = sum(one.end - one.start for one in stretches)
     count = min(len(stretches), limits.TASKS_A_CORE * tasks, -(-offsets // limits.OFFSETS_A_TASK))
     found: list[list[Stretch]] = [[] for _ in range(count)]
@@ -112,10 +102,7 @@ def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
 
 
 def advance(left: Sequence[Stretch], at_most: int) -> list[Stretch]:
-    """The next batch of what is left, with about so many offsets: the same share of each partition.
-
-    Each advances by one at the least, so that all get to their ends.
-    """
+    """The next batch of what is left, with about so many offsets: of each partition the same share."""
     total = sum(one.end - one.start for one in left)
     at_once = min(at_most, total)
     return [one._replace(end=one.start - (-at_once * (one.end - one.start) // total)) for one in left]
@@ -124,10 +111,7 @@ def advance(left: Sequence[Stretch], at_most: int) -> list[Stretch]:
 def read_stretch(
     settings: Mapping[str, Any], stretch: Stretch, *, commits: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a part of the log, of which compaction may have removed some; see `to_rows`.
-
-    If the broker does not let it be read, or nothing came for a minute, that is a StuckPartitionError.
-    """
+    """The rows of a part of the log; StuckPartitionError if it cannot be read, or none come for a minute."""
     # Imported where it runs: this module is sent to the workers of a cluster.
     from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415
 

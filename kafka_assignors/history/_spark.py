@@ -1,7 +1,4 @@
-"""Spark, on this machine without any set-up or on a cluster: its session, and what its tasks do.
-
-All that an engine has Spark do is here. A task reads its share of the rows itself (`Source`), in Python.
-"""
+"""Spark, on this machine or on a cluster: its session, and tasks that read their own share of the rows."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
-import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +21,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import kafka_assignors
-from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.history._java import find_java, make_java_home
 from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._store.writing import Outcome, run_task
@@ -35,7 +30,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
-    from rich.console import Console
 
     from kafka_assignors.history._records import Order
     from kafka_assignors.history._store.reading import Split
@@ -43,14 +37,9 @@ if TYPE_CHECKING:
 
     Read = Callable[[Iterator[Any]], Iterator[Any]]
 
-_LOOK_SECONDS: Final = 0.3
-
 _SENT: Final[Any] = CPickleSerializer()
 """Sends what tasks found as Spark itself sends what Python's tasks return; tasks are sent by it as well."""
-
-LOCAL: Final = "local[*]"
-"""All cores of this machine, in one process."""
-
+LOCAL: Final = "local[*]"  # all cores of this machine, in one process
 _LOGGING: Final = """\
 status=error
 rootLogger.level=error
@@ -91,21 +80,14 @@ _LOCAL_SETTINGS: Final = {
 }
 
 
-def spark_session(
-    master: str | None = None,
-    *,
-    name: str = "kafka-assignors history",
-    settings: Mapping[str, str] | None = None,
-) -> SparkSession:
+def spark_session(master: str | None = None, *, settings: Mapping[str, str] | None = None) -> SparkSession:
     """The session that is there (as under spark-submit), or a new one.
 
-    On this machine (masters that begin with "local") nothing has to be set up. Java is found or brought by
-    `pip`, and workers run this Python with this package. On a cluster, workers need the package installed in
-    the Python that PYSPARK_PYTHON names there, with the extra `history`.
+    On this machine (masters that begin with "local") nothing has to be set up. On a cluster, workers need the
+    package, with the extra `history`, in the Python that PYSPARK_PYTHON names there.
 
     Args:
         master: Spark's master: `LOCAL` by default, unless spark-submit said another.
-        name: What the application is called.
         settings: Further settings of Spark; they come before those made here.
 
     Raises:
@@ -117,14 +99,10 @@ def spark_session(
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started Java, and knows its master
     chosen = master or (None if submitted else LOCAL)
     local = chosen is not None and chosen.startswith("local")
-    builder = SparkSession.builder.appName(name)
+    builder = SparkSession.builder.appName("kafka-assignors history")
     if chosen is not None:
         builder = builder.master(chosen)
-    wanted: dict[str, bool | float | int | str | None] = {
-        **_SETTINGS,
-        **(_LOCAL_SETTINGS if local else {}),
-        **(settings or {}),
-    }
+    wanted: dict[str, Any] = _SETTINGS | (_LOCAL_SETTINGS if local else {}) | dict(settings or {})
     if submitted:
         return builder.config(map=wanted).getOrCreate()
     folder = Path(tempfile.mkdtemp(prefix="kafka-assignors-spark-"))
@@ -148,30 +126,22 @@ def _environment(folder: Path, *, local: bool) -> Iterator[None]:
             "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
             "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
         }
-    before = {name: os.environ.get(name) for name in variables}
+    before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def is_active() -> bool:
-    """Whether there is a session, whoever made it."""
-    return SparkSession.getActiveSession() is not None
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextmanager
-def running_spark(master: str | None, doing: str | None) -> Iterator[SparkSession]:
-    """A session of Spark, and the progress of what it does, if that is named; see `Engine.map_groups`."""
+def running_spark(master: str | None, *, progress: bool) -> Iterator[SparkSession]:
+    """A session of Spark, which shows its progress on a terminal if it is to, and is a new one."""
+    shown = str(progress and sys.stderr.isatty()).lower()
     try:
-        spark = spark_session(master)
-        with nullcontext() if doing is None else show_jobs(spark, doing):
-            yield spark
+        yield spark_session(master, settings={"spark.ui.showConsoleProgress": shown})
     except (PySparkException, Py4JError) as error:
         raise SparkError(reason(str(error))) from error
 
@@ -239,10 +209,7 @@ def _outcome(rows: DataFrame, read: Read, task: Task, files: MakeFiles | None) -
 
 
 def reason(text: str) -> str:
-    """What failed, out of the traces that Spark puts around it.
-
-    That is what this package raised in a worker, else what Python did, else Java's deepest cause.
-    """
+    """What this package raised in a worker, else what Python did, else Java's deepest cause."""
     for pattern in (
         r"^kafka_assignors[\w.]*\.(\w+: .+)$",
         r"^(?!py4j)(?:\w+\.)*(\w*Error: .+)$",
@@ -252,35 +219,3 @@ def reason(text: str) -> str:
         if found := re.findall(pattern, text, re.MULTILINE):
             return _STOPPED if _IS_STOPPED.search(found[-1]) else str(found[-1])
     return text.partition("\n")[0]
-
-
-@contextmanager
-def show_jobs(spark: SparkSession, what: str, console: Console | None = None) -> Iterator[None]:
-    """A bar for all that Spark does meanwhile: how many tasks of the running stages are done."""
-    with progress_bar(console, transient=True) as bar:
-        if bar.disable:
-            yield
-            return
-        task = bar.add_task(what, total=None)
-        done = threading.Event()
-
-        def look() -> None:
-            tracker = spark.sparkContext.statusTracker()
-            while not done.wait(_LOOK_SECONDS):
-                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-                running: list[Any] = [stage for stage in stages if stage is not None]
-                if running:
-                    bar.update(
-                        task,
-                        description=f"{what}: {running[0].name.split(' at ')[0]}, tasks",
-                        completed=sum(stage.numCompletedTasks for stage in running),
-                        total=sum(stage.numTasks for stage in running),
-                    )
-
-        thread = threading.Thread(target=look, name="progress", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()

@@ -1,13 +1,11 @@
-"""A live group followed: its rebalances as they happen, from the records that its coordinator writes.
-
-Nothing here needs Spark, nor pyarrow.
-"""
+"""A live group followed: its rebalances as they happen, by its coordinator's records; without Spark."""
 
 from __future__ import annotations
 
 import time
-from itertools import chain
-from typing import TYPE_CHECKING, Final
+from contextlib import closing
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka import TopicPartition
 
@@ -25,7 +23,6 @@ from kafka_assignors.history._snapshots import SnapshotReader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kafka_assignors._cluster.admin import Admin
     from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -41,8 +38,7 @@ def watch_group(
 ) -> Iterator[Rebalance]:
     """Follow a group, whether there is one yet or not; this does not end by itself.
 
-    First its newest record is sought, so that it is known who was there. Of a group of KIP-848, whose members
-    have records of their own, all of the log is read.
+    First its newest record is sought; of a group of KIP-848, whose members have their own, all of the log.
 
     Args:
         cluster: The cluster.
@@ -57,39 +53,29 @@ def watch_group(
         ClusterError: The group's records cannot be read.
     """
     with connect(cluster) as admin:
-        yield from _watch(admin, group_id, ready)
+        partition = coordinator_of(admin, group_id).partition
+        consumer = open_log(admin, partition)
+        log = TopicPartition(GROUPS_TOPIC, partition)
 
-
-def _watch(admin: Admin, group_id: str, ready: Callable[[], object]) -> Iterator[Rebalance]:
-    partition = coordinator_of(admin, group_id).partition
-    consumer = open_log(admin, partition)
-    log = TopicPartition(GROUPS_TOPIC, partition)
-    try:
-        first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
-
-        def ours(begin: int, until: int) -> list[ArchivedRecord]:
-            messages = read_log(consumer, partition, begin, until)
+        def ours(messages: Iterable[Any]) -> list[ArchivedRecord]:
             return [archived(message) for message in messages if belongs_to(message.key, group_id)]
 
-        before = read_backwards(consumer, partition, ours, 1)
-        if any(kind_of(record.key) != _CLASSIC for record in before):
-            before = ours(first, end)
-        consumer.seek(log, end)
-        ready()
+        def between(begin: int, until: int) -> list[ArchivedRecord]:
+            return ours(read_log(consumer, partition, begin, until))
 
-        def polls() -> Iterator[list[ArchivedRecord]]:
-            while True:
-                messages = consumer.poll(timeout_ms=_POLL_MS).get(log, ())
-                yield [archived(message) for message in messages if belongs_to(message.key, group_id)]
-
-        yield from watch_records(
-            polls(),
-            before=before,
-            names=lambda: {topic.topic_id: topic.topic for topic in read_topics(admin)},
-            partitions=lambda: {topic.topic: topic.partitions for topic in read_topics(admin)},
-        )
-    finally:
-        consumer.close()
+        with closing(consumer):
+            first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
+            before = read_backwards(consumer, partition, between, 1)
+            if any(kind_of(record.key) != _CLASSIC for record in before):
+                before = between(first, end)
+            consumer.seek(log, end)
+            ready()
+            yield from watch_records(
+                (ours(consumer.poll(timeout_ms=_POLL_MS).get(log, ())) for _ in count()),
+                before=before,
+                names=lambda: {topic.topic_id: topic.topic for topic in read_topics(admin)},
+                partitions=lambda: {topic.topic: topic.partitions for topic in read_topics(admin)},
+            )
 
 
 def watch_records(

@@ -48,7 +48,6 @@ from kafka_assignors._wire.user_data import (
     encode_sticky,
 )
 from kafka_assignors.groups._file import read_group
-from kafka_assignors.history import _native as native
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.planners._load import plan_load
@@ -291,7 +290,7 @@ def check_history_tables(data: bytes) -> None:
     batch = archived([(key, value or None) for key, value in pairs])
     slow = one_by_one.decode(batch, {})
     assert slow["records"].num_rows + slow["rejected"].num_rows == len(pairs)
-    if native.is_compiled():
+    if codec.compiled() is not None:
         for name, rows in decoded_fast(batch, {}).items():
             assert rows.equals(pa.Table.from_batches([slow[name]]))
         for place, one in enumerate(read_batch(batch)):

@@ -15,9 +15,9 @@ from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.main import main
 from kafka_assignors._groups.saving import WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._report.sentences import change, saved
 from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
 from tests.support.archives import group as group_value, row
@@ -69,7 +69,7 @@ def archive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     # The topics as a capture sees them now: one of them grew after all that is in the archive.
     now = {**TOPICS, "orders": 80}
     Archive(folder / "archive").add_topics(
-        [LogTopic(topic=topic, topic_id=f"id of {topic}", partitions=count) for topic, count in now.items()]
+        [SeenTopic(topic=topic, topic_id=f"id of {topic}", partitions=count) for topic, count in now.items()]
     )
     return str(folder / "archive")
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import info
-from tests.support.archives import NOON, counted, hourly, key_of
-from tests.support.small_archives import add, frame
+from tests.support.archives import NOON, hourly, key_of
+from tests.support.small_archives import add, read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,36 +27,6 @@ def offsets(rows: DataFrame) -> list[int]:
 
 
 @pytest.mark.core
-def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path / "with a space")
-    groups = ["orders-eu", "orders-us", "Orders-eu", "events[1]", "ünïcode", "", "a.b", "axb"]
-    rows = [hourly(number, key_of(group)) for number, group in enumerate(groups)]
-    rows += [
-        hourly(8, key_of("orders\n")),
-        hourly(20, None),
-        hourly(21, b"\2"),
-        counted(1, 500),
-        hourly(30, key_of("orders-eu", 8)),
-    ]
-    add(spark, archive, rows)
-
-    def selected(**what: Any) -> list[int]:
-        return offsets(archive.read(spark, **what))
-
-    assert selected() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 21, 30]
-    assert selected(groups=["orders-*"]) == [0, 1, 30]
-    assert selected(groups=["*-eu"]) == [0, 2, 30]
-    assert selected(groups=["a.b", "ünï????"]) == [4, 6]
-    assert selected(groups=["events[[]1]"]) == [3]
-    assert selected(groups=["orders"]) == []
-    assert selected(groups=["*"]) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 30]
-    assert selected(since=NOON + timedelta(hours=6)) == [6, 7, 8, 20, 21, 30]
-    assert selected(until=NOON + timedelta(hours=2)) == [0, 1]
-    assert selected(since=NOON.replace(tzinfo=None), until=NOON + timedelta(hours=1)) == [0]
-    assert selected(since=NOON + timedelta(hours=12), groups=["orders-*"]) == [30]
-    assert archive.read(spark).dtypes == frame(spark, []).dtypes
-
-
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
 def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
@@ -66,8 +36,8 @@ def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_p
         add(spark, archive, [hourly(0, key_of("g")), hourly(12, key_of("g"))])
         assert {file.values["day"] for file in archive.files()} == {"2026-03-01", "2026-03-02"}
         midnight = datetime(2026, 3, 2, tzinfo=UTC)
-        assert offsets(archive.read(spark, since=midnight)) == [12]
-        assert offsets(archive.read(spark, until=midnight)) == [0]
+        assert offsets(read(spark, archive, since=midnight)) == [12]
+        assert offsets(read(spark, archive, until=midnight)) == [0]
         found = info(archive)
         assert (found.since, found.until) == (NOON, midnight)
     finally:

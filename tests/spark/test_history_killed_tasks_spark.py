@@ -19,7 +19,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._store.location import StoreError, locate
 from tests.support.kinds import ROOT
 from tests.support.object_store import Fault
-from tests.support.small_archives import DAY, add, generation, offsets, opened, said_by
+from tests.support.small_archives import DAY, add, generation, offsets, opened, read, said_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ def test_a_task_that_is_killed_and_tried_again_adds_its_rows_once(
     assert writer.stdout.readline() == "done\n"
     found = opened(archive)
     new, end = ([2, DAY, DAY + 1], DAY + 2) if what == "append" else ([], 2)
-    assert offsets(found.read(spark)) == [0, 1, *new]
+    assert offsets(read(spark, found)) == [0, 1, *new]
     assert found.frontier() == {0: end}
     assert len(found.files()) == (4 if what == "append" else 1)
 
@@ -171,11 +171,11 @@ def test_a_full_disk_ends_a_batch_and_with_room_it_goes_on(
         assert re.match(f"StoreError: cannot write {full}", said), said
         assert len(locate(f"{archive.where}/records/source=topic/day=2026-01-01").names()) == 1
     found = opened(archive)
-    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1], {0: 2})
+    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1], {0: 2})
     filler.unlink()
     add(spark, found, [generation(3, 2, "a")])
     found = opened(archive)
-    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
+    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
 
 
 def test_a_batch_that_fills_a_disk_leaves_nothing_there(spark: SparkSession, disk: Path) -> None:

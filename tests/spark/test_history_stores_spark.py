@@ -21,12 +21,12 @@ from pyspark.errors import PySparkException
 from benchmarks.processes import below
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.waiting import wait_until
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._limits import LEAST_RETENTION
-from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import TABLES
@@ -44,6 +44,7 @@ from tests.support.small_archives import (
     kip848_dump,
     offsets,
     opened,
+    read,
     said_by,
     selected_by,
     table_of,
@@ -80,7 +81,7 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     """All that is done with an archive at a place that has two names, and what there is then."""
     archive = Archive.create(f"{home}/archive", options)
     archive.belongs_to("c", 50)
-    archive.add_topics([LogTopic("t", "id", 6)])
+    archive.add_topics([SeenTopic("t", "id", 6)])
     told: dict[str, Any] = {}
     first = [counted(1, 500), generation(1, 0, "a"), generation(2, 10, "a", "b"), generation(3, DAY, "b")]
     told["appended"] = add(spark, archive, first)
@@ -95,9 +96,9 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["dumps"] = sorted({file.values["source"] for file in archive.files()} - {"topic"})
     told["topics"] = [one[:3] for one in archive.topics()]
     told["counts"] = info(archive, engine=Engine.spark()).sources
-    told["read"] = plain(archive.read(spark))
+    told["read"] = plain(read(spark, archive))
     since = BEGAN + timedelta(days=1)
-    told["read_since"] = plain(archive.read(spark, since=since))
+    told["read_since"] = plain(read(spark, archive, since=since))
     told["selected"] = selected_by(archive, since=since, groups=["ord*"])
     told["files_since"] = sorted(file.values["day"] for file in archive.files(since=since))
 
@@ -120,14 +121,14 @@ def history(spark: SparkSession, home: str, again: str, options: Mapping[str, st
     told["compacted"] = [(file[0].values["day"], len(file)) for file in plan.compacted]
     maintain(archive, plan)
     archive = Archive(f"{again}/archive", options)
-    assert plain(archive.read(spark)) == before
+    assert plain(read(spark, archive)) == before
     assert (archive.frontier(), archive.description) == (told["frontier"], told["described"])
     told["files"] = len(archive.files())
     today = BEGAN.date() + timedelta(days=1)
     plan = plan_maintenance(archive, keep=1, retention=LEAST_RETENTION, today=today)
     told["removed"] = sorted(file.values["day"] for file in plan.removed)
     maintain(archive, plan)
-    told["kept"] = plain(Archive(f"{home}/archive", options).read(spark))
+    told["kept"] = plain(read(spark, Archive(f"{home}/archive", options)))
     return told
 
 
@@ -284,19 +285,19 @@ def test_credentials_that_expire_end_a_batch_in_words(
         " region, and whether the credentials have expired"
     )
     add(spark, archive, [generation(3, 2, "a")])
-    assert offsets(opened(archive).read(spark)) == [0, 1, 2]
+    assert offsets(read(spark, opened(archive))) == [0, 1, 2]
 
 
 def test_a_store_that_is_busy_for_a_while_is_waited_for(
     spark: SparkSession, object_store: ObjectStore, archive: Archive
 ) -> None:
     with object_store.failing(busy(times=15)) as struck:
-        assert offsets(opened(archive).read(spark)) == [0, 1]
+        assert offsets(read(spark, opened(archive))) == [0, 1]
         assert struck.count() == 15
     with object_store.failing(busy(method="PUT|POST", times=15)) as struck:
         add(spark, archive, [generation(3, 2, "a")])
         assert struck.count() == 15
-    assert offsets(opened(archive).read(spark)) == [0, 1, 2]
+    assert offsets(read(spark, opened(archive))) == [0, 1, 2]
 
 
 def test_a_store_that_stays_busy_ends_what_is_done(
@@ -310,7 +311,7 @@ def test_a_store_that_stays_busy_ends_what_is_done(
     with object_store.failing(busy()), refused:
         opened(archive, ENDS_SOON)
     assert time.monotonic() < began + 90  # on a laden machine; each request is repeated for a second
-    assert offsets(opened(archive).read(spark)) == [0, 1]
+    assert offsets(read(spark, opened(archive))) == [0, 1]
 
 
 def test_a_store_that_is_busy_has_no_bad_files(
@@ -318,8 +319,8 @@ def test_a_store_that_is_busy_has_no_bad_files(
 ) -> None:
     reader = Archive(archive.where.uri, {**archive.where.options, **ENDS_SOON}, skip_bad=True)
     with object_store.failing(busy(path=r"\.parquet$")):
-        assert "503 Service Unavailable" in said_by(lambda: offsets(reader.read(spark)))
-    assert offsets(reader.read(spark)) == [0, 1]
+        assert "503 Service Unavailable" in said_by(lambda: offsets(read(spark, reader)))
+    assert offsets(read(spark, reader)) == [0, 1]
 
 
 def test_a_full_store_ends_a_batch_and_keeps_what_it_has(
@@ -336,9 +337,9 @@ def test_a_full_store_ends_a_batch_and_keeps_what_it_has(
         " is full"
     )
     hasty = opened(archive)
-    assert (offsets(hasty.read(spark)), hasty.frontier()) == ([0, 1], {0: 2})
+    assert (offsets(read(spark, hasty)), hasty.frontier()) == ([0, 1], {0: 2})
     add(spark, hasty, [generation(3, 2, "a")])
-    assert offsets(opened(archive).read(spark)) == [0, 1, 2]
+    assert offsets(read(spark, opened(archive))) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("times", [1, None])
@@ -354,7 +355,7 @@ def test_a_commit_whose_answer_is_lost_is_there_once(
         else:
             add(spark, hasty, [generation(3, 2, "a")])
     found = opened(archive)
-    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
+    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
 
 
 def test_data_that_comes_after_its_writer_gave_up_and_asked_again_is_there_once(
@@ -365,7 +366,7 @@ def test_data_that_comes_after_its_writer_gave_up_and_asked_again_is_there_once(
         add(spark, opened(archive, {"timeout": "5s"}), [generation(3, 2, "a")])
         assert struck.count() == 1
     found = opened(archive)
-    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
+    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
 
 
 def test_a_commit_that_comes_after_its_writer_gave_up_is_an_error_and_there_once(
@@ -377,7 +378,7 @@ def test_a_commit_that_comes_after_its_writer_gave_up_is_an_error_and_there_once
         add(spark, opened(archive, {"timeout": "5s"}), [generation(3, 2, "a")])
     wait_until(lambda: [] if opened(archive).version > archive.version else ["it"], 60, "a late commit")
     found = opened(archive)
-    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
+    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
 
 
 DATA = r"records/source=topic/day=2026-01-01/\S+\.parquet$"
@@ -426,13 +427,13 @@ add(spark_session("local[1]"), Archive(sys.argv[1]), [generation(3, 2, "a")])
         )
     found = opened(archive)
     done = ([0, 1, 2], {0: 3}) if HELD[point].done else ([0, 1], {0: 2})
-    assert (offsets(found.read(spark)), found.frontier()) == done
+    assert (offsets(read(spark, found)), found.frontier()) == done
     day = locate(f"{archive.where}/records/source=topic/day=2026-01-01", archive.where.options)
     assert len(day.names()) == len(found.files()) + (point == "its commit")  # what it wrote
     if not HELD[point].done:
         add(spark, found, [generation(3, 2, "a")])
     found = opened(archive)
-    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
+    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1, 2], {0: 3})
 
 
 def test_a_worker_that_is_killed_amid_its_data_ends_the_batch_and_nothing_of_it_is_seen(
@@ -449,9 +450,9 @@ def test_a_worker_that_is_killed_amid_its_data_ends_the_batch_and_nothing_of_it_
         with pytest.raises((PySparkException, Py4JError), match="Python worker exited unexpectedly"):
             batch.result(timeout=120)
     found = opened(archive)
-    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1], {0: 2})
+    assert (offsets(read(spark, found)), found.frontier()) == ([0, 1], {0: 2})
     add(spark, found, [generation(3, 2, "a")])
-    assert offsets(opened(archive).read(spark)) == [0, 1, 2]
+    assert offsets(read(spark, opened(archive))) == [0, 1, 2]
 
 
 def test_of_two_writers_at_once_one_is_told(spark: SparkSession, archive: Archive) -> None:
@@ -460,12 +461,12 @@ def test_of_two_writers_at_once_one_is_told(spark: SparkSession, archive: Archiv
     with pytest.raises(ConflictError):
         add(spark, late, [generation(3, 2, "a")])
     found = opened(archive)
-    assert offsets(found.read(spark)) == [0, 1, 2]
+    assert offsets(read(spark, found)) == [0, 1, 2]
     day = locate(f"{archive.where}/records/source=topic/day=2026-01-01", archive.where.options)
     assert len(day.names()) == len(found.files()) == 2
     late.refresh()
     add(spark, late, [generation(4, 3, "a")])
-    assert offsets(opened(archive).read(spark)) == [0, 1, 2, 3]
+    assert offsets(read(spark, opened(archive))) == [0, 1, 2, 3]
 
 
 def test_who_reads_while_an_archive_is_maintained_reads_all_of_it(
@@ -475,14 +476,14 @@ def test_who_reads_while_an_archive_is_maintained_reads_all_of_it(
     add(spark, archive, [generation(4, 3, "a")])
     reader = opened(archive)
     assert len(reader.files()) == 3
-    half_read = reader.read(spark).toLocalIterator()
-    read = [next(half_read)["offset"]]
+    half_read = read(spark, reader).toLocalIterator()
+    first = [next(half_read)["offset"]]
     maintain(archive, plan_maintenance(archive, retention=LEAST_RETENTION))
     add(spark, archive, [generation(5, 4, "a")])
-    assert sorted([*read, *(one["offset"] for one in half_read)]) == [0, 1, 2, 3]
-    assert offsets(reader.read(spark)) == [0, 1, 2, 3]
+    assert sorted([*first, *(one["offset"] for one in half_read)]) == [0, 1, 2, 3]
+    assert offsets(read(spark, reader)) == [0, 1, 2, 3]
     found = opened(archive)
-    assert (len(found.files()), offsets(found.read(spark))) == (2, [0, 1, 2, 3, 4])
+    assert (len(found.files()), offsets(read(spark, found))) == (2, [0, 1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("how", ["truncated", "gone"])
@@ -499,11 +500,11 @@ def test_a_bad_file_is_named_and_can_be_left_out(
         with where.files().open_output_stream(file.path) as stream:
             stream.write(good[: len(good) // 2])
     said = f"DamagedFileError: cannot read {where}/{file.path} ("
-    assert said_by(lambda: offsets(opened(archive).read(spark))).startswith(said)
+    assert said_by(lambda: offsets(read(spark, opened(archive)))).startswith(said)
     status, line = command("info", archive.where.uri)
     assert (status, line.count("\n")) == (1, 1)
     assert line.startswith(f"kafka-assignors history info: {said}")
-    assert offsets(opened(archive, skip_bad=True).read(spark)) == [2]
+    assert offsets(read(spark, opened(archive, skip_bad=True))) == [2]
     assert command("info", archive.where.uri, "--skip-bad") == (0, "")
 
 

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from kafka_assignors._groups.topics import SeenTopic
+from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history import _limits, _native as native
+from kafka_assignors.history import _limits
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._records import SparkError
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
 from kafka_assignors.history._spark import frame as spark_frame, in_schema
@@ -102,7 +103,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, dict[str, Row
     archive = write_archive(folder / "archive", [rows])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("kafka_assignors._wire.codec._compiled", None)
-        assert not native.is_compiled()
+        assert codec.compiled() is None
         counts = make_tables(archive, out, engine=HERE)
     return rows, everything(out), counts
 
@@ -201,7 +202,7 @@ def test_names_of_topics_come_from_records_and_from_what_the_archive_knows(tmp_p
     second = write_archive(tmp_path / "second", [[targets]])
     make_tables(second, out)
     assert [one["topic"] for one in contents(out, "assignments")] == [None]
-    Archive(second).add_topics([LogTopic("named", TOPIC_ID, 4)])
+    Archive(second).add_topics([SeenTopic("named", TOPIC_ID, 4)])
     make_tables(second, out)
     assert [one["topic"] for one in contents(out, "assignments")] == ["named"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafka_assignors.history import _native as native
+from kafka_assignors.history import _arrow as native
 from kafka_assignors.history._tables import fast
 from kafka_assignors.history._tables.one_by_one import DECODED
 

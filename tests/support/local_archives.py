@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._log import LogTopic
 from tests.support.archives import counted, random_records as random_pairs, row
 from tests.support.group_histories import START_US, random_life, random_records
 from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
@@ -85,6 +85,9 @@ def chance(folder: Path, seed: int) -> Archive:
 def _with_topics(folder: Path) -> Archive:
     archive = Archive(folder)
     archive.add_topics(
-        [LogTopic(topic=topic, topic_id=str(topic_id), partitions=4) for topic, topic_id in TOPIC_IDS.items()]
+        [
+            SeenTopic(topic=topic, topic_id=str(topic_id), partitions=4)
+            for topic, topic_id in TOPIC_IDS.items()
+        ]
     )
     return Archive(folder)

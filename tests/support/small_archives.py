@@ -11,17 +11,19 @@ from pyspark.errors import PySparkException
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
+from kafka_assignors.history._archive_format import log_of
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection, SparkError
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
 from kafka_assignors.history._spark import frame as spark_frame, reason, run_frame, spark_schema
-from kafka_assignors.history._store.reading import source_of_files
+from kafka_assignors.history._store.reading import source_of_files, through
 from tests.support.archives import group, member, row
 from tests.support.dumps import write_dump
 from tests.support.kip848_log import Log as GroupLog, two_come
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -46,7 +48,7 @@ def rows_in_days(rows: DataFrame) -> Run:
 
 def add(spark: SparkSession, archive: Archive, rows: Sequence[Mapping[str, Any]]) -> Counts:
     """Append as a capture does: up to the last row's offset of partition 0 is read then."""
-    ends = archive.read_to({0: rows[-1]["offset"] + 1})
+    ends = {log_of(0): rows[-1]["offset"] + 1}
     return archive.append(rows_in_days(frame(spark, rows)), TOPIC_SOURCE, ends)
 
 
@@ -54,6 +56,21 @@ def rows_of(spark: SparkSession, archive: Archive, files: Sequence[DataFile] | N
     """All rows of some files of an archive, or of all."""
     split = archive.split(archive.files() if files is None else files)
     return spark_frame(spark, split, ARCHIVED)
+
+
+def read(
+    spark: SparkSession,
+    archive: Archive,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    groups: Sequence[str] = (),
+) -> DataFrame:
+    """The records that an archive keeps, in the schema ARCHIVE, as Spark's tasks read them."""
+    selection = Selection(since=since, until=until, groups=groups, every_record=True, cut=True)
+    with_group = pa.schema([*ARCHIVE, pa.field("group", pa.string())])
+    split = archive.split(archive.files_of(selection), ARCHIVE.names)
+    return spark_frame(spark, through(split, selection.of), with_group).drop("group")
 
 
 def table_of(spark: SparkSession, log: Log, schema: pa.Schema) -> DataFrame:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, write_days
+from kafka_assignors.history._archive_format import log_of
 from kafka_assignors.history._store.writing import TaskFiles, run_task
 from tests.support.archives import batch_of
 
@@ -45,7 +46,7 @@ def append(archive: Archive, rows: Sequence[Mapping[str, Any]], source: str = TO
     ends: dict[int, int] = {}
     for row in rows:
         ends[row["partition"]] = max(row["offset"] + 1, ends.get(row["partition"], 0))
-    noted = archive.read_to(ends) if source == TOPIC_SOURCE else {source: 1}
+    noted = {log_of(one): end for one, end in ends.items()} if source == TOPIC_SOURCE else {source: 1}
     return archive.append(partial(run_task, iter([batch_of(rows)])), source, noted)
 
 

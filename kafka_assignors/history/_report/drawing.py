@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.reasons import name_of
 from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
 from kafka_assignors.history import _limits as limits
 
@@ -17,16 +18,15 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.saving import WhatIf
-    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+    from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors.history._metrics import GroupSummary
 
 _HALF_WIDTH_SECONDS: Final = 10.0
 
 
 class Column(NamedTuple):
-    """A time in which a group is drawn as it was at last.
+    """A time in which a group is drawn as it was at last; it ends where the next begins.
 
-    It begins with a record of the group, or with the end of a rebalance, and ends where the next begins.
     If each partition has a lane, `owners` are those of all, empty of nobody; `free` is how many had nobody.
     `loads` are by consumer that was in the group. `ended` are rebalances too near each other to be drawn one
     by one. Partitions without an owner meanwhile are all if it `stopped`, else those that moved (`without`,
@@ -52,10 +52,9 @@ class Column(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What a report draws of a group, and says of its rebalances.
+    """What a report draws of a group, and says of its rebalances; listed ones are without their moves.
 
-    Its last column ends with the last change. Partitions are those that had an owner in any column, such as
-    orders-7. Listed rebalances are without their moves.
+    Its last column ends with the last change. Partitions, such as orders-7, had an owner in any column.
     """
 
     columns: Sequence[Column]
@@ -101,14 +100,10 @@ def draw(rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot] = ()) ->
 
 
 def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
-    """What consumers are called by member id: the same name after a restart, where that is known.
-
-    An instance id; else client id and host, unless two members had these at the same time: then with the
-    end of the member id.
-    """
+    """What consumers are called by member id: the same after a restart, unless two had one name at a time."""
     names: dict[str, str] = {}
     for snapshot in reversed(snapshots):
-        names.update((one.member_id, _name(one)) for one in snapshot.members if one.member_id not in names)
+        names.update((one.member_id, name_of(one)) for one in snapshot.members if one.member_id not in names)
     shared: set[str] = set()
     for snapshot in snapshots:
         here = [names[one.member_id] for one in snapshot.members]
@@ -117,32 +112,25 @@ def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
     return {who: f"{name} …{who[-6:]}" if name in shared else name for who, name in names.items()}
 
 
-def _name(member: SnapshotMember) -> str:
-    return member.instance_id or f"{member.client_id}{member.host}"
-
-
 def columns(
     rebalances: Sequence[Rebalance], snapshots: Sequence[Snapshot]
 ) -> tuple[list[Column], list[tuple[str, int]]]:
-    """A history, in order, in few columns, parted where the most time passed between two changes.
-
-    Beside them, the partitions that had an owner in any of them.
-    """
+    """A history in few columns, parted where the most time passed between changes; partitions with owners."""
     names = consumer_names(snapshots)
     changes = _changes(snapshots, rebalances)
     if not changes:
         return [], []
-    kept = _parted(changes, limits.COLUMNS)
-    times = [one.ended for one in rebalances], [_time(one) for one in snapshots], changes
+    gaps = sorted(range(1, len(changes)), key=lambda at: changes[at - 1] - changes[at])
+    kept = [changes[at] for at in sorted([0, *gaps[: limits.COLUMNS - 1]])]
+    times = [one.ended for one in rebalances], [moment(one.time_us) for one in snapshots], changes
     bounds = [[bisect_left(each, begin) for each in times] for begin in kept] + [[*map(len, times)]]
-    states = [snapshots[number - 1] if number else None for _, number, _ in bounds[1:]]
-    owned = [{} if state is None else _owners(state, names) for state in states]
+    members = [snapshots[number - 1].members if number else () for _, number, _ in bounds[1:]]
+    owned = [{one: names[who.member_id] for who in there for one in who.assignment} for there in members]
     partitions = sorted(set().union(*owned))
     few = len(partitions) <= limits.LANES
     found = []
     for number, (begin, end) in enumerate(zip(kept, [*kept[1:], changes[-1]], strict=True)):
         (before, _, since), (after, _, until) = bounds[number : number + 2]
-        state = states[number]
         its = rebalances[before:after]
         eager = [one for one in its if one.strategy in EAGER_STRATEGIES]
         moved = {(move.topic, move.partition) for one in its for move in one.moves if move.source}
@@ -152,9 +140,7 @@ def columns(
                 end=end,
                 owners=[owned[number].get(one, "") for one in partitions] if few else (),
                 free=len(partitions) - len(owned[number]),
-                loads={}
-                if state is None
-                else {names[member.member_id]: len(member.assignment) for member in state.members},
+                loads={names[one.member_id]: len(one.assignment) for one in members[number]},
                 ended=[one.ended for one in its],
                 moved=sum(one.moved for one in its),
                 needless=sum(one.needless for one in its),
@@ -174,23 +160,9 @@ def _changes(snapshots: Sequence[Snapshot], rebalances: Sequence[Rebalance]) -> 
     for snapshot in snapshots:
         owned = [(one.identity, one.assignment) for one in snapshot.members]
         if owned != before:
-            found.add(_time(snapshot))
+            found.add(moment(snapshot.time_us))
         before = owned
     return sorted(found)
-
-
-def _parted(changes: Sequence[datetime], most: int) -> list[datetime]:
-    """Of these times the first, and those with the longest time before them."""
-    gaps = sorted(range(1, len(changes)), key=lambda at: changes[at - 1] - changes[at])
-    return [changes[at] for at in sorted([0, *gaps[: most - 1]])]
-
-
-def _owners(snapshot: Snapshot, names: Mapping[str, str]) -> dict[tuple[str, int], str]:
-    return {one: names[member.member_id] for member in snapshot.members for one in member.assignment}
-
-
-def _time(snapshot: Snapshot) -> datetime:
-    return moment(snapshot.time_us)
 
 
 def listed_rebalances(rebalances: Sequence[Rebalance], most: int) -> list[Rebalance]:

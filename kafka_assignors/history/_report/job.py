@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._common.files import write_whole
 from kafka_assignors._groups.activity import GroupFollower
-from kafka_assignors._groups.snapshots import Snapshot
 from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._engine import Engine
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kafka_assignors._groups.snapshots import ArchivedRecord
+    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
     from kafka_assignors.history._archive import Archive
 
 
@@ -55,21 +54,12 @@ def report_archive(
     groups: Sequence[str] = (),
     engine: Engine | None = None,
 ) -> ReportPage:
-    """Write a report.
+    """Write a report into an HTML file; without assignors, nothing is replayed.
 
-    Args:
-        archive: The archive.
-        page: The HTML file to write.
-        assignors: What to replay groups with; none, to replay nothing.
-        scenarios: How to replay them; see `what_if`.
-        since: Groups begin with their state at this time; naive times are UTC.
-        until: Only records before then.
-        groups: Patterns of groups' names, such as "orders-*"; all groups if there are none.
-        engine: What does the work; `Engine.fitting` by default.
+    `assignors` and `scenarios` are those of `what_if`, all other arguments those of `metrics`.
 
     Raises:
-        ValueError: There is no such assignor or scenario, the page cannot be where it is to be, or there are
-            no records.
+        ValueError: There is no such assignor or scenario, the page cannot be there, or there are no records.
         SparkError: Spark failed.
     """
     path = _checked(Path(page))
@@ -82,13 +72,12 @@ def report_archive(
         topic_names=names,
     )
     task = partial(_most_restless, each=each_group(group_task, selection.since_us))
-    engine = engine or Engine.fitting(doing="reporting", replaying=bool(assignors))
+    engine = engine or Engine.fitting(replaying=bool(assignors))
     groups_found = engine.map_sorted(archive, selection, task).rows
     if not groups_found:
         raise ValueError("there is nothing to report on: the archive has no records of such groups then")
     source = archive.description.cluster_id or str(archive.where)
-    html = render(groups_found, source=source, made=datetime.now(UTC), asked=since)
-    content = html.encode()
+    content = render(groups_found, source=source, made=datetime.now(UTC), asked=since).encode()
     write_whole(path, content)
     return ReportPage(page=fspath(page), bytes=len(content))
 
@@ -116,7 +105,9 @@ def report_group(
     states: list[Snapshot] = []
 
     def keep(snapshot: Snapshot) -> None:
-        states.append(_drawn(snapshot))
+        # Held until the group is over: without what is not drawn.
+        drawn = tuple([bare(one, one.assignment) for one in snapshot.members])
+        states.append(replace(snapshot, members=drawn))
         if wanted:
             course.add(snapshot)
 
@@ -129,17 +120,6 @@ def report_group(
             what_if=replayed,
             drawing=draw(rebalances, states),
         )
-
-
-def _drawn(snapshot: Snapshot) -> Snapshot:
-    """What is drawn of a snapshot: it is held until its group is over."""
-    return Snapshot(
-        group=snapshot.group,
-        generation=snapshot.generation,
-        time_us=snapshot.time_us,
-        offset=snapshot.offset,
-        members=tuple([bare(member, member.assignment) for member in snapshot.members]),
-    )
 
 
 def _most_restless(

@@ -6,16 +6,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
-from kafka_assignors._common.escaping import escaped
+from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import sentences, words
 from kafka_assignors.history._report.drawing import restlessness
-from kafka_assignors.history._report.svg import COLOURS
+from kafka_assignors.history._report.svg import COLOURS, safe
 from kafka_assignors.history._report.timeline_svg import bar_step, strip, timeline, told
 
 if TYPE_CHECKING:
@@ -31,16 +30,18 @@ if TYPE_CHECKING:
 def render(
     groups: Sequence[ReportedGroup], *, source: str, made: datetime, asked: datetime | None = None
 ) -> str:
-    """The page; `source` is what the history is of: a cluster's id, or an archive's location.
-
-    `asked` is when groups were to begin, None if with their first record.
-    """
+    """The page; `source` is a cluster's id or an archive's location, `asked` when groups were to begin."""
     ranked = sorted(groups, key=lambda one: restlessness(one.summary))
     summaries = [one.summary for one in ranked]
     since, until = min(one.since for one in summaries), max(one.until for one in summaries)
-    axis = since, until, asked
-    rows = [_shown(one, rank, *axis) for rank, one in enumerate(ranked[: limits.GROUPS_LISTED], 1)]
+    listed = enumerate(ranked[: limits.GROUPS_LISTED], 1)
+    rows = [_shown(one, rank, since, until, asked) for rank, one in listed]
     hidden = summaries[limits.GROUPS_LISTED :]
+    figures = (
+        (len(ranked), "consumer group"),
+        (sum(one.rebalances for one in summaries), "rebalance"),
+        (sum(one.moved for one in summaries), "move of a partition", "moves of partitions"),
+    )
     parts = [one["part"] for one in rows if one["part"]]
     return (
         _environment()
@@ -52,14 +53,14 @@ def render(
             until=until,
             brief=words.is_brief(since, until),
             headline=sentences.headline(summaries, since, until),
-            figures=_figures(ranked),
+            figures=[words.count(*one).split(" ", 1) for one in figures],
             rows=rows,
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
             sections=parts,
             without=len(ranked) - len(parts),
             step=words.duration(bar_step(since, until).total_seconds()),
-            colours=range(COLOURS),
+            colours=COLOURS,
         )
     )
 
@@ -93,13 +94,7 @@ def _of_drawing(
 ) -> dict[str, Any]:
     """What a group's own part shows of its drawing and replays."""
     summary, drawn = one.summary, drawing.columns_until(until)
-    reasons = [
-        (reason_words(kind), often)
-        for kind, often in sorted(
-            summary.reasons.items(), key=lambda item: (-item[1], item[0] != RESTARTED, item[0])
-        )
-        if often
-    ]
+    reasons = sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0] != RESTARTED, item[0]))
     most = max((often for _, often in reasons), default=1)
     return {
         "strategy": drawing.strategy,
@@ -108,7 +103,7 @@ def _of_drawing(
         "bunched": max((column.states for column in drawn), default=1),
         "states": sum(column.states for column in drawn),
         "drawn": len(drawn),
-        "reasons": [(said, often, round(100 * often / most)) for said, often in reasons],
+        "reasons": [(reason_words(kind), often, 100 * often // most) for kind, often in reasons if often],
         "what_if": _what_if_rows(one.what_if, saving, drawing.strategy),
         "failed": any(row.failed for row in one.what_if),
         "hottest": any(row.hottest for row in one.what_if),
@@ -133,17 +128,6 @@ def _advice(summary: GroupSummary, saving: Saving | None) -> str:
     return f"{advice[:1].upper()}{advice[1:]}"
 
 
-def _figures(groups: Sequence[ReportedGroup]) -> list[tuple[str, str]]:
-    """The numbers at the top: value and what it is."""
-    rebalances = sum(one.summary.rebalances for one in groups)
-    moved = sum(one.summary.moved for one in groups)
-    return [
-        (f"{len(groups):,}", "consumer group" if len(groups) == 1 else "consumer groups"),
-        (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
-        (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
-    ]
-
-
 def _what_if_rows(
     rows: Sequence[WhatIf], saving: Saving | None, strategy: str | None
 ) -> list[tuple[str, WhatIf, str, bool]]:
@@ -156,15 +140,7 @@ def _what_if_rows(
 
 
 def _why(rebalance: Rebalance) -> str:
-    most = 3
-    texts = [reason.text for reason in rebalance.reasons]
-    more = f"; and {len(texts) - most} more" if len(texts) > most else ""
-    return f"{'; '.join(texts[:most])}{more}"
-
-
-def _printable(value: Any) -> Any:
-    """What the page shows of a value; what is markup has gone through this before."""
-    return escaped(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return first_of([reason.text for reason in rebalance.reasons], 3, "; ")
 
 
 @cache
@@ -172,17 +148,11 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("kafka_assignors.history._report"),
         autoescape=True,
-        finalize=_printable,
+        finalize=lambda value: safe(value) if isinstance(value, str) else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Any] = {
-        "count": words.count,
-        "number": words.number,
-        "duration": words.duration,
-        "moment": words.moment,
-        "why": _why,
-    }
-    environment.filters.update(filters)
+    for filter_ in (words.count, words.number, words.duration, words.moment, _why):
+        environment.filters[filter_.__name__.strip("_")] = filter_
     return environment

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.times import begins_after
+from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS
@@ -53,7 +54,7 @@ def group_sentences(
         sentences.append(f"The longest rebalance took at least {words.duration(summary.longest_seconds)}.")
     sentences += _returned(summary)
     if summary.flapping:
-        names = _listed(summary.flapping)
+        names = first_of(summary.flapping, 5)
         sentences.append(f"{names} joined and left at least three times within an hour.")
     return sentences + before
 
@@ -82,14 +83,6 @@ def _avoided(saving: Saving, restarted: int) -> str:
         plain = words.count(saving.rebalances, "rebalance")
         return phrase.replace(plain, f"{saving.rebalances:,} of these", 1)
     return phrase
-
-
-def _listed(names: Sequence[str]) -> str:
-    most = 5
-    shown = list(names[:most])
-    if len(names) > most:
-        return f"{', '.join(shown)} and {words.count(len(names) - most, 'other')}"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def headline(groups: Sequence[GroupSummary], since: datetime, until: datetime) -> str:
@@ -155,9 +148,8 @@ def explained(saving: Saving) -> str:
     """From which rebalances a change of membership saves, what it depends on, and its price."""
     if saving.is_certain:
         return "."
-    most, avoided = 3, [words.moment(one, seconds=True) for one in saving.row.avoided]
-    more = f" and {words.count(len(avoided) - most, 'more', 'more')}" if len(avoided) > most else ""
-    which = f" ({', '.join(avoided[:most])}{more})" if avoided else ""
+    avoided = [words.moment(one, seconds=True) for one in saving.row.avoided]
+    which = f" ({first_of(avoided, 3)})" if avoided else ""
     return (
         f"{which}{condition(saving)}: their logs say which. Until a static member is back, nobody reads its"
         " partitions."

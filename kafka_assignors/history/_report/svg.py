@@ -1,7 +1,4 @@
-"""How a picture is laid out, and how its shapes and texts are written in SVG.
-
-Lengths are in units of the viewBox.
-"""
+"""How a picture is laid out, and its shapes and texts in SVG; lengths are in units of the viewBox."""
 
 from __future__ import annotations
 
@@ -27,7 +24,8 @@ HEADING: Final = 22
 SLIVER: Final = 4
 LEFT: Final = 216  # of the part that shows time
 RIGHT: Final = 992
-COLOURS: Final = 10
+_HEX: Final = "3f90da ffa90e bd1f01 832db6 a96b59 e76300 b9ac70 92dadd 717581 94a4a2"
+COLOURS: Final = [f"#{colour}" for colour in _HEX.split()]
 _DARK: Final = frozenset({2, 3, 8})  # colours on which white is read better than black
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRST"
 
@@ -51,14 +49,15 @@ def n(value: float) -> str:
 def tag(name: str, *inside: str, **attributes: str | float) -> Markup:
     """An element; in the names of attributes _ stands for -, and behind them for nothing."""
     written = [
-        f' {one.rstrip("_").replace("_", "-")}="{_text(value) if isinstance(value, str) else round(value)}"'
+        f' {one.rstrip("_").replace("_", "-")}="{safe(value) if isinstance(value, str) else round(value)}"'
         for one, value in attributes.items()
     ]
-    end = f">{''.join(map(_text, inside))}</{name}>" if inside else "/>"
+    end = f">{''.join(map(safe, inside))}</{name}>" if inside else "/>"
     return Markup(f"<{name}{''.join(written)}{end}")  # noqa: S704 - all of it is escaped
 
 
-def _text(text: str) -> Markup:
+def safe(text: str) -> Markup:
+    """What is shown of a text; markup has gone through this before."""
     return text if isinstance(text, Markup) else escape(escaped(text))
 
 
@@ -154,14 +153,14 @@ class Colouring:
         if name not in self.names:
             return "cz" if name else "none"
         place = self.names.index(name)
-        return f"c{place % COLOURS}{' h' if place >= COLOURS else ''}"
+        return f"c{place % len(COLOURS)}{' h' if place >= len(COLOURS) else ''}"
 
     def ink(self, name: str) -> str:
         """The class of what is written on its colour; on hatches it has a halo."""
         if name not in self.names:
             return "dark"
         place = self.names.index(name)
-        return "halo" if place >= COLOURS else "light" if place in _DARK else "dark"
+        return "halo" if place >= len(COLOURS) else "light" if place in _DARK else "dark"
 
     def letter(self, name: str) -> str:
         """The letter in its boxes; empty without a row."""

@@ -1,7 +1,7 @@
 """A group's timeline as SVG: consumers and partitions across time, and what each rebalance cost; and a strip.
 
-Colours are classes of the page's style sheet: c0 to c9, with h for the same colours hatched. All consumers
-without a row of their own have cz, and `none` is for no owner. Lengths are in units of the viewBox.
+Colours are classes of the page's style sheet: c0 to c9, with h the same hatched, cz of all consumers without
+a row of their own, and `none` of no owner.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from markupsafe import Markup
 
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import words
-from kafka_assignors.history._report.partitions_svg import STACK, lanes, stack
 from kafka_assignors.history._report.svg import (
     HEADING,
     LEFT,
@@ -43,6 +42,8 @@ WIDTH: Final = 1000
 
 _AXIS: Final = 46
 _BARS: Final = 42
+_STACK: Final = 170
+_LETTER: Final = 11  # a box that is narrower has no letter
 _LABEL: Final = 44  # from one time on the axis to the next
 _DAY: Final = 84
 _DIGIT: Final = 7
@@ -73,8 +74,8 @@ def timeline(columns: Sequence[Column], partitions: Sequence[str], *, key: str, 
         wording = "Partitions, in the colour of the consumer that had them"
         parts.append(heading(wording if few else f"{len(partitions):,} partitions, by who had them", top))
         top += HEADING
-        parts += (lanes if few else stack)(scale, colouring, partitions, top)
-        top += (ROW * len(partitions) if few else STACK) + 8
+        parts += (_lanes if few else _stack)(scale, colouring, partitions, top)
+        top += (ROW * len(partitions) if few else _STACK) + 8
     parts += _moved(scale, top)
     top += HEADING + _BARS + 8
     return tag(
@@ -165,6 +166,70 @@ def _stays(scale: Scale, shade: str, there: Sequence[bool], middle: float) -> Ma
     return shape(f"bar {shade}", strokes(stays))
 
 
+def _lanes(scale: Scale, colouring: Colouring, partitions: Sequence[str], top: float) -> list[Markup]:
+    """A lane for each partition, with slivers where it was without an owner in a rebalance."""
+    names: list[Markup] = []
+    boxes: dict[str, list[tuple[float, float, float]]] = {}
+    letters: list[Markup] = []
+    for row, partition in enumerate(partitions):
+        middle = top + ROW * (row + 0.5)
+        names.append(label(partition, middle))
+        inks: dict[str, list[tuple[float, str]]] = {}
+        since = next((at for at, one in enumerate(scale.columns) if one.owners[row]), 0)
+        # Before its first owner it may not have been there.
+        owners = [column.owners[row] for column in scale.columns[since:]]
+        for first, after, owner in scale.runs(owners, since):
+            boxes.setdefault(colouring.shade(owner), []).append((first, after, middle))
+            if after - first >= _LETTER and (letter := colouring.letter(owner)):
+                inks.setdefault(colouring.ink(owner), []).append(((first + after) / 2, letter))
+        letters += [written(ink, found, middle) for ink, found in inks.items()]
+    slivers = [
+        f"M{n(x + SLIVER / 2)} {n(top + ROW * first)}v{ROW * (after - first)}"
+        for column, x in scale.placed
+        for first, after, is_without in runs(
+            column.stopped or row in column.without for row in range(len(partitions))
+        )
+        if is_without
+    ]
+    return [
+        *names,
+        *(shape(f"bar {shade}", strokes(found)) for shade, found in boxes.items()),
+        *letters,
+        shape("sliver", "".join(slivers)),
+    ]
+
+
+def _stack(scale: Scale, colouring: Colouring, partitions: Sequence[str], top: float) -> Iterator[Markup]:
+    """Loads upon each other, in the order of the consumers' rows; what has no owner is on top."""
+    unit = _STACK / len(partitions)
+    known = set(colouring.names)
+    layers = [
+        ("cz", [sum(one.loads[name] for name in one.loads.keys() - known) for one in scale.columns]),
+        *(
+            (colouring.shade(name), [one.loads.get(name, 0) for one in scale.columns])
+            for name in reversed(colouring.names)
+        ),
+        ("none", [one.free for one in scale.columns]),
+    ]
+    bottoms = [top + _STACK] * len(scale.columns)
+    for shade, counts in layers:
+        tops = [bottom - count * unit for bottom, count in zip(bottoms, counts, strict=True)]
+        rounded = [(round(low, 1), round(high, 1)) for low, high in zip(bottoms, tops, strict=True)]
+        boxes = [
+            f"M{n(left)} {n(low)}H{n(right)}V{n(high)}H{n(left)}z"
+            for left, right, (low, high) in scale.runs(rounded)
+            if high < low
+        ]
+        if boxes:
+            yield shape(f"area {shade}", "".join(boxes))
+        bottoms = tops
+    lost = [(len(partitions) if one.stopped else len(one.without), x) for one, x in scale.placed]
+    slivers = [f"M{n(x + SLIVER / 2)} {n(top)}v{n(count * unit)}" for count, x in lost if count]
+    yield shape("sliver", "".join(slivers))
+    yield label(words.count(len(partitions), "partition"), top + 6)
+    yield label("0", top + _STACK - 6)
+
+
 def _moved(scale: Scale, top: float) -> Iterator[Markup]:
     most = max((one.moved for one in scale.columns), default=0)
     yield heading("Partitions that changed hands in a rebalance", top)
@@ -188,14 +253,9 @@ def _tips(scale: Scale, height: float) -> Iterator[Markup]:
     for (column, x), after in zip(scale.placed, scale.edges[1:], strict=True):
         if column.ended:
             path = f"M{n(x)} 30H{n(after)}V{n(height)}H{n(x)}z"
-            yield tag("path", tag("title", _tip(column)), d=path)
-
-
-def _tip(column: Column) -> str:
-    return (
-        f"{words.moment(min(column.ended), seconds=True)}: {words.count(len(column.ended), 'rebalance')},"
-        f" {column.moved:,} moved"
-    )
+            rebalances = words.count(len(column.ended), "rebalance")
+            tip = f"{words.moment(min(column.ended), seconds=True)}: {rebalances}, {column.moved:,} moved"
+            yield tag("path", tag("title", tip), d=path)
 
 
 def bar_step(since: datetime, until: datetime) -> timedelta:

@@ -1,15 +1,14 @@
 """A folder of this machine, or one of an object store.
 
-Small files, Parquet and Delta logs all go by the same options and the same client, delta-rs's. So credentials
-are given once. Spark needs no jar to read a store, as its Python tasks read it. Folders and S3 are tested;
-whatever else delta-rs can reach gets the options as they are.
+Small files, Parquet and Delta logs all go by the same options and the same client, delta-rs's. Folders and S3
+are tested; whatever else delta-rs can reach gets the options as they are.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -31,17 +30,13 @@ if TYPE_CHECKING:
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|([A-Za-z][A-Za-z0-9+.-]+):/")
 _SCHEMES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "abfss": "abfss", "abfs": "abfss"}
 """Of stores, those of Hadoop among them, and what delta-rs calls them."""
-_ENVIRONMENT: Final = {"s3": "AWS_", "gs": "GOOGLE_", "abfss": "AZURE_"}
-"""What the names of variables begin with that say how to reach a store."""
+_ENVIRONMENT: Final = {"s3": "AWS_", "gs": "GOOGLE_", "abfss": "AZURE_"}  # what their variables begin with
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT")
 
 _RETRIES: Final = {"max_retries": "1000", "retry_timeout": "60s"}
-"""A store that throttles or does not answer is asked again for a minute, and no longer. The client's own ten
-times are over after 2 to 6 s (measured), and S3 takes longer to make room."""
-
-_SMALL: Final = 2**20
-"""Bytes that are read of a small file."""
-
+"""A store that throttles or does not answer is asked again for a minute. The client's own ten times are over
+after 2 to 6 s (measured), and S3 takes longer to make room."""
+_SMALL: Final = 2**20  # bytes that are read of a small file
 _MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|\\")
 """What delta-rs takes for another letter in the names of folders."""
 
@@ -56,11 +51,7 @@ class StoreError(KafkaAssignorsError, OSError):
 
 @dataclass(frozen=True)
 class Location:
-    """A folder, here or in an object store, which tasks elsewhere use, too.
-
-    Its URI is an absolute path or of a store. Its options are the store's, in the spelling of environment
-    variables: credentials, endpoint, region.
-    """
+    """A folder here, by its absolute path, or in a store, by its URI and options, as variables spell them."""
 
     uri: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -86,7 +77,7 @@ class Location:
 
     @property
     def escaped(self) -> str:
-        """As a URI, in which the letters of a folder's name that mean something there are escaped."""
+        """As a URI, in which letters of a folder's name are escaped."""
         return self.uri if self.local is None else self.local.as_uri()
 
     def files(self) -> Any:
@@ -95,12 +86,10 @@ class Location:
 
     def read_text(self, name: str) -> str | None:
         """A small file; None if there is none."""
-        with asking(f"read {self / name}"):
-            try:
-                with self.files().open_input_stream(name) as file:
-                    return str(file.read(_SMALL).decode(errors="replace"))
-            except FileNotFoundError:
-                return None
+        missing = suppress(FileNotFoundError)
+        with asking(f"read {self / name}"), missing, self.files().open_input_stream(name) as file:
+            return str(file.read(_SMALL).decode(errors="replace"))
+        return None
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file, whole or not at all."""
@@ -121,13 +110,10 @@ class Location:
 
     def remove(self, names: list[str]) -> None:
         """Remove files, as far as they can be: what is left is nobody's, and is cleaned up later."""
-        for name in names:
-            try:
-                self.files().delete_file(name)
-            except FileNotFoundError:
-                continue
-            except (OSError, DeltaError):
-                return  # a store that does not answer is not asked for each file
+        with suppress(OSError, DeltaError):  # a store that does not answer is not asked for each file
+            for name in names:
+                with suppress(FileNotFoundError):
+                    self.files().delete_file(name)
 
 
 def locate(text: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Location:
@@ -140,8 +126,13 @@ def locate(text: str | os.PathLike[str], options: Mapping[str, str] | None = Non
         return _folder(given)
     scheme = (found[1] or found[2]).lower()
     rest = given[found.end() :]
+    if "?" in given or "#" in given:
+        raise WrongPlaceError(f"{given} has a ? or # in it, which URIs end with: name another folder")
     if scheme == "file":
-        return _folder(_path_of(given))
+        split = urlsplit(given)
+        if split.netloc not in {"", "localhost"}:
+            raise WrongPlaceError(f"{given} is of the machine {split.netloc}: write file:///folder")
+        return _folder(unquote(split.path))
     if found[2]:
         raise WrongPlaceError(
             f"{given} cannot be used: a URI has two slashes, which pathlib makes one. Write"
@@ -152,21 +143,10 @@ def locate(text: str | os.PathLike[str], options: Mapping[str, str] | None = Non
         raise WrongPlaceError(
             f"{given} cannot be used: known are paths, file://, s3:// (s3a://), gs:// and abfss://"
         )
-    if "?" in given or "#" in given:
-        raise WrongPlaceError(f"{given} has a ? or # in it, which URIs end with: name another folder")
     bucket, _, path = rest.partition("/")
     if not bucket:
         raise WrongPlaceError(f"{given} names no bucket: write {kind}://bucket/folder")
     return Location(f"{kind}://{bucket}/{path.strip('/')}".rstrip("/"), _options(kind, options or {}))
-
-
-def _path_of(uri: str) -> str:
-    split = urlsplit(uri)
-    if split.netloc not in {"", "localhost"}:
-        raise WrongPlaceError(f"{uri} names a file of the machine {split.netloc}: write file:///folder")
-    if split.query or split.fragment:
-        raise WrongPlaceError(f"{uri} has a ? or # in it: write %3F or %23, or the path alone")
-    return unquote(split.path)
 
 
 def _folder(given: str) -> Location:
@@ -213,10 +193,7 @@ def _file_system(uri: str, options: tuple[tuple[str, str], ...]) -> Any:
 
 
 class _StoreFiles(DeltaStorageHandler):
-    """delta-rs's file system of a store, whose files say in words what the store refuses.
-
-    Arrow raises the same error for a damaged file; so store errors are wrapped.
-    """
+    """delta-rs's files of a store, which say what it refuses: Arrow raises the same for damaged files."""
 
     def __init__(self, uri: str, options: dict[str, str]) -> None:
         super().__init__(uri, options)
@@ -283,8 +260,6 @@ _HINTS: Final = {
     "507": "the store is full",
 }
 """By the store's name of the error, or by its status."""
-
-
 _METADATA: Final = ("169.254.169.254", "/latest/api/token", "metadata.google.internal")
 """Where a client asks for credentials that finds none: the machine's, of AWS and Azure, and of Google."""
 

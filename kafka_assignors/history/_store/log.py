@@ -1,10 +1,8 @@
 """A Delta table's log: which files are the table at a version, and commits of others.
 
-The lowest features of the protocol are used (reader 1, writer 2: no deletion vectors, no column mapping). So
-the list of files is the table to each reader.
-
-Files are committed by name: delta-rs's own writer takes all rows in one process, and a batch of a cluster's
-records has more than fit there. So Spark's tasks write them (`writing`), and statistics come with the names.
+With the protocol's lowest features (no deletion vectors, no column mapping) the list of files is the table.
+Files are committed by name, with their statistics: delta-rs's own writer takes all rows in one process, and a
+batch of a cluster's records has more than fit there. Tasks write them (`writing`).
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import json
 import re
 import time
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from uuid import uuid4
 
@@ -31,14 +29,12 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._store.location import Location
 
+# Opening a table, and looking up each of its transactions, reads one checkpoint and the commits after it.
 _CONFIGURATION: Final = {
     "delta.checkpointInterval": "20",
     "delta.logRetentionDuration": "interval 30 days",
 }
-"""Opening a table, and looking up each of its transactions, reads one checkpoint and the commits after it."""
-
-_REMOVED_NAMED: Final = "delta.deletedFileRetentionDuration"
-"""For how long checkpoints name files that were removed; by default for 7 days."""
+_REMOVED_NAMED: Final = "delta.deletedFileRetentionDuration"  # by checkpoints; for 7 days by default
 _INTERVAL: Final = re.compile(r"(\d+)'? *(week|day|hour|minute|second|millisecond|microsecond)s?\b")
 
 _READER: Final = 1
@@ -46,10 +42,8 @@ _READER: Final = 1
 _FOLDER: Final = "_delta_log"
 _NAME: Final = re.compile(r"[^/:\\\0]+")
 """Names of folders and files, and what folders are named by. Delta lets a log name files elsewhere, too."""
-_LARGEST: Final = 5 * 2**40
-"""Bytes that no file exceeds: no object of S3 does."""
-_COMMIT: Final = "kafka_assignors.commit"
-"""What distinguishes a commit from all others."""
+_LARGEST: Final = 5 * 2**40  # bytes of a file: no object of S3 has more
+_COMMIT: Final = "kafka_assignors.commit"  # what distinguishes a commit from all others
 
 
 class ConflictError(KafkaAssignorsError, RuntimeError):
@@ -65,12 +59,9 @@ class DataFile(NamedTuple):
 
     path: str
     size: int
-    rows: int | None = None
-    """None if that is not known."""
-    values: Mapping[str, str] = {}
-    """Of the columns that the table is partitioned by, which are not in the file."""
-    least: Mapping[str, Any] = {}
-    """By column, no value in the file is less; columns that nothing is known of are not there."""
+    rows: int | None = None  # None if that is not known
+    values: Mapping[str, str] = {}  # of the columns that the table is partitioned by: not in the file
+    least: Mapping[str, Any] = {}  # by column, if that is known, no value in the file is less
     greatest: Mapping[str, Any] = {}
 
     def may_have(self, column: str, first: Any, last: Any = None) -> bool:
@@ -104,12 +95,7 @@ class Log:
 
     @classmethod
     def create(
-        cls,
-        where: Location,
-        schema: pa.Schema,
-        *,
-        partition_by: Sequence[str] = (),
-        description: str,
+        cls, where: Location, schema: pa.Schema, *, partition_by: Sequence[str] = (), description: str
     ) -> Self:
         """Make a table without rows, unless there is one (ConflictError)."""
         try:
@@ -133,11 +119,10 @@ class Log:
 
     @classmethod
     def owned(cls, where: Location, description: str, left: str = "") -> Self | None:
-        """A table of this package at a place; None if nothing of others is there either.
+        """A table of this package at a place; None if none is there, and nothing of others.
 
-        A clean-up deletes all files of a table's folder that the table does without. So no table may be made
-        in a folder that has files of others, nor within another table's. Names of files that match `left` are
-        of runs that were ended before they made the table.
+        A clean-up deletes all files of a table's folder that the table does without. Files that match `left`
+        are of runs that were ended before they made the table.
         """
         try:
             log = cls(where)
@@ -173,10 +158,8 @@ class Log:
         """All files of the version."""
         if self._files is None:
             with asking(f"read the log of {self.where}"):
-                listed = pa.RecordBatchReader.from_stream(
-                    self._table.get_add_actions(flatten=True)
-                ).read_all()
-                self._files = [*map(_listed, rows_of(listed))]
+                listed = pa.RecordBatchReader.from_stream(self._table.get_add_actions(flatten=True))
+                self._files = [*map(_listed, rows_of(listed.read_all()))]
         return self._files
 
     def refresh(self) -> None:
@@ -195,10 +178,9 @@ class Log:
     ) -> None:
         """Add files and remove others, all or nothing; then see the version that has them.
 
-        What others have committed since the version that is seen stays. If it gave a number to a name that
-        this does, too, nothing is committed (ConflictError), and the files to add are deleted. After a
-        StoreError it may be done for all that, if only the answer was lost: they must stay. Files of `remove`
-        stay for who reads an older version. Rows are not new if they are only in other files.
+        If others have meanwhile given a number to a name that this does, too, nothing is committed
+        (ConflictError), and the files to add are deleted. After a StoreError they must stay: it may be done,
+        if only the answer was lost. Rows are not new if they are only in other files.
         """
         commit = uuid4().hex
         now = int(time.time() * 1000)
@@ -243,10 +225,7 @@ class Log:
             self.refresh()
 
     def keep_removed(self, hours: int) -> None:
-        """Have checkpoints name files that were removed for at least so long.
-
-        A checkpoint leaves older ones out. To a clean-up they are files that were never committed.
-        """
+        """Have checkpoints name files for so long after they were removed: else clean-ups delete them."""
 
         def longer(known: Mapping[str, str]) -> Mapping[str, str]:
             is_long = _named_for(known.get(_REMOVED_NAMED, "interval 7 days")) >= timedelta(hours=hours)
@@ -255,15 +234,10 @@ class Log:
         self.change_properties(longer)
 
     def vacuum(self, hours: int, *, dry_run: bool) -> list[str]:
-        """Delete files that no version of the last hours has, or that were never committed; their paths.
-
-        Of more than a week, see `keep_removed`.
-        """
+        """Delete files that no version of the last hours has, or that were never committed; their paths."""
         self.refresh()  # else a file of a newer version would count as never committed
         with asking(f"clean up {self.where}"):
-            return list(
-                self._table.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=True)
-            )
+            return self._table.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=True)
 
     def checkpoint(self) -> None:
         """Write what the log comes to, and remove commits older than its retention."""
@@ -273,7 +247,7 @@ class Log:
 
 
 def _check_free(where: Location, left: str) -> None:
-    """Make sure that a table can be made at a place; see `Log.owned`."""
+    """Make sure that a table can be made at a place: no files of others are there, nor a table around it."""
     ours = re.compile(f"{_FOLDER}|{left}")
     others = [name for name in where.names() if not ours.fullmatch(name)]
     if others:
@@ -292,10 +266,8 @@ def _check_free(where: Location, left: str) -> None:
 
 def _named_for(interval: str) -> timedelta:
     """For how long checkpoints name removed files; forever if it is not known."""
-    parts = _INTERVAL.findall(interval.lower())
-    if not parts:
-        return timedelta.max
-    return sum((timedelta(**{f"{unit}s": int(number)}) for number, unit in parts), timedelta())
+    parts = [timedelta(**{f"{unit}s": int(number)}) for number, unit in _INTERVAL.findall(interval.lower())]
+    return sum(parts, timedelta()) if parts else timedelta.max
 
 
 def _added(file: DataFile, now: int, *, is_new: bool) -> AddAction:
@@ -306,13 +278,11 @@ def _added(file: DataFile, now: int, *, is_new: bool) -> AddAction:
         partition_values=dict(file.values),
         modification_time=now,
         data_change=is_new,
-        stats=json.dumps({} if file.rows is None else stats, default=moment_text),
+        stats=json.dumps(
+            {} if file.rows is None else stats,
+            default=lambda time: f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
+        ),
     )
-
-
-def moment_text(moment: datetime) -> str:
-    """A moment as logs have it."""
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def _listed(row: Mapping[str, Any]) -> DataFile:
@@ -327,11 +297,4 @@ def _listed(row: Mapping[str, Any]) -> DataFile:
         raise ValueError(f"it names a file {path!r} of {values}, which is not in the table's folder")
     if not 0 <= size <= _LARGEST:
         raise ValueError(f"it names a file {path!r} of {size:,} bytes")
-    return DataFile(
-        path=path,
-        size=size,
-        rows=row["num_records"],
-        values=values,
-        least=parts["min"],
-        greatest=parts["max"],
-    )
+    return DataFile(path, size, row["num_records"], values, parts["min"], parts["max"])

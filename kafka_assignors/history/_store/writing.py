@@ -1,9 +1,4 @@
-"""Parquet files that tasks write themselves, with Arrow, into the tables' own folders.
-
-A file is nobody's until a table's log names it: a task that failed leaves files that are cleaned up later.
-Through Spark's own writer, which takes rows one by one, the assignments of 1,000,000 records alone took 75 s
-of CPU.
-"""
+"""Parquet files that tasks write themselves, with Arrow. They are nobody's until a table's log names them."""
 
 from __future__ import annotations
 
@@ -30,9 +25,7 @@ if TYPE_CHECKING:
     """What is done with batches of rows: it gives what it finds, and may write files."""
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
-"""Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
-of numbers and times are in the table's log for each file, too.
-"""
+"""Columns whose least and greatest values are in the files, and of numbers and times in the log, too."""
 TASK_FILE: Final = r"part-(\d{5}-)?[0-9a-f]{32}\.parquet"
 """Expression for what tasks call the files of tables."""
 
@@ -65,9 +58,8 @@ def combined(batches: list[Any]) -> Any:
 class TaskFiles:
     """Writes one file for each folder that gets rows, while it is entered; its name is nobody else's.
 
-    Large batches are row groups as they are. Rows of small ones are collected first, so that row groups are
-    not too small. Compressed by zstd, records take a tenth more CPU than by snappy, and little more than half
-    the room.
+    Large batches are row groups as they are, rows of small ones are collected first. Compressed by zstd,
+    records take a tenth more CPU than by snappy, and little more than half the room.
     """
 
     def __init__(self, where: Location, name: str, *, prefix: str = "") -> None:
@@ -127,7 +119,6 @@ class TaskFiles:
         with asking(f"write {self._where / path}"):
             if table not in self._open:
                 self._open[table] = _OpenFile(self._where, path)
-                self._open[table].begin(batch.schema)
             self._open[table].write(batch)
 
 
@@ -136,23 +127,22 @@ class _OpenFile:
 
     def __init__(self, where: Location, path: str) -> None:
         self.path = path
+        self._writer: Any = None
         self._metadata: list[Any] = []
         if where.local is not None:
             (where.local / path).parent.mkdir(parents=True, exist_ok=True)
         self.sink = where.files().open_output_stream(path)
 
-    def begin(self, schema: Any) -> None:
-        """Write the file's first bytes."""
-        self._writer = pq.ParquetWriter(
-            self.sink,
-            schema,
-            compression="zstd",
-            write_statistics=[name for name in _FIND_BY if name in schema.names],
-            store_schema=False,  # of dictionary-encoded strings no reader needs to know
-            metadata_collector=self._metadata,
-        )
-
     def write(self, batch: Any) -> None:
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                self.sink,
+                batch.schema,
+                compression="zstd",
+                write_statistics=[name for name in _FIND_BY if name in batch.schema.names],
+                store_schema=False,  # of dictionary-encoded strings no reader needs to know
+                metadata_collector=self._metadata,
+            )
         if batch.schema != self._writer.schema:
             batch = batch.cast(self._writer.schema)
         self._writer.write_batch(batch, row_group_size=batch.num_rows)
@@ -194,10 +184,7 @@ def run_task(batches: Iterator[Any], task: Task, files: MakeFiles | None) -> Out
 
 @contextmanager
 def _memory_that_stays() -> Iterator[None]:
-    """Have Arrow take the C library's memory, which keeps what is free.
-
-    Arrow's own gives it back to the system, and each batch has it cleared again: a tenth of a command's CPU.
-    """
+    """Have Arrow take the C library's memory: its own is cleared again for each batch, a tenth of the CPU."""
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:

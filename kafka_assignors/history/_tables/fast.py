@@ -1,8 +1,4 @@
-"""The tables' rows of a batch of the archive, by the compiled codec: nearly all of its records in one call.
-
-That takes the records of consumers' classic groups in versions 0 to 3, as nearly all are. All else
-`one_by_one` decodes.
-"""
+"""The tables' rows of most records of a batch, by the compiled codec; all else `one_by_one` decodes."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.times import LAST_MS
-from kafka_assignors.history._native import numbers, strings, texts
+from kafka_assignors.history._arrow import named, numbers, texts
 from kafka_assignors.history._schemas import TIME
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.one_by_one import CONSUMER, DECODED, REBALANCE_TIMEOUT_SINCE
@@ -22,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors._model.arrays import IntArray
-    from kafka_assignors.history._native import Columns
+    from kafka_assignors.history._arrow import Columns
 
 _SOURCES: Final = pa.array(["owned", "sticky"])
 _DICTIONARIES: Final = {
@@ -42,11 +38,7 @@ _DICTIONARIES: Final = {
 
 
 def decode(batch: Any, names: Mapping[str, str], columns: Columns | None) -> list[dict[str, Any]]:
-    """The tables' rows of records: of those that the codec took, and of the others.
-
-    `columns` is what `_native.decode` makes of the batch; None if the codec was not compiled. Strings can be
-    dictionary-encoded.
-    """
+    """The rows of records that `_arrow.decode` took, with strings dictionary-encoded, and of the others."""
     if columns is None:
         return [one_by_one.decode(batch, names)]
     taken = numbers(columns[0]["record"])
@@ -66,7 +58,7 @@ class _Columns(NamedTuple):
 
     def array(self, name: str) -> Any:
         if name in _DICTIONARIES:
-            return strings(self.raw[name], self.dictionaries[_DICTIONARIES[name]])
+            return named(self.raw[name], self.dictionaries[_DICTIONARIES[name]])
         return pa.array(self.numbers(name), pa.int16() if name.endswith("version") else pa.int32())
 
     def arrays(self, *names: str) -> dict[str, Any]:

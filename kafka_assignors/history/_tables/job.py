@@ -1,14 +1,8 @@
-"""From an archive to its tables.
-
-    <out>/tables.json                    which versions of the tables belong together
-    <out>/<table>/_delta_log/            one Delta table each
-    <out>/<table>/part-*.parquet
-
-Readers that go by tables.json see the tables of one run, whole, even if others are made meanwhile.
-"""
+"""From an archive to its tables: a folder with a Delta table each, and tables.json (`replaced`)."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
@@ -23,9 +17,8 @@ from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._wire.offsets_topic import ConsumerGroupPartitionMetadata, RecordError, decode_record
-from kafka_assignors.history import _native as native
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._arrow import batch_of, number
+from kafka_assignors.history._arrow import batch_of, decode, number
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection, begun
@@ -47,16 +40,11 @@ if TYPE_CHECKING:
 
 MANIFEST: Final = "tables.json"
 _UNIT: Final = 8 * 2**20
-"""Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
-Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
-them. If units are a quarter as large, each step of numpy takes in too few records.
+"""Bytes of the archive that are decoded at once: a row group of each large table. Memory for twice as much
+comes fresh from the system each time; with a quarter, each step of numpy takes in too few records.
 """
-
-
-_PARTITION_METADATA: Final = 4
-"""The type of the records by which brokers up to 4.0 name a group's topics."""
-_MOVES: Final = 50_000
-"""How many moves are held until they are written."""
+_PARTITION_METADATA: Final = 4  # the type of the records by which brokers up to 4.0 name a group's topics
+_MOVES: Final = 50_000  # that are held until they are written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +54,7 @@ class TableCounts:
     Attributes:
         read: How many records were read, without those that the archive only counts.
         decoded: How many of them were decoded.
-        rejected: How many were not what their keys say.
+        rejected: How many of them were not what their keys say.
         rows: How many rows there are, by table.
     """
 
@@ -88,39 +76,25 @@ def make_tables(
 ) -> TableCounts:
     """Decode an archive into the tables of `schemas.TABLES`; what is in the folder already is replaced whole.
 
-    Args:
-        archive: An archive, or where it is.
-        out: The folder of the tables: a path, or a URI in an object store.
-        since: Only records from then on; naive times are UTC.
-        until: Only records before then.
-        groups: Patterns of groups' names; all records if there are none.
-        options: Of the store of `out`, and of an archive that is named; see `Archive`.
-        engine: What does the work; `Engine.fitting` by default.
-
-    Returns:
-        How many records and rows there were: `decoded` and `rejected` make up `read`.
+    Arguments are those of `metrics`. There are only records from `since` on, and without patterns of groups
+    those without a group, too. The archive can be its path or URI, which then has the same options.
 
     Raises:
-        WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
-            others where the tables are to be.
+        WrongPlaceError: Tables cannot be there: it is no place, an archive, or has files of others.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
         SparkError: Spark failed.
     """
     where = locate(out, options)
-    engine = engine or Engine.fitting(doing="decoding")
+    engine = engine or Engine.fitting()
     selection = Selection(since=since, until=until, groups=groups, every_record=True)
     with replacing(where, MANIFEST, TABLES) as new:
         records = Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
         write = partial(_write, names=_topic_names(records, engine), since_us=selection.since_us)
         new.update(engine.map_sorted(records, selection, write, where=where).files)
         rows = {name: sum(file.rows or 0 for file in new.get(name, ())) for name in TABLES}
-        return TableCounts(
-            read=rows["records"] + rows["rejected"],
-            decoded=rows["records"],
-            rejected=rows["rejected"],
-            rows=rows,
-        )
+        decoded, rejected = rows["records"], rows["rejected"]
+        return TableCounts(read=decoded + rejected, decoded=decoded, rejected=rejected, rows=rows)
 
 
 def read_table(
@@ -161,7 +135,7 @@ def _decoded(
         batch = every
         if since_us is not None:
             batch = every.filter(pc.greater_equal(every["timestamp"], number(since_us, TIME)))
-        columns = native.decode(batch["key"], batch["value"]) if native.is_compiled() else None
+        columns = decode(batch["key"], batch["value"])
         parts = fast.decode(batch, names, columns)
         found = [one.pop("generations") for one in parts]
         files.write("generations", GENERATIONS, generations.add(found, every["group"][-1].as_py()))
@@ -238,10 +212,8 @@ def _named(batches: Iterator[Any], _: object) -> Iterator[dict[str, str]]:
     for batch in batches:
         naming = batch.filter(pc.equal(batch["type"], _PARTITION_METADATA))
         for key, value in zip(naming["key"].to_pylist(), naming["value"].to_pylist(), strict=True):
-            try:
+            with suppress(RecordError):
                 record = decode_record(key, value)
-            except RecordError:
-                continue
-            if isinstance(record, ConsumerGroupPartitionMetadata) and record.value is not None:
-                names |= {uuid_text(topic.topic_id): topic.topic_name for topic in record.value.topics}
+                if isinstance(record, ConsumerGroupPartitionMetadata) and record.value is not None:
+                    names |= {uuid_text(topic.topic_id): topic.topic_name for topic in record.value.topics}
     yield names

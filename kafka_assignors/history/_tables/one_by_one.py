@@ -1,7 +1,4 @@
-"""The tables' rows of records, one by one: what the tables mean.
-
-`fast` makes the same of most records at a fraction of the time, and leaves the others to this.
-"""
+"""The tables' rows of records, one by one: what the tables mean. `fast` makes the same of most records."""
 
 from __future__ import annotations
 
@@ -29,14 +26,7 @@ from kafka_assignors._wire.offsets_topic import (
     decode_subscription,
     record_type,
 )
-from kafka_assignors.history._schemas import (
-    ASSIGNMENTS,
-    CLAIMS,
-    GENERATIONS,
-    MEMBERS,
-    RECORDS,
-    REJECTED,
-)
+from kafka_assignors.history._schemas import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,20 +40,12 @@ if TYPE_CHECKING:
     )
 
 _Row = dict[str, Any]
+_PLACE: Final = ("partition", "offset", "time", "leader_epoch")
 
-DECODED: Final = {
-    "records": RECORDS,
-    "generations": GENERATIONS,
-    "members": MEMBERS,
-    "assignments": ASSIGNMENTS,
-    "claims": CLAIMS,
-    "rejected": REJECTED,
-}
+DECODED: Final = {name: schema for name, schema in TABLES.items() if name != "moves"}
 """The tables that a decoder makes rows of. Of `generations` there is a row for each record; see `job`."""
 
-CONSUMER: Final = "consumer"
-"""The protocol type of groups whose members say and get what consumers do."""
-
+CONSUMER: Final = "consumer"  # the protocol type of groups whose members say and get what consumers do
 REBALANCE_TIMEOUT_SINCE: Final = 1
 
 
@@ -78,9 +60,8 @@ def decode(records: Any, names: Mapping[str, str]) -> dict[str, Any]:
         strict=True,
     )
     with no_garbage_collection():
-        for partition, offset, time, leader_epoch, key, value in places:
-            place = {"partition": partition, "offset": offset, "time": time, "leader_epoch": leader_epoch}
-            rows.add_record(place, key, value)
+        for *place, key, value in places:
+            rows.add_record(dict(zip(_PLACE, place, strict=True)), key, value)
         return {
             name: pa.RecordBatch.from_pylist(found, schema=DECODED[name])
             for name, found in rows.found.items()

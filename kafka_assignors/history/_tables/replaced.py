@@ -1,8 +1,4 @@
-"""Delta tables that belong together: which version of each, in one small file.
-
-A log is one table's. Readers that go by the file see the tables of one run, whole. To others the newest
-versions are the same, but while a run commits, and after one that failed then until the next.
-"""
+"""Delta tables that belong together: which version of each, in one small file, as a log is one table's."""
 
 from __future__ import annotations
 
@@ -26,8 +22,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.log import DataFile
 
 _FORMAT: Final = 2
-_SET: Final = "set"
-"""The transaction that counts the runs."""
+_SET: Final = "set"  # the transaction that counts the runs
 
 
 class TablesBusyError(KafkaAssignorsError, RuntimeError):
@@ -42,11 +37,7 @@ class NoTablesError(KafkaAssignorsError, LookupError):
 def replacing(
     where: Location, manifest: str, schemas: Mapping[str, pa.Schema]
 ) -> Iterator[dict[str, list[DataFile]]]:
-    """Tables of a location, to be replaced by the files that are put under their names, all at once.
-
-    If anything fails before all logs name them, the manifest names the old versions, whose files stay. New
-    files are removed that no log may name.
-    """
+    """Tables of a location, to be replaced by the files put under their names, all at once or not at all."""
     if where.read_text(DESCRIPTION) is not None:
         raise WrongPlaceError(f"{where} is an archive, and its tables go elsewhere: name another folder")
     _check_manifest(where, manifest)
@@ -58,7 +49,7 @@ def replacing(
         yield files
         for name, schema in schemas.items():
             log = logs[name] or Log.create(where / name, schema, description=_described(name))
-            # A commit that fails may have been done: what it does not remove itself stays.
+            # Taken out, as a commit that fails may have been done: what it does not remove itself stays.
             new = files.pop(name, [])
             added = [file._replace(path=file.path.removeprefix(f"{name}/")) for file in new]
             log.commit(add=added, remove=log.files(), transactions={_SET: number})

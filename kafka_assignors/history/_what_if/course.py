@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups import reasons
 from kafka_assignors._groups.best import find_wanted
-from kafka_assignors._groups.moved import count_moved, find_owner_moves
+from kafka_assignors._groups.moved import count_moved, owners_that_differ
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.snapshots import KIP848, Partitions, Snapshot, SnapshotMember, make_member
 from kafka_assignors.history._what_if.commits import Commits
@@ -243,7 +243,7 @@ class CourseBuilder:
             CountedRebalance(
                 ended_us=steps[-1].ended_us,
                 members=len(loads),
-                moved=count_moved(find_owner_moves(span.before, span.end)),
+                moved=count_moved(*owners_that_differ(span.before, span.end)),
                 imbalance=max(loads, default=0) - min(loads, default=0),
                 # What is on its way to another member, and was overtaken by the next change, is no failure.
                 failed=not missing <= span.end.given_up,

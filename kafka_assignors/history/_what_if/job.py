@@ -73,7 +73,7 @@ def what_if(
     topics, names = seen_and_names(archive.topics())
     task = partial(replay_group, wanted=wanted, topics=topics, topic_names=names)
     selection = Selection(since=since, until=until, groups=groups, commits=True)
-    engine = engine or Engine.fitting(doing="replaying", replaying=True)
+    engine = engine or Engine.fitting(replaying=True)
     return engine.map_groups(archive, selection, task).rows
 
 

@@ -20,13 +20,14 @@ from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, WrongArchiveError
+from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, WrongArchiveError, log_of
 from kafka_assignors.history._capture import Captured, _Job, show_capture
 from kafka_assignors.history._counts import Counts, name_of_type
 from kafka_assignors.history._engine import Engine
-from kafka_assignors.history._log import LogTopic, read_bounds, read_topic_id, read_topics
+from kafka_assignors.history._log import read_bounds, read_topic_id, read_topics
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._records import group_of
 from kafka_assignors.history._schemas import KEPT_TYPES
@@ -108,7 +109,7 @@ class Cluster:
 
     def read(self, archive: Archive, left: Iterable[Stretch]) -> None:
         """Commit what a batch of it does."""
-        archive.logs[0].commit(transactions=archive.read_to({one.partition: one.end for one in left}))
+        archive.logs[0].commit(transactions={log_of(one.partition): one.end for one in left})
 
 
 def test_a_continuous_capture_reads_partitions_that_are_new_once(
@@ -215,7 +216,7 @@ def test_an_archive_whose_making_was_ended_is_made_by_the_next_capture(
 def test_topics_that_two_captures_note_at_once_are_noted_once(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     other = Archive(tmp_path)
-    orders, events = LogTopic("orders", "id1", 6), LogTopic("events", "id2", 3)
+    orders, events = SeenTopic("orders", "id1", 6), SeenTopic("events", "id2", 3)
     assert archive.add_topics([orders]) == 1
     assert other.add_topics([orders]) == 0
     assert archive.add_topics([orders, events]) == 1
@@ -230,7 +231,7 @@ def test_topics_of_brokers_that_give_them_no_ids_have_none() -> None:
         {"name": "gone", "error_code": 3, "partitions": []},
     ]
     admin: Any = SimpleNamespace(ask=lambda _: described)
-    assert read_topics(admin) == [LogTopic("new", "A" * 22, 2), LogTopic("old", "", 1)]
+    assert read_topics(admin) == [SeenTopic("new", "A" * 22, 2), SeenTopic("old", "", 1)]
 
 
 @pytest.mark.parametrize(
@@ -284,16 +285,17 @@ def test_an_archive_takes_a_topic_s_id_when_the_cluster_has_one(
 def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     assert archive.topics() == []
-    orders, events = LogTopic("orders", "id1", 6), LogTopic("events", "id2", 3)
+    orders, events = SeenTopic("orders", "id1", 6), SeenTopic("events", "id2", 3)
     assert archive.add_topics([orders, events]) == 2
     assert archive.add_topics([orders, events]) == 0
-    grown, anew = LogTopic("orders", "id1", 12), LogTopic("events", "id3", 3)
+    grown, anew = SeenTopic("orders", "id1", 12), SeenTopic("events", "id3", 3)
     assert archive.add_topics([grown, events]) == 1
     assert archive.add_topics([grown, anew]) == 1
     assert archive.add_topics([anew]) == 1
     assert archive.add_topics([anew]) == 0
-    gone = LogTopic("orders", "id1", 0)
-    assert [one[:3] for one in archive.topics()] == [events, orders, grown, anew, gone]
+    gone = SeenTopic("orders", "id1", 0)
+    noted = [events, orders, grown, anew, gone]
+    assert [one[:3] for one in archive.topics()] == [one[:3] for one in noted]
     assert all(datetime.now(UTC) - one.seen < timedelta(minutes=1) for one in archive.topics())
 
 
@@ -304,9 +306,9 @@ def test_topics_are_noted_once_though_the_clock_was_set_back(
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     clock = SimpleNamespace(now=lambda _: noon)
     monkeypatch.setattr("kafka_assignors.history._archive.datetime", clock)
-    assert archive.add_topics([LogTopic("orders", "id1", 6)]) == 1
+    assert archive.add_topics([SeenTopic("orders", "id1", 6)]) == 1
     clock.now = lambda _: noon - timedelta(hours=1)
-    grown = LogTopic("orders", "id1", 12)
+    grown = SeenTopic("orders", "id1", 12)
     assert [archive.add_topics([grown]) for _ in range(2)] == [1, 0]
     assert [(one.partitions, one.seen) for one in archive.topics()] == [
         (6, noon),

@@ -16,7 +16,7 @@ import pytest
 from kafka_assignors._common.times import micros
 from kafka_assignors.history import _limits
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
-from kafka_assignors.history._archive_format import ArchiveBusyError
+from kafka_assignors.history._archive_format import ArchiveBusyError, log_of
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
@@ -138,7 +138,7 @@ def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_a
         return written
 
     with pytest.raises(StoreError, match=r"parquet was deleted before it could be committed: a clean-up"):
-        archive.append(for_long, TOPIC_SOURCE, archive.read_to({0: 1}))
+        archive.append(for_long, TOPIC_SOURCE, {log_of(0): 1})
     assert (Archive(tmp_path).files(), Archive(tmp_path).frontier()) == ([], {})
     append(archive, rows)
     assert (offsets_in(archive), Archive(tmp_path).frontier()) == ([(0, 0)], {0: 1})
@@ -146,7 +146,7 @@ def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_a
 
 def test_each_day_of_a_batch_is_one_file_of_the_archive_s_schema(archive: Archive) -> None:
     units = (batch_of([hourly(offset, key_of("g"))]) for offset in range(60))
-    archive.append(partial(run_task, units), TOPIC_SOURCE, archive.read_to({0: 60}))
+    archive.append(partial(run_task, units), TOPIC_SOURCE, {log_of(0): 60})
     files = files_of(archive)
     assert [file.parent.name for file in files] == [f"day=2026-03-0{day}" for day in (1, 2, 3)]
     table = pa.concat_tables([pq.ParquetFile(file).read() for file in files])
@@ -209,6 +209,30 @@ def test_a_group_begins_with_what_compaction_would_have_left_of_it(archive: Arch
 
 
 OLD = [counted(0, 0, 7), counted(1, 1, 500), counted(24, 1, 500), hourly(25, b"\2")]
+
+
+def test_records_are_selected_by_time_and_group(archive: Archive) -> None:
+    groups = ["orders-eu", "orders-us", "Orders-eu", "events[1]", "ünïcode", "", "a.b", "axb"]
+    rows = [hourly(number, key_of(group)) for number, group in enumerate(groups)]
+    rows += [hourly(8, key_of("orders\n")), hourly(20, None), hourly(21, b"\2")]
+    append(archive, [*rows, counted(22, 1, 500), hourly(30, key_of("orders-eu", 8))])
+
+    def selected(**what: Any) -> list[int]:
+        selection = Selection(**what, every_record=True, cut=True)
+        source = archive.split(archive.files_of(selection), ARCHIVE.names)(1)
+        return [offset for batch in selection.of(source.batches()) for offset in batch["offset"].to_pylist()]
+
+    assert selected() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 21, 30]
+    assert selected(groups=["orders-*"]) == [0, 1, 30]
+    assert selected(groups=["*-eu"]) == [0, 2, 30]
+    assert selected(groups=["a.b", "ünï????"]) == [4, 6]
+    assert selected(groups=["events[[]1]"]) == [3]
+    assert selected(groups=["orders"]) == []
+    assert selected(groups=["*"]) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 30]
+    assert selected(since=NOON + timedelta(hours=6)) == [6, 7, 8, 20, 21, 30]
+    assert selected(until=NOON + timedelta(hours=2)) == [0, 1]
+    assert selected(since=NOON.replace(tzinfo=None), until=NOON + timedelta(hours=1)) == [0]
+    assert selected(since=NOON + timedelta(hours=12), groups=["orders-*"]) == [30]
 
 
 @pytest.mark.parametrize(

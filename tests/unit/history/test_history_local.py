@@ -51,10 +51,10 @@ def test_what_kip848_groups_begin_with_counts_for_what_is_small(
     later = sum(file.size for file in archive.files(since=since))
     both = {file.path: file.size for file in archive.files_of(Selection(since=since))}
     assert sum(both.values()) > later
-    wanted: list[str] = []
+    wanted: list[bool] = []
 
-    def running(_: str | None, doing: str) -> AbstractContextManager[None]:
-        wanted.append(doing)
+    def running(_: str | None, *, progress: bool) -> AbstractContextManager[None]:
+        wanted.append(progress)
         return nullcontext()
 
     def run(_: None, split: Split, task: Task, files: MakeFiles | None, order: Order | None) -> Outcome:
@@ -65,7 +65,7 @@ def test_what_kip848_groups_begin_with_counts_for_what_is_small(
     for limit in (sum(both.values()), sum(both.values()) - 1, later):
         monkeypatch.setattr(_engine, "SMALL", limit)
         metrics(archive, since=since)
-    assert wanted == ["measuring", "measuring"]
+    assert wanted == [True, True]
 
 
 @pytest.mark.parametrize("name", ["[ab]*?", "[", "a*"])

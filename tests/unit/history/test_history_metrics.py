@@ -11,10 +11,9 @@ import pytest
 from deltalake import DeltaTable
 
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
 from kafka_assignors.history import _metrics
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, metrics
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from tests.support.archives import counted
@@ -86,7 +85,7 @@ def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_many_groups_are_measured_as_each_alone(tmp_path: Path) -> None:
     lives = {**LIVES, "g": kip848()}
     measured = archive(tmp_path, lives)
-    measured.add_topics([LogTopic(topic, topic_id, 9) for topic, topic_id in IDS.items()])
+    measured.add_topics([SeenTopic(topic, topic_id, 9) for topic, topic_id in IDS.items()])
     found = metrics(measured, tmp_path / "out")
     # The topics were seen after all that is in the archive: each has what the group was assigned.
     rebalances, groups = expected(lives, TopicsSeen.always({}))
@@ -99,7 +98,7 @@ def test_many_groups_are_measured_as_each_alone(tmp_path: Path) -> None:
 
 def test_rebalances_are_written_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = metrics(archive(tmp_path, LIVES), tmp_path / "whole")
-    monkeypatch.setattr(_metrics, "_MOVES", 700)
+    monkeypatch.setattr(_metrics, "_AT_ONCE", 2)
     assert metrics(Archive(tmp_path / "archive"), tmp_path / "parts") == whole
     for table, schema in SCHEMAS.items():
         rows = [ordered(rows_of(tmp_path / out / table, schema)) for out in ("whole", "parts")]

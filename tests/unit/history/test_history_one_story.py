@@ -29,7 +29,7 @@ from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
 from kafka_assignors.groups._live import LiveRecord, read_rebalances
-from kafka_assignors.history import _decoded, _limits as limits, _snapshots
+from kafka_assignors.history import _arrow, _decoded, _limits as limits, _snapshots
 from kafka_assignors.history._arrow import batch_of as arrow_batch_of
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
@@ -337,7 +337,7 @@ def test_each_record_is_decoded_once_a_command(compiled: bool, monkeypatch: pyte
     monkeypatch.setattr(_snapshots, "decode_record", decode_one)
     monkeypatch.setattr(_decoded, "_decode", decode_all)
     if not compiled:
-        monkeypatch.setattr(_decoded, "is_compiled", lambda: False)
+        monkeypatch.setattr(_arrow, "compiled", lambda: None)
     for records in GOLDEN.values():
         for command in (metrics, what_if, report):
             seen.clear()

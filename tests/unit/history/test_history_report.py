@@ -185,7 +185,7 @@ def test_a_group_is_told_in_a_sentence() -> None:
         ),
         "Partitions moved from one consumer to another 194 times. 114 of these moves were needless.",
         "The longest rebalance took at least 6.6 seconds.",
-        "billing-4 and billing-5 joined and left at least three times within an hour.",
+        "billing-4, billing-5 joined and left at least three times within an hour.",
     ]
 
 
@@ -215,7 +215,7 @@ def test_the_first_sentence_tells_the_main_cause(told: str) -> None:
 def test_many_that_flap_are_counted() -> None:
     row = summary(flapping=[f"c{number}" for number in range(7)], longest_seconds=0.1, moved=0)
     assert sentences(row)[1:] == [
-        "c0, c1, c2, c3, c4 and 2 others joined and left at least three times within an hour."
+        "c0, c1, c2, c3, c4 and 2 more joined and left at least three times within an hour."
     ]
 
 
@@ -586,8 +586,8 @@ def luminance(colour: str) -> float:
 def test_letters_can_be_read_on_all_colours() -> None:
     style = html_of(small_report("orders")).partition("</style>")[0]
     colours = re.findall(r"^\.c(\d) { --c: (#[0-9a-f]{6}); }", style, flags=re.MULTILINE)
-    assert [int(number) for number, _ in colours] == [*range(COLOURS)]
-    names = [f"n{number}" for number in range(COLOURS)]
+    assert [int(number) for number, _ in colours] == [*range(len(COLOURS))]
+    names = [f"n{number}" for number in range(len(COLOURS))]
     colouring = Colouring(names=names, others=0)
     for name, (_, colour) in zip(names, colours, strict=True):
         ink = {"dark": "#101318", "light": "#ffffff"}[colouring.ink(name)]

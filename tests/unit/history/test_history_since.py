@@ -13,7 +13,7 @@ from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.history_text import metrics_lines, what_if_lines
 from kafka_assignors._common.times import moment
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history import _decoded, _native, _records
+from kafka_assignors.history import _arrow, _records
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import metrics
@@ -76,7 +76,7 @@ def test_the_first_rebalance_of_a_window_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, compiled: bool
 ) -> None:
     if not compiled:
-        monkeypatch.setattr(_decoded, "is_compiled", lambda: False)
+        monkeypatch.setattr(_arrow, "compiled", lambda: None)
     there, since = archive(tmp_path / "archive", ONCE), at(9 * DAY)
 
     (found,) = metrics(there, since=since)
@@ -144,7 +144,7 @@ def test_tables_of_a_window_have_its_records_and_all_moves_of_its_rebalances(
     life: list[ArchivedRecord], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, compiled: bool
 ) -> None:
     if not compiled:
-        monkeypatch.setattr(_native, "compiled", lambda: None)
+        monkeypatch.setattr(_arrow, "compiled", lambda: None)
     there = archive(tmp_path / "archive", life)
 
     def tables(since: datetime | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -17,7 +17,7 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
-from kafka_assignors.history import _native as native
+from kafka_assignors.history import _arrow as native
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.one_by_one import DECODED
@@ -30,7 +30,7 @@ TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """UUID 1 as Java prints it."""
 KEY = group_metadata_key("g")
 
-compiled = pytest.mark.skipif(not native.is_compiled(), reason="_codec was not compiled")
+compiled = pytest.mark.skipif(codec.compiled() is None, reason="_codec was not compiled")
 
 
 @pytest.fixture(
@@ -45,7 +45,9 @@ def decode(request: pytest.FixtureRequest) -> Any:
 
 
 def taken_at_once(batch: Any) -> list[int]:
-    columns, _ = native.decode(batch["key"], batch["value"])
+    decoded = native.decode(batch["key"], batch["value"])
+    assert decoded is not None
+    columns, _ = decoded
     return native.numbers(columns["record"]).tolist()  # type: ignore[no-any-return]
 
 
@@ -302,7 +304,7 @@ class TestRejected:
 class TestEveryWay:
     def every(self, batch: Any, names: dict[str, str] | None = None) -> dict[str, Any]:
         slow = one_by_one.decode(batch, names or {})
-        if native.is_compiled():
+        if codec.compiled() is not None:
             for name, rows in decoded_fast(batch, names or {}).items():
                 rows.validate(full=True)
                 assert rows.equals(pa.Table.from_batches([slow[name]])), name
@@ -373,7 +375,7 @@ class TestEveryWay:
 
     def test_records_as_brokers_write_them_are_taken_at_once(self) -> None:
         values = [group(1, member("m", {"t": [0]}), version=version) for version in range(4)]
-        if native.is_compiled():
+        if codec.compiled() is not None:
             assert taken_at_once(archived([(KEY, value) for value in values])) == [0, 1, 2, 3]
 
     def test_whatever_members_say_that_is_normal_is_taken_at_once(self) -> None:
@@ -412,7 +414,7 @@ class TestEveryWay:
             ]
             batch = archived([(KEY, value) for value in values])
             self.every(batch)
-            if native.is_compiled():
+            if codec.compiled() is not None:
                 assert taken_at_once(batch) == [0, 1, 2, 3, 4]
 
     def test_an_odd_record_leaves_the_others_to_be_taken_at_once(self) -> None:
@@ -429,7 +431,7 @@ class TestEveryWay:
         pairs = [(KEY, value) for one in odd for value in (normal, one)]
         batch = archived([*pairs, (KEY, None), (None, None), (KEY, normal)])
         self.every(batch)
-        if native.is_compiled():
+        if codec.compiled() is not None:
             assert taken_at_once(batch) == [0, 2, 4, 6, 8, 12]
 
     def test_a_group_larger_than_all_others_gives_the_same_rows(self) -> None:

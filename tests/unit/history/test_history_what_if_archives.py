@@ -19,11 +19,10 @@ from kafka_assignors._common.times import moment
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.saving import WhatIf
 from kafka_assignors._groups.snapshots import ArchivedRecord
-from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import info
-from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._metrics import metrics
 from kafka_assignors.history._report.job import report_archive
 from kafka_assignors.history._source import to_rows
@@ -125,7 +124,7 @@ def test_groups_of_kip848_are_replayed(tmp_path: Path) -> None:
     log.has("a", 2, "t0 t1")
     log.has("b", 2, "t2 t3")
     kept = archive(tmp_path, archived({"g": log.records}))
-    kept.add_topics([LogTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
+    kept.add_topics([SeenTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
 
     found = what_if(kept, assignors=["kip848:uniform", "range"], scenarios=["as it was"])
 
@@ -249,7 +248,7 @@ def test_commits_of_a_group_of_kip848_count_as_well(tmp_path: Path) -> None:
     begin_us = log.records[0].time_us
     records = [*log.records, *committed(0, 600, since_us=begin_us, of=of)]
     kept = archive(tmp_path, archived({"g": sorted(records, key=attrgetter("time_us"))}))
-    kept.add_topics([LogTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
+    kept.add_topics([SeenTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
 
     found = hottest(what_if(kept, assignors=["load-aware"], scenarios=["as it was"]))
 

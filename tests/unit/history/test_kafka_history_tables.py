@@ -13,8 +13,8 @@ import pytest
 from kafka.protocol.api_data import ApiData
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
+from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history import _native as native
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from tests.support.archives import archived, random_value, time_of
@@ -69,7 +69,7 @@ def _write_package(folder: Path) -> None:
     params=[
         pytest.param(
             decoded_fast,
-            marks=pytest.mark.skipif(not native.is_compiled(), reason="_codec was not compiled"),
+            marks=pytest.mark.skipif(codec.compiled() is None, reason="_codec was not compiled"),
             id="fast",
         ),
         pytest.param(one_by_one.decode, id="one by one"),

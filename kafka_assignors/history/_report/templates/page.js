@@ -1,5 +1,5 @@
 "use strict";
-// All is readable without this: it sorts the overview, and opens what is folded for print.
+// All is readable without this: it sorts the overview.
 for (const head of document.querySelectorAll("th[data-sort]")) {
   const button = document.createElement("button");
   button.type = "button";
@@ -21,11 +21,3 @@ for (const head of document.querySelectorAll("th[data-sort]")) {
     body.append(...rows);
   });
 }
-let opened = [];
-addEventListener("beforeprint", () => {
-  opened = [...document.querySelectorAll("details:not([open])")];
-  for (const one of opened) one.open = true;
-});
-addEventListener("afterprint", () => {
-  for (const one of opened) one.open = false;
-});
