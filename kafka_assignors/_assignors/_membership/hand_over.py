@@ -225,8 +225,8 @@ class HandOver:
             split = partition[owner[partition] == NOBODY]
         names = ", ".join(sorted({group.members.ids[number] for number in awaited[:, 1].tolist()}))
         log.error(
-            "Leaving %d partitions with members that still claim them after they were asked to revoke some "
-            "%d times. If their load is uneven, restart them: %s",
+            "Leaving %d partitions with members that still claim them, though asked %d times to revoke "
+            "some. If their load is uneven, restart them: %s",
             np.unique(partition).size - split.size,
             PATIENCE + 1,
             names,
