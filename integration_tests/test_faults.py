@@ -223,7 +223,7 @@ def test_the_coordinator_moves_on_a_given_cluster_too_but_its_brokers_are_left_a
         after = given.move_coordinator("somebody")
         assert after != before
         assert kafka_cluster.coordinator_of("somebody") == after
-        with pytest.raises(ClusterUnavailableError, match="is given: not ours to stop or kill"):
+        with pytest.raises(ClusterUnavailableError, match="is given, so it cannot be stopped or killed"):
             given.broker(1)
 
 

@@ -258,8 +258,8 @@ def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id:
     refused = run_command(kafka_cluster, "group", "what-if", group_id)
     assert refused.returncode == 2
     assert refused.stderr == (
-        f"kafka-assignors group what-if: of group '{group_id}' no record is left that has its members'"
-        " settings\n"
+        "kafka-assignors group what-if: no record with the settings of its members is left of group"
+        f" '{group_id}'\n"
     )
 
 

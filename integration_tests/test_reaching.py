@@ -90,7 +90,7 @@ def test_addresses_that_brokers_advertise_in_vain_are_named(proxied_broker: Clus
             Admin(servers)
         assert time.monotonic() - began < SOON
     assert str(caught.value) == (
-        f"{direct} can be reached, and none of the addresses that its brokers advertise: broker 1 as"
+        f"{direct} can be reached, but none of the addresses that its brokers advertise: broker 1 as"
         f" {advertised}: it does not answer within 3 s (a wrong port, or a broker that hangs);"
         " let advertised.listeners name addresses that clients can reach"
     )
@@ -288,7 +288,7 @@ def test_a_coordinator_that_nobody_succeeds_is_named_in_the_error(
         for command in ("group list", "group explain"):
             began = time.monotonic()
             with pytest.raises(
-                ClusterError, match=rf"broker ({frozen}|{other}) alone can answer, and no other"
+                ClusterError, match=rf"only broker ({frozen}|{other}) can answer, and no other"
             ):
                 COMMANDS[command](handle, topic, group_id)
             assert time.monotonic() - began < longer(TAKEN_OVER)

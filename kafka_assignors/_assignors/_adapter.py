@@ -345,8 +345,8 @@ def _warn_of_size(sent: Sent, assignments: Mapping[str, messages.EncodedAssignme
     if size > RECORD_LIMIT * 2 // 3:
         log.warning(
             "The group's record has about %d bytes; brokers refuse more than %d, and then no member gets "
-            "an assignment. Raise max.message.bytes of __consumer_offsets, or have fewer members, topics a "
-            "member or partitions",
+            "an assignment. Raise max.message.bytes of __consumer_offsets, or use fewer members, fewer "
+            "partitions or fewer topics for each member",
             size,
             RECORD_LIMIT,
         )

@@ -112,7 +112,7 @@ async def _heard(coordinator: Any, late: _EndedJoin) -> float | None:
     except RebalanceInProgressError:
         pass  # the others wait for this member: nothing of its assignment has been given away
     except KafkaError as error:
-        log.info("An assignment that came between two polls does not count any more: %s", error)
+        log.info("Discarding an assignment that came between two polls: %s", error)
         return None
     return time.monotonic()
 

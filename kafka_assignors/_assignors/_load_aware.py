@@ -130,7 +130,7 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
             records_in_rebalances=records_in_rebalances,
         )
         if not 0 <= tolerance < 1:
-            raise ValueError(f"tolerance must be from 0 up to, not including, 1, not {tolerance!r}")
+            raise ValueError(f"tolerance must be 0 or more and below 1, not {tolerance!r}")
         if not 0 <= settle < math.inf:
             raise ValueError(f"settle must be 0 s or more, not {settle!r}")
         if cost is not None:

@@ -30,7 +30,8 @@ def enforce_rebalance(consumer: Any, reason: str) -> None:
     coordinator = _coordinator_of(consumer)
     if not coordinator._subscription.partitions_auto_assigned():  # noqa: SLF001
         raise ValueError(
-            "the consumer subscribes to no topics: who assigns by hand, has nothing to rebalance"
+            "the consumer subscribes to no topics, or assigned its partitions by hand: there is no group to"
+            " rebalance"
         )
     log.info("Asking for a rebalance of group %s: %s", coordinator.group_id, reason)
     coordinator.request_rejoin()

@@ -173,7 +173,7 @@ class StickyAssignor(Assignor):
         except _OutOfTimeError:
             log.warning(
                 "%s of %d partitions for %d members was not ready after %.3g s. "
-                "Taking a quicker one, which may be less balanced and move more",
+                "Using a quicker one, which may be less balanced and move more",
                 what,
                 group.size,
                 len(group.members),

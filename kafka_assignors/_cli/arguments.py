@@ -11,7 +11,7 @@ from kafka_assignors._common.times import in_utc
 def whole(text: str) -> int:
     """A whole number from 0 on."""
     if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"{text!r} is no whole number from 0 on")
+        raise ValueError(f"{text!r} is not a whole number of 0 or more")
     return int(text)
 
 
@@ -30,7 +30,7 @@ def seconds(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise ValueError(f"{text!r} is no number of seconds from 0 on")
+        raise ValueError(f"{text!r} is not a number of seconds, 0 or more")
     return number
 
 
@@ -39,7 +39,7 @@ def data_size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     number = 0 if found is None else int(float(found["number"]) * _UNITS[found["unit"].lower()])
     if number < 1:
-        raise ValueError(f"{text!r} is no number of bytes, as in 10485760 or 10MiB")
+        raise ValueError(f"{text!r} is not a number of bytes, such as 10485760 or 10MiB")
     return number
 
 
@@ -61,7 +61,7 @@ def span(text: str) -> timedelta:
     """How long: 30m, 24h, 7d, 2w."""
     found = _AGO.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is not how long: write 24h, 7d or 2w")
+        raise ValueError(f"{text!r} is not a duration: write 24h, 7d or 2w")
     try:
         return timedelta(**{_TIMES[found[2]]: int(found[1])})
     except OverflowError as error:
@@ -75,4 +75,4 @@ def moment(text: str) -> datetime:
             return datetime.now(UTC) - timedelta(**{_TIMES[ago[2]]: int(ago[1])})
         return in_utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{text!r} is neither a date or time nor how long ago") from error
+        raise ValueError(f"{text!r} is neither a date or time nor a duration, such as 24h") from error

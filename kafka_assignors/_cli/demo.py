@@ -51,7 +51,7 @@ def demo(*, assignor: Sequence[str], compare: bool, **how: Any) -> int:
     rebalance as it happens. Exits with 0 only if no message was lost and no partition had two owners at once.
     """
     if len(assignor) > 1 and not compare:
-        refuse("to run several assignors, say --compare")
+        refuse("to run several assignors, add --compare")
     from kafka_assignors._cli.demo_story import run_demo
 
     return run_demo(assignor or (COMPARED if compare else ["cooperative-sticky"]), **how)

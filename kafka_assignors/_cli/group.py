@@ -137,7 +137,7 @@ def export(*, cluster: Cluster, output: str | None, listen: int | None, address:
     Once, or whenever they are asked for (--listen).
     """
     if output is not None and listen is not None:
-        refuse("say --output or --listen, one of them")
+        refuse("give either --output or --listen")
     from kafka_assignors.groups import export_metrics, serve_metrics
 
     try:
@@ -246,7 +246,7 @@ def elect(*, members: Sequence[str], as_json: bool) -> None:
     for text in members:
         member, equals, strategies = text.partition("=")
         if not (member and equals and strategies) or member in preferences:
-            raise WrongError(f"{text!r} is not MEMBER=STRATEGY[,...] of a member that was not named before")
+            raise WrongError(f"{text!r} is not MEMBER=STRATEGY[,...], or names a member twice")
         preferences[member] = strategies.split(",")
     election = elect_strategy(preferences)
     lines = [*str(election).split("\n"), f"leader: {election.leader}, the first to join"]

@@ -96,16 +96,16 @@ def _on_cluster(function: Callable[..., int | None]) -> Callable[..., int | None
     ) -> int | None:
         if placements is None:
             if cluster is None:
-                refuse("say --bootstrap-server or --placements")
+                refuse("give --bootstrap-server or --placements")
             if brokers is not None:
                 refuse("--brokers goes with --placements: a running cluster knows its own")
             return function(source=lambda: cluster, **others)
         if cluster is not None:
-            refuse("say --bootstrap-server or --placements, one of them")
+            refuse("give either --bootstrap-server or --placements")
         if others.get("execute"):
             refuse("--execute needs --bootstrap-server")
         if others.get("check"):
-            refuse("--check needs --bootstrap-server: files do not say what is up")
+            refuse("--check needs --bootstrap-server: files do not show which brokers are up")
         return function(source=partial(library.Placements.read, placements, brokers), **others)
 
     files = option(
@@ -194,9 +194,9 @@ def create(
     draws = options["start_index"], options["shift"], options["seed"], options["generator"]
     if replica_assignment is not None:
         if any(value is not None for value in (*counts, *draws)):
-            refuse("--replica-assignment says all by itself: leave out the generator and its options")
+            refuse("--replica-assignment names all replicas: leave out the generator and its options")
     elif None in counts:
-        refuse("say --partitions and --replication-factor, or --replica-assignment")
+        refuse("give --partitions and --replication-factor, or --replica-assignment")
     elif options["generator"] == "striped" and draws[:2] != (None, None):
         refuse("the striped generator has no --start-index and no --shift: it draws, from --seed if given")
     from kafka_assignors._cli.placement_text import placement_lines
@@ -347,9 +347,9 @@ def reassign(
     """Move as few replicas as possible to where they should be."""
     planned = ("topics", "to_brokers", "replication_factor", "per_topic", "count_replicas")
     if file is not None and any(wanted[name] for name in planned):
-        refuse("--file says what is to be where: leave out topics and the options of planning")
+        refuse("--file has the plan already: leave out topics and the options of planning")
     if throttle is not None and unthrottled:
-        refuse("say --throttle or --no-throttle, one of them")
+        refuse("give either --throttle or --no-throttle")
     from kafka_assignors._cli.placement_text import internal_left, plan_lines
 
     target = None if file is None else library.Placements.read(file).topics
@@ -357,7 +357,7 @@ def reassign(
     with opened if isinstance(opened, library.Cluster) else nullcontext():
         plan = library.plan_reassignment(opened, target=target, **wanted)
         for broker, why in plan.untold.items():
-            _warn(f"broker {broker} does not say all that its logs hold: {why}")
+            _warn(f"broker {broker} does not report all of its logs: {why}")
         if rollback is not None:
             if rollback.resolve() in [other.resolve() for other in (file, output) if other is not None]:
                 raise library.PlacementError(

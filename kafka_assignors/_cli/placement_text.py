@@ -106,7 +106,7 @@ def health_lines(health: Health) -> Iterator[str]:
     for broker, why in health.silent.items():
         yield f"broker {broker} does not answer: {why}"
     for broker, why in health.untold.items():
-        yield f"broker {broker} does not say all that its logs hold: {why}"
+        yield f"broker {broker} does not report all of its logs: {why}"
     if health.controller:
         yield f"the controller does not say what is being reassigned: {health.controller}"
     kinds = [(_KINDS[kind], str(len(partitions))) for kind, partitions in health.partitions.items()]

@@ -115,7 +115,7 @@ class Admin:
                     raise SilentBrokerError(self.left_out.get(node, str(error))) from error
                 if successor.passed and (silent := self._silent(error)) is not None:
                     raise SilentBrokerError(
-                        f"broker {silent} alone can answer, and no other has taken over from it within"
+                        f"only broker {silent} can answer, and no other has taken over from it within"
                         f" {_SUCCESSOR_SECONDS:.0f} s: {self.left_out[silent]}; start it again, or ask later"
                     ) from error
                 if over:
@@ -187,7 +187,7 @@ def _reach(servers: list[str], settings: Mapping[str, Any]) -> _Reached:
     brokers = {f"broker {node} as {_text(advertised[node])}": wrong for node, wrong in silent.items()}
     if silent and len(silent) == len(advertised):
         raise ClusterError(
-            f"{', '.join(reached)} can be reached, and none of the addresses that its brokers advertise:"
+            f"{', '.join(reached)} can be reached, but none of the addresses that its brokers advertise:"
             f" {_reasons(brokers.items())}; let advertised.listeners name addresses that clients can reach"
         )
     others = {server: wrong for server, host, wrong in named if wrong and host not in advertised.values()}

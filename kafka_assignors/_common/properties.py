@@ -22,5 +22,5 @@ def parse_properties(text: str) -> dict[str, str]:
     try:
         found: dict[str, str] = javaproperties.loads(text)
     except javaproperties.InvalidUEscapeError as error:
-        raise ValueError(r"a \u without four digits: write a backslash that is meant twice") from error
+        raise ValueError(r"a \u without four digits: to write a backslash, double it") from error
     return found

@@ -74,7 +74,7 @@ class Node:
         for name, value in self.value:
             node = self.child(name, value)
             if name in found:
-                node.fail("stands there more than once")
+                node.fail("is there more than once")
             if not name or not name.isprintable():
                 self.fail(f"a name must be text of printable characters, not {json.dumps(name)}")
             found[name] = node
@@ -136,7 +136,7 @@ class Node:
         for item in self.items(what):
             numbers.append(number := item.number(each, lowest, highest))
             if number in seen:
-                item.fail(f"{number} stands in the list more than once")
+                item.fail(f"{number} is in the list more than once")
             seen.add(number)
         return numbers
 
@@ -177,7 +177,7 @@ def read_text(name: str) -> str:
     except OSError as error:
         raise FileError(f"{file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise FileError(f"{file}: byte {error.start} is no UTF-8") from error
+        raise FileError(f"{file}: byte {error.start} is not UTF-8") from error
     if len(content) > _MOST_BYTES:
         raise FileError(f"{file}: larger than {_MOST_BYTES // 2**20} MiB")
     return text
@@ -187,10 +187,10 @@ def parse_json(file: str, text: str) -> Node:
     """The value of a text; `file` is where it is from. Raises FileError if it is no JSON."""
     try:
         return Node(file, "", json.loads(text, object_pairs_hook=Pairs))
-    except json.JSONDecodeError as error:
-        raise FileError(f"{file}: no JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except json.JSONDecodeError as why:
+        raise FileError(f"{file}: not JSON: line {why.lineno}, column {why.colno}: {why.msg}") from why
     except ValueError as error:  # a number of thousands of digits
-        raise FileError(f"{file}: no JSON: {error}") from error
+        raise FileError(f"{file}: not JSON: {error}") from error
     except RecursionError:
         raise FileError(f"{file}: nested too deeply") from None
 
@@ -232,6 +232,6 @@ def _parse_yaml(file: str, text: str) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise FileError(f"{file}: no YAML: {where}{error.problem}") from error
+        raise FileError(f"{file}: not YAML: {where}{error.problem}") from error
     except yaml.YAMLError as error:
-        raise FileError(f"{file}: no YAML: {' '.join(str(error).split())}") from error
+        raise FileError(f"{file}: not YAML: {' '.join(str(error).split())}") from error

@@ -31,7 +31,7 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     ),
     "member gone": ReasonWords(
         "A consumer left or was lost",
-        "It was stopped or killed, sent no sign of life within session.timeout.ms, or did not ask for records"
+        "It was stopped or killed, sent no heartbeat within session.timeout.ms, or did not ask for records"
         " within max.poll.interval.ms.",
         "Look at that consumer's log and its restarts at that time. If it was merely slow: fewer records per"
         " poll (max.poll.records) or a longer max.poll.interval.ms. If it was restarted on purpose: static"
@@ -45,19 +45,19 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     ),
     "member lost": ReasonWords(
         "A consumer was lost",
-        "It sent no sign of life within session.timeout.ms: it crashed, hung, or was cut off.",
+        "It sent no heartbeat within session.timeout.ms: it crashed, hung, or was cut off.",
         "Look at that consumer's log and its machine at that time: out of memory, long pauses, the network.",
     ),
     "member removed": ReasonWords(
         "A static member was removed",
         "It was taken out of the group before its session timeout was over, by an administrator's command.",
-        "Nothing to mend, if somebody meant to. Otherwise find out who removes members.",
+        "Nothing to do, if that was on purpose. Otherwise find out who removes members.",
     ),
     "static member gone": ReasonWords(
         "A static member was lost or removed",
-        "It sent no sign of life within session.timeout.ms, as it crashed, hung, was cut off or was stopped"
+        "It sent no heartbeat within session.timeout.ms, as it crashed, hung, was cut off or was stopped"
         " for longer. Or an administrator's command removed it.",
-        "Nothing to mend, if somebody stopped or removed it on purpose. Otherwise look at that consumer's log"
+        "Nothing to do, if somebody stopped or removed it on purpose. Otherwise look at that consumer's log"
         " and its machine at that time.",
     ),
     "member restarted": ReasonWords(
@@ -73,7 +73,7 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
         "A static member came back",
         "A consumer with a group.instance.id was restarted. Within session.timeout.ms that is no rebalance,"
         " unless it subscribes to something else, or the group was rebalancing anyway.",
-        "Nothing to mend. If the group does rebalance for it, make session.timeout.ms longer than a restart"
+        "Nothing to do. If the group does rebalance for it, make session.timeout.ms longer than a restart"
         " takes.",
     ),
     "subscription changed": ReasonWords(
@@ -85,7 +85,7 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
         "The second step of a cooperative rebalance",
         "Cooperative groups rebalance in two steps: partitions are revoked in the first, and assigned"
         " to their new owners in the second. All other partitions stay with their owners.",
-        "Nothing to mend: it belongs to the rebalance before it.",
+        "Nothing to do: it belongs to the rebalance before it.",
     ),
     "strategy changed": ReasonWords(
         "The assignor changed",
@@ -95,12 +95,12 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     "topics changed": ReasonWords(
         "Topics changed",
         "Topics or partitions were added or deleted, and the consumers divided what there is now.",
-        "Nothing to mend: this is how new partitions get an owner.",
+        "Nothing to do: this is how new partitions get an owner.",
     ),
     "coordinator moved": ReasonWords(
         "The group moved to another broker",
         "Another broker coordinates the group now. Consumers and subscriptions are the same.",
-        "Look whether brokers were restarted at that time.",
+        "Check if brokers were restarted at that time.",
     ),
     "unknown": ReasonWords(
         "No reason is on record",

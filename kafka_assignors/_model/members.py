@@ -151,7 +151,7 @@ class Members(Sequence[Member]):
         """
         if len(set(self.ids)) != len(self.ids):
             twice = sorted({name for name in self.ids if list(self.ids).count(name) > 1})
-            raise ValueError(f"member ids must differ, but {twice} came more than once")
+            raise ValueError(f"member ids must differ, but {twice} is there more than once")
         in_range = (self.weights >= 1) & (self.weights <= MAX_WEIGHT)
         if not in_range.all():
             number = int(in_range.argmin())

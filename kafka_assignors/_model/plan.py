@@ -176,7 +176,7 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
     twice = _first_repeated(key, shared=shared)
     if twice is not None:
         topic, partition = group.name_of(twice % group.size)
-        raise InvalidPlanError(f"the plan gives {topic}-{partition} away more than once")
+        raise InvalidPlanError(f"the plan assigns {topic}-{partition} more than once")
     subscribes = group.subscribes(members, plan.topics)
     if held_back is not None and not subscribes.all():
         subscribes = group.has_sent(members, plan.topics)
@@ -184,7 +184,7 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
         foreign = int(subscribes.argmin())
         topic, _ = group.name_of(int(partitions[foreign]))
         raise InvalidPlanError(
-            f"the plan gives {group.members.ids[int(members[foreign])]} partitions of {topic}, "
+            f"the plan assigns {group.members.ids[int(members[foreign])]} partitions of {topic}, "
             "which it does not subscribe to"
         )
     _check_units(plan)
@@ -194,7 +194,7 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
         given[held_back] = True
     if not given.all():
         topic, partition = group.name_of(int(given.argmin()))
-        raise InvalidPlanError(f"the plan gives {topic}-{partition} to nobody")
+        raise InvalidPlanError(f"the plan assigns {topic}-{partition} to no member")
 
 
 def _check_units(plan: Plan) -> None:

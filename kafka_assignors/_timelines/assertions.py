@@ -259,7 +259,7 @@ class TimelineAssertions(TimelineFacts):
         holdings = [one for one in self.of(Holding) if what in (None, one.what)]
         if not holdings:
             raise AssertionError(
-                f"no application held {what or 'anything'}: it says so by seat.holds(partition, what)"
+                f"no application held {what or 'anything'}: call seat.holds(partition, what) in it"
             )
         kept = [one for one in find_kept(self.events) if what in (None, one.held.what)]
         if not kept:

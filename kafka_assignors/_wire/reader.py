@@ -91,7 +91,7 @@ class Reader:
             raise UnreadableError(f"{what} is negative ({size})")
         taken = self.data[self.offset : self.offset + size]
         if len(taken) < size:
-            raise UnreadableError(f"{what} wants {size} bytes, {len(taken)} are left")
+            raise UnreadableError(f"{what} needs {size} bytes, {len(taken)} are left")
         self.offset += size
         return taken
 

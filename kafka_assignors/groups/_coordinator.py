@@ -56,7 +56,7 @@ def coordinator_of(admin: Admin, group_id: str) -> GroupCoordinator:
     if described["error_code"] == TopicAuthorizationFailedError.errno:
         raise hidden_error([GROUPS_TOPIC])
     if not leaders:
-        raise ClusterError(f"the cluster has no {GROUPS_TOPIC}: it makes it when the first group is sought")
+        raise ClusterError(f"the cluster has no {GROUPS_TOPIC}: the first look-up of a group creates it")
     partition = partition_for_group(group_id, len(leaders))
     leader = leaders.get(partition, -1)
     addresses = {

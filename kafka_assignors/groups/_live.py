@@ -224,8 +224,8 @@ def _describe(admin: Admin, group_id: str) -> ClassicGroup | EpochGroup:
     if any((one.group_id, one.kind) == (group_id, "share") for one in list_groups(admin)):
         raise NoSuchGroupError(f"group {group_id!r} is a share group: its members are not read")
     raise NoSuchGroupError(
-        f"the cluster has no group {group_id!r} of a protocol that can be explained: of the classic"
-        " one, or KIP-848's"
+        f"group {group_id!r} is of a protocol that cannot be explained: only the classic one and KIP-848's"
+        " can"
     )
 
 

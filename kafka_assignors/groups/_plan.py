@@ -205,7 +205,7 @@ def plan(
         NoPlannerError: There is no such planner, or it does not take `max_skew` and `max_moves`.
     """
     if assignor not in _PLANNERS:
-        raise NoPlannerError(f"there is no planner {assignor!r}; choose of {', '.join(_PLANNERS)}")
+        raise NoPlannerError(f"there is no planner {assignor!r}; choose one of {', '.join(_PLANNERS)}")
     limits = {"max_skew": max_skew, "max_moves": max_moves} if assignor == EXACT else {}
     if not limits and (max_skew is not None or max_moves is not None):
         raise NoPlannerError(f"max_skew and max_moves are options of {EXACT}, not of {assignor}")

@@ -109,7 +109,7 @@ def what_if(
     elif not isinstance(source, Cluster) and isinstance(group, int):
         settings, topics, subscriptions = _CLIENTS, {**source}, [source.keys()] * group
     else:
-        raise WhatIfError(f"the group is {group!r}: give the id of a cluster's, or how many members it has")
+        raise WhatIfError(f"the group is {group!r}: give its id on a cluster, or its number of members")
     session = session_timeout_ms or settings.session_timeout_ms
     member = replace(settings, session_timeout_ms=session, heartbeat_interval_ms=heartbeat_interval_ms)
     if heartbeat_interval_ms >= session:
@@ -118,7 +118,7 @@ def what_if(
             " sessions would end between heartbeats; give a smaller heartbeat interval"
         )
     if unknown := [name for name in assignors if name not in RESTARTED]:
-        raise WhatIfError(f"there is no assignor {unknown[0]!r}; choose of {', '.join(RESTARTED)}")
+        raise WhatIfError(f"there is no assignor {unknown[0]!r}; choose one of {', '.join(RESTARTED)}")
     restart = partial(rolling_restart, subscriptions=subscriptions, down_seconds=down_seconds, crash=crash)
     return RollingRestarts(
         members=len(subscriptions),
@@ -181,7 +181,7 @@ def _members(live: LiveGroup) -> Sequence[MemberAccount]:
             " (group.protocol=consumer)"
         )
     if not live.records:
-        raise WhatIfError(f"of group {group_id!r} no record is left that has its members' settings")
+        raise WhatIfError(f"no record with the settings of its members is left of group {group_id!r}")
     members = live.explain().account.members
     if not members:
         raise WhatIfError(f"group {group_id!r} has no members to restart")

@@ -58,11 +58,11 @@ class Description:
         again = "it was created again; name another folder"
         if topic_id and self.topic_id not in {None, topic_id}:
             raise WrongArchiveError(
-                f"{where} is of a {self.topic} with the id {self.topic_id}, which now has {topic_id}: {again}"
+                f"{where} is an archive of {self.topic} with id {self.topic_id}, not {topic_id}: {again}"
             )
         if partitions < (self.partitions or 0):
             raise WrongArchiveError(
-                f"{where} is of a {self.topic} with {self.partitions} partitions, which now has"
+                f"{where} is an archive of {self.topic} with {self.partitions} partitions, not"
                 f" {partitions}: {again}"
             )
 
@@ -101,7 +101,7 @@ def check_format(where: Location) -> None:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise WrongArchiveError(
-            f"cannot read {where / DESCRIPTION}: {error}. Put it back from a backup, or remove it: history"
+            f"cannot read {where / DESCRIPTION}: {error}. Restore it from a backup, or remove it: history"
             " capture makes it again"
         ) from error
     version = found.get("format") if isinstance(found, dict) else None

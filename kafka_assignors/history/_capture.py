@@ -179,7 +179,7 @@ class _Job:
         self.archive.refresh()
         if self.archive.frontier() != before:
             raise ArchiveBusyError(
-                f"another capture is writing into {self.archive.where}, and was faster: end one of both"
+                f"another capture is writing into {self.archive.where}, and was faster: end one of the two"
             )
 
     def _known(self, batch: Sequence[Stretch]) -> dict[int, IntArray]:

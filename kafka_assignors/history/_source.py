@@ -152,7 +152,7 @@ def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[lis
         elif deadline.passed:
             because = f": {troubles[-1]}" if troubles else ""
             raise StuckPartitionError(
-                f"{GROUPS_TOPIC}-{stretch.partition} gave nothing for {limits.PATIENCE_SECONDS:.0f} s at"
+                f"{GROUPS_TOPIC}-{stretch.partition} returned nothing for {limits.PATIENCE_SECONDS:.0f} s at"
                 f" offset {position}, before {stretch.end}{because}"
             )
 

@@ -289,7 +289,7 @@ def test_records_of_other_types_are_left_as_they_are(java: JavaOracle, schemas: 
 
 
 STRICTER = re.compile(
-    r"left over|is not UTF-8|is negative|is not known|has not the \d+ bytes|takes more than 32 bits"
+    r"left over|is not UTF-8|is negative|is not known|does not have its \d+ bytes|takes more than 32 bits"
 )
 """Why bytes are refused here that Java reads: it replaces what is no UTF-8, takes any negative length for
 null, cuts off what a varint has too many, and looks neither at the version, nor at the end, nor at the sizes

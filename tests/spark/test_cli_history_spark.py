@@ -280,5 +280,5 @@ def test_a_report_on_nothing_is_refused(
 ) -> None:
     assert main(["history", "report", archive, str(tmp_path / "x.html"), "--group", "nobody"]) == 2
     assert capsys.readouterr().err.endswith(
-        "there is nothing to report on: the archive has no records of such groups then\n"
+        "nothing to report on: the archive has no records of these groups at that time\n"
     )

@@ -149,7 +149,8 @@ def test_what_cannot_be_is_refused(wish: Any, error: type[Exception], message: s
 def test_a_given_cluster_is_as_it_is(wish: Any, told: str) -> None:
     with (
         pytest.raises(
-            ClusterUnavailableError, match=f"at {NOBODY} is given, so {told} cannot be had of it: .*embedded"
+            ClusterUnavailableError,
+            match=f"at {NOBODY} is given, so {told} cannot be applied to it: .*embedded",
         ),
         kafka_cluster(bootstrap=NOBODY, **wish),
     ):
@@ -323,7 +324,7 @@ def test_what_is_down_is_not_frozen_and_what_runs_neither_started_nor_thawed() -
 def test_the_brokers_of_a_given_cluster_are_not_ours_to_kill() -> None:
     with pytest.raises(
         ClusterUnavailableError,
-        match=r"the cluster at a:1,b:2 is given: not ours to stop or kill\. .*embedded",
+        match=r"the cluster at a:1,b:2 is given, so it cannot be stopped or killed\. .*embedded",
     ):
         Cluster(["a:1", "b:2"], 2, "given").broker(1)
 

@@ -140,7 +140,7 @@ def test_the_readmes_two_commands_are_there() -> None:
 
 
 def test_the_defaults_of_members_are_those_of_the_kit() -> None:
-    rows = read(TESTING).split("| | default | another |\n|---|---|---|\n")[1].split("\n\n")[0]
+    rows = read(TESTING).split("| | default | to change it |\n|---|---|---|\n")[1].split("\n\n")[0]
     shown = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", rows, re.MULTILINE))
     group = inspect.signature(ConsumerGroup).parameters
     arguments = {name: group[name].default for name in ("commit", "poll_ms", "work_ms", "timeout")}

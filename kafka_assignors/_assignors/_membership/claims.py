@@ -107,7 +107,7 @@ class Memory:
             self.unanswered += 1
             if self.unanswered == _UNANSWERED:
                 log.warning(
-                    "This consumer joined its group %d times and took no assignment: its polls are over "
+                    "This consumer joined its group %d times and took no assignment: its polls end "
                     "before the group has rebalanced. Poll for longer, or work for less time between polls",
                     _UNANSWERED,
                 )

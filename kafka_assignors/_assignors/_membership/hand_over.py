@@ -225,16 +225,16 @@ class HandOver:
             split = partition[owner[partition] == NOBODY]
         names = ", ".join(sorted({group.members.ids[number] for number in awaited[:, 1].tolist()}))
         log.error(
-            "Leaving %d partitions with members that claim them: asked %d times to revoke some, they claim "
-            "them all the same. If their load is uneven, restart them: %s",
+            "Leaving %d partitions with members that still claim them, though asked %d times to revoke "
+            "some. If their load is uneven, restart them: %s",
             np.unique(partition).size - split.size,
             PATIENCE + 1,
             names,
         )
         if split.size:
             log.error(
-                "Giving %d partitions to nobody: they belong together, and no claimant can have them "
-                "all. Restart these members: %s",
+                "Leaving %d partitions without an owner: they belong together, and no claimant can have "
+                "all of them. Restart these members: %s",
                 split.size,
                 names,
             )
@@ -260,6 +260,6 @@ class HandOver:
 
     def _begin_round(self, host: Host, generation: int) -> None:
         if host.generation == generation and not host.closed:
-            log.warning("Members have not revoked all that they were asked to; joining again to assign it")
+            log.warning("Members have not revoked all partitions as asked; joining again to assign these")
             self._is_own = self._given is not None
             host.request_rejoin()

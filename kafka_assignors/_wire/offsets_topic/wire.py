@@ -113,7 +113,7 @@ class RecordReader(Reader):
             if tag in known:
                 found[tag] = known[tag]()
                 if self.offset != end:
-                    raise UnreadableError(f"the field with tag {tag} has not the {size} bytes that it says")
+                    raise UnreadableError(f"the field with tag {tag} does not have its {size} bytes")
             else:
                 self.take(size, f"the field with tag {tag}")
         return found

@@ -75,7 +75,7 @@ def report_archive(
     engine = engine or Engine.fitting(replaying=bool(assignors))
     groups_found = engine.map_sorted(archive, selection, task).rows
     if not groups_found:
-        raise ValueError("there is nothing to report on: the archive has no records of such groups then")
+        raise ValueError("nothing to report on: the archive has no records of these groups at that time")
     source = archive.description.cluster_id or str(archive.where)
     content = render(groups_found, source=source, made=datetime.now(UTC), asked=since).encode()
     write_whole(path, content)

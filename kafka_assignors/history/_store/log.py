@@ -114,7 +114,7 @@ class Log:
         except (CommitFailedError, StoreError) as error:
             if not DeltaTable.is_deltatable(where.escaped, dict(where.options)):
                 raise
-            raise ConflictError(f"there is a table at {where}: somebody else has made it") from error
+            raise ConflictError(f"another process has just created a table at {where}") from error
         return cls(where)
 
     @classmethod

@@ -220,9 +220,9 @@ def _check(
             raise PlacementError(f"{name} does not exist: the topic has no such partition")
         if tp in moving and (begun := moving[tp].target) != replicas:
             raise PlacementError(
-                f"{name} is on its way to {begun} and is to be on {replicas}: wait until it is there,"
-                f" or break that off with `placement cancel {tp.topic}`. If --output kept the plan that"
-                " began it, --file continues that"
+                f"{name} is being moved to {begun}, and should be on {replicas}: wait until that is done,"
+                f" or break it off with `placement cancel {tp.topic}`. If --output kept the plan that"
+                " began it, --file continues that plan"
             )
 
 

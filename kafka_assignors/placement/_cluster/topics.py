@@ -227,7 +227,7 @@ def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
             try:
                 _check_described(topic, described.error_code)
             except ClusterError as error:
-                raise ClusterError(f"the cluster took what was to be done, but {error}") from error
+                raise ClusterError(f"the cluster accepted the change, but {error}") from error
             found = {one.partition_index: one.replica_nodes for one in described.partitions}
             if found != expected:
                 faults.append(f"broker {broker} describes {topic!r} as {found}, not as {expected}")

@@ -152,8 +152,8 @@ class Cluster:
         """
         if self.how == "given":
             raise ClusterUnavailableError(
-                f"the cluster at {','.join(self.bootstrap_servers)} is given: not ours to stop or kill. "
-                "Insist on one that is started here (how='embedded' or how='docker')"
+                f"the cluster at {','.join(self.bootstrap_servers)} is given, so it cannot be stopped or "
+                "killed. Use one that is started here (how='embedded' or how='docker')"
             )
         for broker in self.brokers:
             if broker.node_id == node_id:
@@ -405,8 +405,8 @@ def _given_cluster(
     }
     if wished := [wish for wish, is_wished in wishes.items() if is_wished]:
         raise ClusterUnavailableError(
-            f"the cluster at {bootstrap} is given, so {' and '.join(wished)} cannot be had of it: "
-            "insist on one that is started here (how='embedded' or how='docker')"
+            f"the cluster at {bootstrap} is given, so {' and '.join(wished)} cannot be applied to it: "
+            "use one that is started here (how='embedded' or how='docker')"
         )
     there = count_brokers(bootstrap)
     if there < nodes:

@@ -110,7 +110,7 @@ def test_what_two_cling_to_parts_of_is_nobodys_and_the_leader_asks_on(
         assert round_of(generation, members) == {"leader": "a1 b1", "x": "", "y": ""}
         waits.append(round_of.wait())
     assert waits == [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
-    assert caplog.text.count("Giving 2 partitions to nobody") == 3
+    assert caplog.text.count("Leaving 2 partitions without an owner") == 3
     assert round_of(PATIENCE + 4, {**members, "y": ("", PATIENCE + 3)})["x"] in {"", "a0 b0"}
 
 

@@ -202,5 +202,5 @@ def test_an_unknown_strategy_is_an_error_that_names_the_known_ones() -> None:
 @pytest.mark.parametrize("strategy", NAMES)
 def test_two_members_with_one_id_are_an_error_that_names_it(strategy: str) -> None:
     members = [(name, None, sent({"t"})) for name in "klk"]
-    with pytest.raises(ValueError, match=r"member ids must differ, but \['k'\] came more than once"):
+    with pytest.raises(ValueError, match=r"member ids must differ, but \['k'\] is there more than once"):
         lead({"t": range(3)}, members, strategy)

@@ -533,7 +533,7 @@ def test_eager_consumers_have_the_strategy_by_an_option() -> None:
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"tolerance": 1.0}, "tolerance must be from 0 up to, not including, 1, not 1.0"),
+        ({"tolerance": 1.0}, "tolerance must be 0 or more and below 1, not 1.0"),
         ({"tolerance": math.nan}, "tolerance must be"),
         ({"settle": -1}, "settle must be 0 s or more, not -1"),
         ({"cost": {"t": 0}}, "the cost of 't' must be a number from 1e-9 to 1e9, not 0"),

@@ -105,7 +105,7 @@ def test_a_group_is_planned_as_by_the_coordinator_of_the_new_protocol(tmp_path: 
         assert plan(group, f"kip848:{name}").plan.assignments() == planner(group).assignments()
     for name in ("best", "sticky"):
         known = "exact, kip54, range, roundrobin, copartitioned, load-aware, kip848:uniform, kip848:range"
-        with pytest.raises(ValueError, match=f"no planner '{name}'; choose of {known}$"):
+        with pytest.raises(ValueError, match=f"no planner '{name}'; choose one of {known}$"):
             plan(group, name)
 
 
@@ -114,6 +114,6 @@ def test_a_group_is_planned_as_by_the_coordinator_of_the_new_protocol(tmp_path: 
 )
 def test_a_restart_is_of_a_cluster_s_group_or_of_a_number_of_members(source: Any, group: str | int) -> None:
     with pytest.raises(
-        WhatIfError, match=f"^the group is {group!r}: give the id of a cluster's, or how many"
+        WhatIfError, match=f"^the group is {group!r}: give its id on a cluster, or its number of members$"
     ):
         what_if(source, group)

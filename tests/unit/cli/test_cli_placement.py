@@ -171,7 +171,7 @@ def test_files_that_cannot_be_read_are_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert "No such file" in cli.refused("describe", "--placements", str(tmp_path / "missing"))
-    assert f"{__file__}: no JSON: line 1, column 3" in cli.refused("describe", "--placements", __file__)
+    assert f"{__file__}: not JSON: line 1, column 3" in cli.refused("describe", "--placements", __file__)
     Path("deep").write_text("[" * 100_000, encoding="utf-8")
     for arguments in ("describe --placements deep", "reassign --bootstrap-server h:1 --file deep"):
         assert "deep: nested too deeply" in cli.refused(*arguments.split())

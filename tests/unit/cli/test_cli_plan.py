@@ -216,7 +216,7 @@ def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
             {"partitions": [0, -2]},
             "topics.orders.partitions[1]: must be a partition id from 0 to 2147483647, not -2",
         ),
-        ("topics.orders", {"partitions": [3, 3]}, "partitions[1]: 3 stands in the list more than once"),
+        ("topics.orders", {"partitions": [3, 3]}, "partitions[1]: 3 is in the list more than once"),
         ("topics.orders", {"partitions": 2, "rack": []}, "topics.orders.rack: unknown field"),
         (
             "topics.orders",
@@ -280,18 +280,18 @@ def test_what_is_wrong_in_a_file_is_named(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("g.json", '{"topics": {"a": 1, "a": 2}, "members": {}}', "topics.a: stands there more than once"),
-        ("g.yaml", "topics: {a: 1, a: 2}\nmembers: {c: }", "topics.a: stands there more than once"),
-        ("g.yaml", "topics: {1: 1, '1': 2}\nmembers: {c: }", "topics.1: stands there more than once"),
-        ("g.json", '{"topics": {', "no JSON: line 1, column 13: Expecting property name"),
-        ("g.json", f'{{"topics": {"9" * 5000}}}', "no JSON: Exceeds the limit"),
+        ("g.json", '{"topics": {"a": 1, "a": 2}, "members": {}}', "topics.a: is there more than once"),
+        ("g.yaml", "topics: {a: 1, a: 2}\nmembers: {c: }", "topics.a: is there more than once"),
+        ("g.yaml", "topics: {1: 1, '1': 2}\nmembers: {c: }", "topics.1: is there more than once"),
+        ("g.json", '{"topics": {', "not JSON: line 1, column 13: Expecting property name"),
+        ("g.json", f'{{"topics": {"9" * 5000}}}', "not JSON: Exceeds the limit"),
         ("g.json", '{"topics": {"a": NaN}, "members": {"c": {}}}', "topics.a: must be"),
         ("g.json", "[" * 100_000, "nested too deeply"),
         ("g.json", "[]", "must be a mapping with topics and members, not an empty list"),
         ("g.yaml", "", "must be a mapping with topics and members, not null"),
-        ("g.yaml", "a: [", "no YAML: line "),
-        ("g.yaml", "a: \x07", "no YAML"),
-        ("g.yaml", "a: 1\n---\nb: 2", "no YAML: line 2, column 1"),
+        ("g.yaml", "a: [", "not YAML: line "),
+        ("g.yaml", "a: \x07", "not YAML"),
+        ("g.yaml", "a: 1\n---\nb: 2", "not YAML: line 2, column 1"),
         ("g.yaml", "topics: {a: 1}\nmembers: &m {c: *m}", "line 2, column 10: found unconstructable rec"),
         (
             "g.yaml",
@@ -329,7 +329,7 @@ def test_a_file_that_cannot_be_read_is_an_error_in_words(tmp_path: Path, run: Ru
     )
     assert "Is a directory" in run(str(tmp_path))[2]
     (tmp_path / "latin.json").write_bytes(b'{"\xe9": 1}')
-    assert "byte 2 is no UTF-8" in run(str(tmp_path / "latin.json"))[2]
+    assert "byte 2 is not UTF-8" in run(str(tmp_path / "latin.json"))[2]
 
 
 def test_what_yaml_takes_for_something_else_is_text_where_text_is_meant(write: Write, run: Run) -> None:

@@ -177,7 +177,7 @@ def test_who_alone_can_answer_and_hangs_is_waited_for_until_another_takes_over_o
     with pytest.raises(SilentBrokerError) as caught:
         admin.ask(asks(clock, 2, hanging, 0.0))
     assert str(caught.value) == (
-        "broker 2 alone can answer, and no other has taken over from it within 15 s: it hangs; start it"
+        "only broker 2 can answer, and no other has taken over from it within 15 s: it hangs; start it"
         " again, or ask later"
     )
     assert 15 <= clock.now < 20

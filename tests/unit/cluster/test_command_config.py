@@ -60,7 +60,7 @@ def test_names_of_librdkafka_are_understood(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("security.protocol", "security.protocol has no value"),
-        (r"sasl.password=a\uend", "write a backslash that is meant twice"),
+        (r"sasl.password=a\uend", "to write a backslash, double it"),
         ("security.protocoll=SSL", "'security.protocoll' is not known: known are client.id, "),
         ("request.timeout.ms=9999999999", "'9999999999', not a number of up to 9 digits"),
         ("request.timeout.ms=soon", "request.timeout.ms is 'soon', not a number"),

@@ -129,14 +129,14 @@ def test_a_continuous_capture_reads_partitions_that_are_new_once(
     ("now", "said"),
     [
         ({"name": "c2"}, "is an archive of cluster c1, not of c2"),
-        ({"bounds": {0: (0, 5)}}, "with 2 partitions, which now has 1: it was created again"),
+        ({"bounds": {0: (0, 5)}}, "with 2 partitions, not 1: it was created again"),
         (
             {"bounds": {0: (0, 5), 1: (0, 4)}},
             "-1 up to offset 5, and the cluster's ends at 4: the topic was",
         ),
         (
             {"topic_id": "id2", "bounds": {0: (0, 9), 1: (0, 9)}},
-            "is of a __consumer_offsets with the id id1, which now has id2: it was created again",
+            "is an archive of __consumer_offsets with id id1, not id2: it was created again",
         ),
     ],
     ids=["cluster", "fewer partitions", "shorter", "grown beyond the old one"],
@@ -172,7 +172,7 @@ def test_a_continuous_capture_ends_if_another_capture_has_read_on(
     cluster = Cluster(monkeypatch)
     job = cluster.captured(tmp_path)
     cluster.read(Archive(tmp_path), [Stretch(0, 5, 9)])
-    with pytest.raises(ArchiveBusyError, match=r"another capture is writing into .* end one of both"):
+    with pytest.raises(ArchiveBusyError, match=r"another capture is writing into .* end one of the two"):
         job.look_again(cluster.admin)
 
 
@@ -447,11 +447,11 @@ def test_what_failed_in_a_worker_is_told_without_the_traces_around_it() -> None:
     text = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure
 Traceback (most recent call last):
   File "source.py", line 1, in read
-kafka_assignors.history._source.StuckPartitionError: __consumer_offsets-3 gave nothing for 60 s
+kafka_assignors.history._source.StuckPartitionError: __consumer_offsets-3 returned nothing for 60 s
 
 \tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException
 Caused by: java.lang.RuntimeException: other"""
-    assert reason(text) == "StuckPartitionError: __consumer_offsets-3 gave nothing for 60 s"
+    assert reason(text) == "StuckPartitionError: __consumer_offsets-3 returned nothing for 60 s"
     text = "[STREAM_FAILED] failed\nTraceback:\nOSError: [Errno 28] No space left on device\n\tat java"
     assert reason(text) == "OSError: [Errno 28] No space left on device"
     text = """Traceback:

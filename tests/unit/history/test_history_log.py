@@ -107,7 +107,7 @@ def test_of_two_that_make_a_table_at_once_the_later_is_told(
         return create(*wanted, **more)
 
     monkeypatch.setattr(DeltaTable, "create", late)
-    with pytest.raises(ConflictError, match=f"there is a table at {where}: somebody else has made it"):
+    with pytest.raises(ConflictError, match=f"another process has just created a table at {where}"):
         Log.create(where, SCHEMA, description="places")
 
 

@@ -625,12 +625,12 @@ def test_a_group_without_advice_is_told_what_its_rebalances_were_for() -> None:
 
     tried = [what_if("actual"), what_if("sticky")]
     assert advice("member joined", rows=tried) == "Normal when you deploy or scale up."
-    assert advice("topics changed") == "Nothing to mend: this is how new partitions get an owner."
+    assert advice("topics changed") == "Nothing to do: this is how new partitions get an owner."
     assert advice("member restarted", "member gone") == (
         "Normal in a deployment; without one the consumer may be too slow between two polls."
     )
-    assert advice("member removed") == "Nothing to mend, if somebody meant to."
-    assert advice("coordinator moved") == "Look whether brokers were restarted at that time."
+    assert advice("member removed") == "Nothing to do, if that was on purpose."
+    assert advice("coordinator moved") == "Check if brokers were restarted at that time."
     assert advice("member left", "strategy changed") == (
         "Normal when you deploy or scale down. Normal once, in a deployment."
     )

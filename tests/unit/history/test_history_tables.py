@@ -144,7 +144,7 @@ class TestClassicGroups:
     @pytest.mark.parametrize(
         ("said", "assigned", "problem"),
         [
-            (b"\0", None, "ConsumerProtocolSubscription, byte 0 of 1: the version wants 2 bytes, 1 are left"),
+            (b"\0", None, "ConsumerProtocolSubscription, byte 0 of 1: the version needs 2 bytes, 1 are left"),
             (
                 subscription(1, ["t", None]),
                 None,
@@ -155,11 +155,11 @@ class TestClassicGroups:
                 None,
                 "sticky user data, byte 0 of 1: 1 bytes are no sticky user data (",
             ),
-            (None, b"\0\1\0", "ConsumerProtocolAssignment, byte 2 of 3: the number of topics wants 4 bytes"),
+            (None, b"\0\1\0", "ConsumerProtocolAssignment, byte 2 of 3: the number of topics needs 4 bytes"),
             (
                 b"\0",
                 b"\0",
-                "ConsumerProtocolSubscription, byte 0 of 1: the version wants 2 bytes, 1 are left; C",
+                "ConsumerProtocolSubscription, byte 0 of 1: the version needs 2 bytes, 1 are left; C",
             ),
         ],
     )

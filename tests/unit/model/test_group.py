@@ -40,7 +40,7 @@ def test_members_are_ordered_by_utf16_units(ids: str) -> None:
 
 
 def test_two_members_with_one_id_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"member ids must differ, but \['m'\] came more than once"):
+    with pytest.raises(ValueError, match=r"member ids must differ, but \['m'\] is there more than once"):
         Group.of({"a": [0]}, [member("m", "a"), member("n", "a"), member("m", "b")])
 
 

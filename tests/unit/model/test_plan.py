@@ -96,7 +96,7 @@ def test_only_partitions_that_are_held_back_may_be_left_out(group: Group) -> Non
     plan = Plan.from_owner(group, ints(0, NOBODY, NOBODY, 2))
     check(plan, group, held_back=ints(1, 2))
     for held_back in (None, ints(), ints(2), ints(2, 0)):
-        with pytest.raises(InvalidPlanError, match=r"^the plan gives a-21 to nobody$"):
+        with pytest.raises(InvalidPlanError, match=r"^the plan assigns a-21 to no member$"):
             check(plan, group, held_back=held_back)
 
 
@@ -131,10 +131,10 @@ def test_owners_that_are_none_make_no_plan(group: Group, owner: IntArray, fault:
         ([0, 1], [0, 2, 1, 2], "the plan does not have one entry for each of 3 members"),
         ([-1], [0, 1, 1, 1], "the plan holds partitions that do not exist: there are 4"),
         ([4], [0, 1, 1, 1], "the plan holds partitions that do not exist: there are 4"),
-        ([1, 1], [0, 2, 2, 2], "the plan gives a-21 away more than once"),
-        ([2, 2], [0, 0, 0, 2], "the plan gives b-0 away more than once"),
-        ([0, 2], [0, 2, 2, 2], "the plan gives k partitions of b, which it does not subscribe to"),
-        ([0], [0, 0, 0, 1], "the plan gives m partitions of a, which it does not subscribe to"),
+        ([1, 1], [0, 2, 2, 2], "the plan assigns a-21 more than once"),
+        ([2, 2], [0, 0, 0, 2], "the plan assigns b-0 more than once"),
+        ([0, 2], [0, 2, 2, 2], "the plan assigns k partitions of b, which it does not subscribe to"),
+        ([0], [0, 0, 0, 1], "the plan assigns m partitions of a, which it does not subscribe to"),
     ],
 )
 def test_faults_are_found(
@@ -148,5 +148,5 @@ def test_faults_are_found(
 def test_only_a_shared_plan_may_give_a_partition_to_two_members(group: Group) -> None:
     plan = Plan(group, ints(0, 1, 1, 2, 3), ints(0, 2, 4, 5))
     check(plan, group, shared=True)
-    with pytest.raises(InvalidPlanError, match=r"^the plan gives a-21 away more than once$"):
+    with pytest.raises(InvalidPlanError, match=r"^the plan assigns a-21 more than once$"):
         check(plan, group)

@@ -110,11 +110,11 @@ def test_a_standby_gets_nothing_but_what_it_keeps_in_a_round() -> None:
     group = Group.of({"t": [0], "u": [0]}, [standby, active, other])
     given = Plan.from_owner(group, np.array([0, 2]))
     with pytest.raises(
-        InvalidPlanError, match="the plan gives a partitions of t, which it does not subscribe"
+        InvalidPlanError, match="the plan assigns a partitions of t, which it does not subscribe"
     ):
         check(given, group)
     check(given, group, held_back=np.empty(0, dtype=np.int64))
     with pytest.raises(
-        InvalidPlanError, match="the plan gives c partitions of t, which it does not subscribe"
+        InvalidPlanError, match="the plan assigns c partitions of t, which it does not subscribe"
     ):
         check(Plan.from_owner(group, np.array([2, 2])), group, held_back=np.empty(0, dtype=np.int64))

@@ -169,10 +169,10 @@ def test_a_partition_on_its_way_to_where_no_plan_has_it_is_named_with_the_ways_o
     assert main([*PLANNED, "--execute"]) == 2
     after = cluster.moving.copy()
     said = capsys.readouterr().err
-    assert "orders-0 is on its way to [1, 4] and is to be on [" in said
+    assert "orders-0 is being moved to [1, 4], and should be on [" in said
     assert (
-        "]: wait until it is there, or break that off with `placement cancel orders`. If --output kept the"
-        " plan that began it, --file continues that\n"
+        "]: wait until that is done, or break it off with `placement cancel orders`. If --output kept the"
+        " plan that began it, --file continues that plan\n"
     ) in said
     assert after == {moved: [1, 4]}
 

@@ -51,9 +51,9 @@ def in_folders(directories: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "^the reassignment: no JSON: line 1, column 1"),
+        ("", "^the reassignment: not JSON: line 1, column 1"),
         ("[" * 100_000, "^the reassignment: nested too deeply$"),
-        (f'{{"version": {"9" * 5000}}}', "no JSON: Exceeds the limit"),
+        (f'{{"version": {"9" * 5000}}}', "not JSON: Exceeds the limit"),
         ("Current partition replica assignment\n{}", "keep only the line of JSON"),
         ("[]", "must be an object with version and partitions, not an empty list"),
         ('{"partitions": []}', "no partition is named"),
@@ -72,7 +72,7 @@ def in_folders(directories: Any) -> str:
         (listed({"partition": True}), "partition: must be .*, not true"),
         (listed({"replicas": []}), "replicas: must be a list of at least one broker id, not an empty list"),
         (listed({"replicas": ["1"]}), r'replicas\[0\]: must be a broker id from .*, not "1"'),
-        (listed({"replicas": [1, 1]}), r"replicas\[1\]: 1 stands in the list more than once"),
+        (listed({"replicas": [1, 1]}), r"replicas\[1\]: 1 is in the list more than once"),
         *(
             (listed({"topic": name}), "topic: Kafka has no")
             for name in ("../../etc/x", "..", "a b", "é", "a" * 250)

@@ -34,7 +34,7 @@ each_class = pytest.mark.parametrize("assignor", BOTH, ids=lambda assignor: assi
 
 WARNING = (
     "An exact plan of 12 partitions for 3 members was not ready after {} s. "
-    "Taking a quicker one, which may be less balanced and move more"
+    "Using a quicker one, which may be less balanced and move more"
 )
 
 

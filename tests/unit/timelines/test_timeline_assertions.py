@@ -606,7 +606,7 @@ def test_nothing_held_is_nothing_judged() -> None:
     )
     timeline.assert_released_on_revoke()
     said = message(lambda: timeline.assert_released_on_revoke("lock"))
-    assert said == "no application held lock: it says so by seat.holds(partition, what)"
+    assert said == "no application held lock: call seat.holds(partition, what) in it"
 
 
 def test_a_rule_of_ones_own_is_asserted_on_notes() -> None:

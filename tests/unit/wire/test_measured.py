@@ -83,14 +83,14 @@ def test_a_number_that_cannot_be_counts_as_unknown_and_is_named(bad: float) -> N
 @pytest.mark.parametrize(
     ("raw", "fault"),
     [
-        (b"\0", "the version wants 2 bytes, 1 are left"),
+        (b"\0", "the version needs 2 bytes, 1 are left"),
         (b"\0\0\0\0", "there is no version 0 of measures"),
         (b"\xff\xff\0\0", "there is no version -1"),
         (b"\0\1\xff\xff", "the number of topics is -1"),
-        (b"\0\1\0\2", "the length of a topic's name wants 2 bytes, 0 are left"),
+        (b"\0\1\0\2", "the length of a topic's name needs 2 bytes, 0 are left"),
         (b"\0\1\0\1\0\1\xff", "a topic's name b'\\xff' is not UTF-8"),
         (b"\0\1\0\1\0\1t" + bytes(12) + b"\xff\xff", "partitions is negative (-16)"),
-        (b"\0\1\0\1\0\1t" + bytes(12) + b"\x7f\xff", "partitions wants 524272 bytes, 0 are left"),
+        (b"\0\1\0\1\0\1t" + bytes(12) + b"\x7f\xff", "partitions needs 524272 bytes, 0 are left"),
         (b"\0\1" + bytes(LIMIT), f"{LIMIT + 2} bytes are more than the {LIMIT} that are read"),
     ],
 )

@@ -89,14 +89,14 @@ class TestRecords:
             (
                 b"\0\2",
                 None,
-                "GroupMetadataKey, byte 2 of 2: the length of the group id wants 2 bytes, 0 are left",
+                "GroupMetadataKey, byte 2 of 2: the length of the group id needs 2 bytes, 0 are left",
             ),
             (b"\0\2\xff\xff", None, "GroupMetadataKey, byte 4 of 4: the group id is null"),
             (GROUP_KEY + b"\0", None, "GroupMetadataKey, byte 5 of 6: 1 bytes are left over"),
             (
                 b"\0\3\0\1g",
                 bytes.fromhex("0000 00000005 01 00 09 0000000000000006 00"),
-                "ConsumerGroupMetadataValue, byte 17 of 18: the field with tag 0 has not the 9 bytes",
+                "ConsumerGroupMetadataValue, byte 17 of 18: the field with tag 0 does not have its 9 bytes",
             ),
             (
                 b"\0\7\0\1g\0\1m",
@@ -115,7 +115,7 @@ class TestRecords:
     @pytest.mark.parametrize(
         ("value", "byte", "why"),
         [
-            (b"", "0 of 0", "the version wants 2 bytes, 0 are left"),
+            (b"", "0 of 0", "the version needs 2 bytes, 0 are left"),
             (b"\0\5", "2 of 2", "version 5 is not known, only 0 to 4 are"),
             (b"\xff\xff", "2 of 2", "version -1 is not known, only 0 to 4 are"),
             (b"\0\3\0\1\xff", "5 of 5", "the protocol type is not UTF-8"),
@@ -288,9 +288,9 @@ class TestWhatMembersSay:
     @pytest.mark.parametrize(
         ("raw", "message"),
         [
-            (b"", "byte 0 of 0: the version wants 2 bytes, 0 are left"),
+            (b"", "byte 0 of 0: the version needs 2 bytes, 0 are left"),
             (b"\xff\xff", "byte 2 of 2: there is no version -1"),
-            (subscription(0, ["t"])[:-5], "byte 8 of 8: a topic's name wants 1 bytes, 0 are left"),
+            (subscription(0, ["t"])[:-5], "byte 8 of 8: a topic's name needs 1 bytes, 0 are left"),
             (subscription(0, [b"\xff"]), "byte 9 of 13: a topic's name b'\\xff' is not UTF-8"),
         ],
     )
