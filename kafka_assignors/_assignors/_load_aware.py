@@ -53,8 +53,7 @@ class _Work:
     """What an instance knows of the work of its one consumer, and of the group that this leads.
 
     As a member it measures. `said` is what it sent when it joined, until it has its assignment: while another
-    strategy is chosen it gets none. `mean` is what its last assignment told: seconds of work that wait for
-    the mean member, and that arrive a second. `uneven` looks at that.
+    strategy is chosen it gets none. `mean` is what its last assignment told, as `uneven` has it.
 
     As a leader it has `making`, its plan of the present rebalance, which may not reach the group; and
     `given`, its last one that did. `told` is the next `mean`, for all members.
@@ -179,22 +178,22 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         work.given, work.making = work.making or work.given, None
         if work.uneven is not None:
             changed = self._consumer.memory.last.partitions != before
-            work.uneven.rebalanced(time.monotonic(), changed=changed)
+            work.uneven.rebalanced(time.monotonic(), work.mean, changed=changed)
 
     def ask_when_uneven(self, *, uneven_for: float, at_least: float, cool_down: float) -> None:
         """See `rebalance_when`."""
         work = self._work
         work.uneven = Uneven(uneven_for=uneven_for, at_least=at_least, cool_down=cool_down)
-        work.uneven.rebalanced(time.monotonic(), changed=True)
+        work.uneven.rebalanced(time.monotonic(), work.mean, changed=True)
         work.measures.watch = self._compare
 
     def _compare(self) -> None:
         host, work = self._host(), self._work
         if host is None or work.uneven is None or work.said is not None:
             return
-        (waits, arrives), seconds = work.mean, work.uneven.uneven_for
-        mine = sum(one.work(seconds) for one in work.measures.of(by_topic(host.partitions)).values())
-        if reason := work.uneven.look(time.monotonic(), mine, waits + seconds * arrives):
+        measured = work.measures.of(by_topic(host.partitions)).values()
+        mine = sum(one.work(work.uneven.uneven_for) for one in measured)
+        if reason := work.uneven.look(time.monotonic(), mine):
             log.info("Asking for a rebalance: %s", reason)
             host.request_rejoin()
 

@@ -555,51 +555,63 @@ def test_a_copy_has_the_options_and_has_measured_nothing(copied: Any) -> None:
     assert (made._cost, made._settle, made._work.measures.of({"t": [0]})) == ({"t": 2}, 7, {})
 
 
+MEAN = 0, 40 / 60
+"""Of 60 s the mean member needs 40 s."""
+
+
 def uneven(cool_down: float = 600) -> Uneven:
     one = Uneven(uneven_for=60, at_least=1.5, cool_down=cool_down)
-    one.rebalanced(0, changed=True)
+    one.rebalanced(0, MEAN, changed=True)
     return one
 
 
 def test_a_member_asks_once_after_the_same_for_long_enough_and_after_the_cool_down() -> None:
     one = uneven()
-    reasons = {now: reason for now in range(0, 1300, 5) if (reason := one.look(now, 80, 40))}
+    reasons = {now: reason for now in range(0, 1300, 5) if (reason := one.look(now, 80))}
     said = "for 60 s this member had 80 s of work for the next 60 s, 2 times the mean"
     assert reasons == {600: said, 1200: said}
 
 
-@pytest.mark.parametrize(("mine", "mean"), [(29, 1), (80, 54), (59, 40)])
+@pytest.mark.parametrize(("mine", "arrives"), [(29, 1 / 60), (80, 54 / 60), (59, 40 / 60)])
 def test_a_member_does_not_ask_that_has_little_to_do_or_not_much_more_than_others(
-    mine: float, mean: float
+    mine: float, arrives: float
 ) -> None:
     one = uneven()
-    assert not any(one.look(now, mine, mean) for now in range(1000, 2000, 5))
+    one.rebalanced(0, (0, arrives), changed=True)
+    assert not any(one.look(now, mine) for now in range(1000, 2000, 5))
+
+
+def test_what_waited_for_the_mean_member_is_worked_off_meanwhile() -> None:
+    one = uneven(cool_down=0)
+    one.rebalanced(1000, (200, 0.25), changed=True)
+    # The mean is 65 s from when 50 s wait: at 1200. This member asks when it has had more for 60 s.
+    assert [now for now in range(1000, 1300, 5) if one.look(now, 1.5 * 65)] == [1260]
 
 
 def test_a_moment_of_rest_and_a_rebalance_begin_the_time_anew() -> None:
     one = uneven()
     looks = [(1000, 80), (1055, 80), (1058, 40), (1059, 80), (1118, 80)]
-    assert not any(one.look(now, mine, 40) for now, mine in looks)
-    one.rebalanced(1118, changed=True)
-    assert not any(one.look(now, 80, 40) for now in (1119, 1200, 1717))
-    assert str(one.look(1719, 80, 0)).endswith(", of which no mean is known yet")
+    assert not any(one.look(now, mine) for now, mine in looks)
+    one.rebalanced(1118, (0, 0), changed=True)
+    assert not any(one.look(now, 80) for now in (1119, 1200, 1717))
+    assert str(one.look(1719, 80)).endswith(", the mean member nothing")
 
 
 def test_the_cool_down_doubles_while_rebalances_that_it_asked_for_change_nothing_for_it() -> None:
     one, at = uneven(), list[int]()
     for now in range(0, 20_000, 5):
-        if one.look(now, 80, 40):
+        if one.look(now, 80):
             at.append(now)
-            one.rebalanced(now, changed=len(at) == 4)
-            one.rebalanced(now, changed=False)  # which another member wanted
+            one.rebalanced(now, MEAN, changed=len(at) == 4)
+            one.rebalanced(now, MEAN, changed=False)  # which another member wanted
     assert at == [600, 1800, 4200, 9000, 9600, 10800, 13200, 18000]
 
 
 def test_without_a_cool_down_and_for_ever_pauses_have_bounds() -> None:
     one, pauses = uneven(cool_down=0), []
     for now in (100_000.0 * day for day in range(1, 20)):
-        if [reason for later in (0, 60) if (reason := one.look(now + later, 80, 40))]:
-            one.rebalanced(now + 60, changed=False)
+        if [reason for later in (0, 60) if (reason := one.look(now + later, 80))]:
+            one.rebalanced(now + 60, MEAN, changed=False)
         pauses.append(one.pause)
     assert (pauses[:3], pauses[-1]) == ([120, 240, 480], 86_400)
 
@@ -682,9 +694,9 @@ def test_a_member_with_too_much_of_the_load_asks_while_it_polls(clock: Clock) ->
     member = Busy(clock, cool_down=600)
     assert (member.polls(590), member.polls(20)) == (0, 1)  # it does not know the mean
     for number, (mean, rejoins) in enumerate(((40, 2), (50, 2), (40, 3))):
-        given(member.assignor, _MEAN.pack(_MARK, mean, 0.0), 0, number + 1)
+        given(member.assignor, _MEAN.pack(_MARK, 0.0, mean / 60), 0, number + 1)
         assert member.polls(700) == rejoins
-    given(member.assignor, _MEAN.pack(_MARK, 40, 0.0), 0, 3)  # it changed nothing
+    given(member.assignor, _MEAN.pack(_MARK, 0.0, 40 / 60), 0, 3)  # it changed nothing
     assert (member.polls(1190), member.polls(20)) == (3, 4)
 
 
