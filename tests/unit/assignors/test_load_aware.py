@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -36,7 +37,7 @@ from kafka_assignors._wire.user_data import UNFINISHED, encode_sticky
 from tests.support.by_hand import HandGroup, HandHost, cluster_of, joined, partitions_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 
 Works = dict[tuple[str, int], Measured]
@@ -390,10 +391,7 @@ def test_a_group_has_all_its_partitions_whatever_a_member_sends(
     )
 
 
-def test_a_member_is_believed_of_its_own_partitions_only() -> None:
-    def measured(cost: float) -> bytes:
-        return encode_measured({("t", number): Measured(cost, 5, 5) for number in range(3)})
-
+def test_a_member_is_believed_of_its_own_partitions_only_as_fast_as_it_is() -> None:
     members = [
         Member(
             member_id=name,
@@ -407,6 +405,8 @@ def test_a_member_is_believed_of_its_own_partitions_only() -> None:
     numbers, faults = measured_in(group)
     assert (numbers[:2, 0].tolist(), faults) == ([1, 2], {})
     assert np.isnan(numbers[2]).all()
+    known, speed, _ = learn(Known.nothing(group))  # costs of a member of speed 1
+    assert (speed[0] / speed[1], known.numbers[0, 0]) == pytest.approx((2, known.numbers[1, 0]))
 
 
 def costs_of(
@@ -454,17 +454,6 @@ def test_weights_that_differ_are_the_speeds() -> None:
     assert speeds(group, costs).tolist() == [1, 0.5, 1.5]
 
 
-def test_costs_are_those_of_a_member_of_speed_1() -> None:
-    told = [encode_measured({("t", one): Measured(cost, 5, 5)}) for one, cost in ((0, 2), (1, 1))]
-    members = [
-        Member(member_id=name, topics=frozenset("t"), claims={"t": [one]}, data=told[one])
-        for one, name in enumerate("ab")
-    ]
-    known, speed, _ = learn(Known.nothing(Group.of({"t": range(3)}, members)))
-    assert (speed[1] / speed[0], known.numbers[0, 0]) == pytest.approx((2, known.numbers[1, 0]))
-    assert np.isnan(known.numbers[2]).all()
-
-
 def test_what_is_not_known_is_the_mean_of_its_topic_or_of_all() -> None:
     group, _ = costs_of([0, 0, 1, 1, 2, 2, 2], [1] * 7)
     numbers = np.full((7, 3), math.nan)
@@ -475,24 +464,16 @@ def test_what_is_not_known_is_the_mean_of_its_topic_or_of_all() -> None:
     assert load.arriving.tolist() == [2, 12, *[6] * 5]
 
 
-def test_each_member_hears_of_the_mean_load_once_something_is_measured() -> None:
-    group = group_of(2, 4)
-    group.rebalance()
-    assert [one._work.mean for one in group.assignors.values()] == [(0, 0)] * 2
-    measure(group, {("t", one): Measured(0.5, 100, 0.25) for one in range(4)})
-    group.rebalance()
-    assert [one._work.mean for one in group.assignors.values()] == [(100.0, 0.25)] * 2
-
-
 @pytest.mark.parametrize(
     ("options", "standby"), [({"priority": 0}, {"priority": -1}), ({"max_active": 2}, {})]
 )
-def test_members_that_stand_by_are_left_out_of_the_mean(
+def test_each_member_hears_of_the_mean_load_of_those_who_take_part(
     options: dict[str, Any], standby: dict[str, Any]
 ) -> None:
     group = group_of(2, 4, **options)
     join(group, "c", "d", **standby)
     group.rebalance()
+    assert [one._work.mean for one in group.assignors.values()] == [(0, 0)] * 4  # nothing is measured yet
     measure(group, {("t", one): Measured(0.5, 100, 0.25) for one in range(4)})
     assert sizes(group.rebalance()) == [0, 0, 2, 2]
     assert [one._work.mean for one in group.assignors.values()] == [(100.0, 0.25)] * 4
@@ -638,32 +619,37 @@ def test_an_enforced_rebalance_is_logged_with_its_reason(caplog: pytest.LogCaptu
     assert caplog.messages == ["Asking for a rebalance of group g: the cache is warm"]
 
 
-@pytest.mark.parametrize(
-    ("consumer", "error"),
-    [
-        (SimpleNamespace(_coordinator=None), "has no group coordinator: start it first"),
-        (Asked(group_id=None), "is in no group: give it a group_id"),
-        (Asked(subscribes=False), "the consumer subscribes to no topics"),
-    ],
-)
-def test_a_consumer_that_cannot_rebalance_is_an_error(consumer: Any, error: str) -> None:
-    with pytest.raises(ValueError, match=error):
-        enforce_rebalance(consumer, "")
+WHEN = partial(rebalance_when, Asked(CooperativeStickyAssignor()))
+USUAL = {"uneven_for": 60, "at_least": 1.5, "cool_down": 600}
 
 
 @pytest.mark.parametrize(
-    ("numbers", "error"),
+    ("asking", "error"),
     [
-        ({"uneven_for": 0}, "uneven_for must be more than 0, not 0"),
-        ({"at_least": 1}, "at_least must be more than 1, not 1"),
-        ({"cool_down": -1}, "cool_down must be 0 s or more, not -1"),
-        ({}, r"no LoadAwareAssignor among its strategies \(cooperative-sticky\)"),
+        (
+            partial(enforce_rebalance, SimpleNamespace(_coordinator=None), ""),
+            "no group coordinator",
+        ),
+        (partial(enforce_rebalance, Asked(group_id=None), ""), "is in no group: give it a group_id"),
+        (partial(enforce_rebalance, Asked(subscribes=False), ""), "the consumer subscribes to no topics"),
+        (
+            partial(WHEN, **USUAL | {"uneven_for": 0}),
+            "uneven_for must be more than 0, not 0",
+        ),
+        (partial(WHEN, **USUAL | {"at_least": 1}), "at_least must be more than 1, not 1"),
+        (
+            partial(WHEN, **USUAL | {"cool_down": -1}),
+            "cool_down must be 0 s or more, not -1",
+        ),
+        (
+            partial(WHEN, **USUAL),
+            r"no LoadAwareAssignor among its .* \(cooperative-sticky\)",
+        ),
     ],
 )
-def test_what_rebalance_when_cannot_do_is_an_error(numbers: dict[str, float], error: str) -> None:
-    usual = {"uneven_for": 60, "at_least": 1.5, "cool_down": 600}
+def test_what_cannot_be_asked_for_is_an_error(asking: Callable[[], None], error: str) -> None:
     with pytest.raises(ValueError, match=error):
-        rebalance_when(Asked(CooperativeStickyAssignor()), **{**usual, **numbers})
+        asking()
 
 
 @dataclass

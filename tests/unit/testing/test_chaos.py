@@ -191,7 +191,7 @@ def test_a_static_member_that_restarted_in_a_generation_counts_once() -> None:
 def test_who_is_to_stand_by_has_nothing_of_a_topic(case: str) -> None:
     promise = CASES[case].promise  # m1 and m3 have the higher priority
     for given, kept in (({"m1": "01", "m2": "2"}, False), ({"m1": "012", "m2": ""}, True)):
-        broken = pytest.raises(AssertionError, match="m1, m2 have t, not (one|highest)")
+        broken = pytest.raises(AssertionError, match="m1, m2 have t, not ")
         with contextlib.nullcontext() if kept else broken:
             keep(promise, history(given), 1, partitions(3), -1)
     two = history({"m1": "01", "m3.2": "2", "m2": ""})
