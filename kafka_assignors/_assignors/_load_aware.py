@@ -5,6 +5,7 @@ import struct
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +25,6 @@ from kafka_assignors._model.arrays import FloatArray, IntArray
 from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
-from kafka_assignors._model.tick import Tick
 from kafka_assignors._wire.measured import encode_measured
 from kafka_assignors.planners._load import HORIZON, Load, place_load, plan_load
 
@@ -203,28 +203,25 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         """The plan by what members have measured."""
         work = self._work
         now = work.making = self._knowledge(group)
-        load = self._load(now)
-        plan = self._in_time(
-            group,
-            lambda tick: self._plan_by(group, now, load, tick),
-            lambda: place_load(group, load),  # a plan that goes by counts would undo what was moved for load
-            "A plan by load",
-        )
-        work.told = _mean(plan, now.known, load)
-        return plan
-
-    def _plan_by(self, group: Group, now: _Planned, load: Load, tick: Tick) -> Plan:
-        plan = plan_load(
+        known = now.known
+        if self._cost is not None:
+            fill_costs(known.said, self._cost, group)
+        stays = (known.moved < now.began) & (time.monotonic() - known.moved < self._settle)
+        load = load_of(known, now.speed, stays)
+        by_load = partial(
+            plan_load,
             group,
             load if self._cost is None else half_busy(load),
             tolerance=self._tolerance,
             # Who came is to get its share, however little there is to do.
             least_gain=self._tolerance * HORIZON if now.for_load else 0.0,
             max_moves=self.budget(group),
-            tick=tick,
         )
+        quickly = partial(place_load, group, load)  # counts would undo what was moved for load
+        plan = self._in_time(group, lambda tick: by_load(tick=tick), quickly, "A plan by load")
         if now.for_load:
-            now.known.moved[plan.moved] = time.monotonic()
+            known.moved[plan.moved] = time.monotonic()
+        work.told = _mean(plan, known, load)
         return plan
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
@@ -248,13 +245,6 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         if not for_load:  # who came is to get its share
             known.moved[:] = np.nan
         return _Planned(known=known, speed=speed, members=members, began=time.monotonic(), for_load=for_load)
-
-    def _load(self, now: _Planned) -> Load:
-        known = now.known
-        if self._cost is not None:
-            fill_costs(known.said, self._cost, known.group)
-        stays = (known.moved < now.began) & (time.monotonic() - known.moved < self._settle)
-        return load_of(known, now.speed, stays)
 
 
 def _mean(plan: Plan, known: Known, load: Load) -> bytes:
