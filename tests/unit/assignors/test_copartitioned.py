@@ -136,6 +136,7 @@ def test_what_is_never_let_go_of_goes_as_a_whole_in_the_end(
     members: Members,
     how: dict[str, Any],
     left: dict[str, str],
+    *,
     round_of: Round,
     caplog: pytest.LogCaptureFixture,
 ) -> None:

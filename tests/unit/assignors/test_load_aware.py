@@ -505,6 +505,15 @@ def test_the_mean_is_what_an_assignment_says_if_it_can_be(
     assert assignor._work.mean == mean
 
 
+def test_a_plan_is_not_remembered_if_another_leader_planned_in_its_place() -> None:
+    host, leader = HandHost(), LoadAwareAssignor()
+    with calls(host):
+        leader.assign(cluster_of({"t": range(4)}), [joined("a", leader.metadata({"t"}))])
+        leader.metadata({"t"})
+        given(leader, b"", 0)
+    assert leader._work.given is None
+
+
 def test_eager_consumers_have_the_strategy_by_an_option() -> None:
     eager, both = [RebalanceProtocol.EAGER], [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
     assert LoadAwareAssignor().supported_protocols() == both
