@@ -161,7 +161,6 @@ class Simulated:
         self.came_from = np.full(PARTITIONS, NOBODY)
         self.moves = self.flaps = 0
         self.wrong = self.rng.normal(0.0, NOISE, PARTITIONS + MEMBERS)
-        self.mean = 0.0  # seconds of work that the mean member had for the next UNEVEN_FOR
         self.uneven = [
             Uneven(uneven_for=UNEVEN_FOR, at_least=AT_LEAST, cool_down=COOL_DOWN) for _ in range(MEMBERS)
         ]
@@ -237,17 +236,17 @@ class Simulated:
 
     def asks(self, now: float) -> bool:
         """Whether a member has had too much for long enough."""
-        needs = self.needs(now)
-        reasons = [self.uneven[one].look(now, needs[one], self.mean) for one in np.flatnonzero(self.here)]
+        waiting, arriving = self.works(now)
+        needs = (waiting + UNEVEN_FOR * arriving).tolist()
+        here = np.flatnonzero(self.here).tolist()
+        reasons = [self.uneven[member].look(now, mine) for member, mine in zip(here, needs, strict=True)]
         return any(reasons)
 
-    def needs(self, now: float) -> FloatArray:
-        """(MEMBERS,) what each member measures that it has to do, in seconds for the next `UNEVEN_FOR`."""
+    def works(self, now: float) -> list[FloatArray]:
+        """What waits for the members that are there, and arrives a second, in their own seconds."""
         load = self.load(now)
-        work = load.waiting + UNEVEN_FOR * load.arriving
-        needs = np.bincount(self.owner, weights=work, minlength=MEMBERS)
-        needs[self.here] /= load.speed
-        return needs
+        columns = load.waiting, load.arriving
+        return [np.bincount(self.owner, each, MEMBERS)[self.here] / load.speed for each in columns]
 
     def rebalance(self, now: float, *, changed: bool) -> BoolArray:
         """Plan, and give away; returns what moved, which nobody reads in this step."""
@@ -268,8 +267,7 @@ class Simulated:
     def give(self, owner: IntArray, now: float, *, changed: bool) -> BoolArray:
         """Take the new owners; returns what moved."""
         moved: BoolArray = owner != self.owner
-        for member, one in enumerate(self.uneven):
-            one.rebalanced(now, changed=bool(((owner == member) != (self.owner == member)).any()))
+        before = self.owner
         if now:
             self.moves += int(moved.sum())
             back = moved & (owner == self.came_from) & (self.moved_at > now - FLAP)
@@ -278,7 +276,10 @@ class Simulated:
             if not changed:  # only what moves for load has to stay
                 self.moved_at[moved] = now
         self.owner = owner
-        self.mean = float(self.needs(now)[self.here].mean())
+        waits, arrives = (float(each.mean()) for each in self.works(now))
+        for member, one in enumerate(self.uneven):
+            changed_its = bool(((owner == member) != (before == member)).any())
+            one.rebalanced(now, (waits, arrives), changed=changed_its)
         return moved
 
 

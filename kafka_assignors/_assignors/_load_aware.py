@@ -5,6 +5,7 @@ import struct
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +25,6 @@ from kafka_assignors._model.arrays import FloatArray, IntArray
 from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
-from kafka_assignors._model.tick import Tick
 from kafka_assignors._wire.measured import encode_measured
 from kafka_assignors.planners._load import HORIZON, Load, place_load, plan_load
 
@@ -53,8 +53,7 @@ class _Work:
     """What an instance knows of the work of its one consumer, and of the group that this leads.
 
     As a member it measures. `said` is what it sent when it joined, until it has its assignment: while another
-    strategy is chosen it gets none. `mean` is what its last assignment told: seconds of work that wait for
-    the mean member, and that arrive a second. `uneven` looks at that.
+    strategy is chosen it gets none. `mean` is what its last assignment told, as `uneven` has it.
 
     As a leader it has `making`, its plan of the present rebalance, which may not reach the group; and
     `given`, its last one that did. `told` is the next `mean`, for all members.
@@ -179,22 +178,22 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         work.given, work.making = work.making or work.given, None
         if work.uneven is not None:
             changed = self._consumer.memory.last.partitions != before
-            work.uneven.rebalanced(time.monotonic(), changed=changed)
+            work.uneven.rebalanced(time.monotonic(), work.mean, changed=changed)
 
     def ask_when_uneven(self, *, uneven_for: float, at_least: float, cool_down: float) -> None:
         """See `rebalance_when`."""
         work = self._work
         work.uneven = Uneven(uneven_for=uneven_for, at_least=at_least, cool_down=cool_down)
-        work.uneven.rebalanced(time.monotonic(), changed=True)
+        work.uneven.rebalanced(time.monotonic(), work.mean, changed=True)
         work.measures.watch = self._compare
 
     def _compare(self) -> None:
         host, work = self._host(), self._work
         if host is None or work.uneven is None or work.said is not None:
             return
-        (waits, arrives), seconds = work.mean, work.uneven.uneven_for
-        mine = sum(one.work(seconds) for one in work.measures.of(by_topic(host.partitions)).values())
-        if reason := work.uneven.look(time.monotonic(), mine, waits + seconds * arrives):
+        measured = work.measures.of(by_topic(host.partitions)).values()
+        mine = sum(one.work(work.uneven.uneven_for) for one in measured)
+        if reason := work.uneven.look(time.monotonic(), mine):
             log.info("Asking for a rebalance: %s", reason)
             host.request_rejoin()
 
@@ -204,28 +203,25 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         """The plan by what members have measured."""
         work = self._work
         now = work.making = self._knowledge(group)
-        load = self._load(now)
-        plan = self._in_time(
-            group,
-            lambda tick: self._plan_by(group, now, load, tick),
-            lambda: place_load(group, load),  # a plan that goes by counts would undo what was moved for load
-            "A plan by load",
-        )
-        work.told = _mean(plan, now.known, load)
-        return plan
-
-    def _plan_by(self, group: Group, now: _Planned, load: Load, tick: Tick) -> Plan:
-        plan = plan_load(
+        known = now.known
+        if self._cost is not None:
+            fill_costs(known.said, self._cost, group)
+        stays = (known.moved < now.began) & (time.monotonic() - known.moved < self._settle)
+        load = load_of(known, now.speed, stays)
+        by_load = partial(
+            plan_load,
             group,
             load if self._cost is None else half_busy(load),
             tolerance=self._tolerance,
             # Who came is to get its share, however little there is to do.
             least_gain=self._tolerance * HORIZON if now.for_load else 0.0,
             max_moves=self.budget(group),
-            tick=tick,
         )
+        quickly = partial(place_load, group, load)  # counts would undo what was moved for load
+        plan = self._in_time(group, lambda tick: by_load(tick=tick), quickly, "A plan by load")
         if now.for_load:
-            now.known.moved[plan.moved] = time.monotonic()
+            known.moved[plan.moved] = time.monotonic()
+        work.told = _mean(plan, known, load)
         return plan
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
@@ -249,13 +245,6 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
         if not for_load:  # who came is to get its share
             known.moved[:] = np.nan
         return _Planned(known=known, speed=speed, members=members, began=time.monotonic(), for_load=for_load)
-
-    def _load(self, now: _Planned) -> Load:
-        known = now.known
-        if self._cost is not None:
-            fill_costs(known.said, self._cost, known.group)
-        stays = (known.moved < now.began) & (time.monotonic() - known.moved < self._settle)
-        return load_of(known, now.speed, stays)
 
 
 def _mean(plan: Plan, known: Known, load: Load) -> bytes:

@@ -124,13 +124,7 @@ def learn(before: Known) -> tuple[Known, FloatArray, Mapping[str, str]]:
 
 
 def load_of(known: Known, speed: FloatArray, stays: BoolArray) -> Load:
-    """What a plan goes by. What is not known of a partition is the mean of its topic, or of all.
-
-    Args:
-        known: What is known of the partitions.
-        speed: (M,) how fast members are.
-        stays: (N,) what stays with its owner.
-    """
+    """What a plan goes by. What is not known of a partition is the mean of its topic, or of all."""
     group, numbers, said = known.group, known.numbers.copy(), known.said
     if group.size and not np.isnan(said).any():
         # What is measured tells the unit, as the geometric mean.

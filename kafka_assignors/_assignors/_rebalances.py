@@ -41,7 +41,8 @@ def rebalance_when(consumer: Any, *, uneven_for: float, at_least: float, cool_do
     """Have a consumer with `LoadAwareAssignor` ask for a rebalance when it has too much of the group's load.
 
     Call it for each consumer of the group. With each assignment the leader tells what the mean member needs
-    for what waits and arrives, standbys aside. A member compares itself with that while it polls. It asks if
+    for what waits and arrives, standbys aside. A member compares itself with what the mean member has not
+    worked off since then, while it polls. It asks if
     it needs at least half of its time, and `at_least` times the mean, for `uneven_for` seconds in a row. If
     nothing was measured when the leader planned, as when a group starts, half of its time is enough.
 

@@ -38,25 +38,17 @@ def together(group: Group, sets: Sets | None) -> list[list[int]]:
     units: dict[object, list[int]] = {}
     for partition in range(group.size):
         topic, number = group.name_of(partition)
-        wants = {member.member_id for member in group.members if topic in member.topics}
+        wants = wanted(group, topic)
         key: object = (topic, number)
         if sets is None:
             count = sum(group.name_of(other)[0] == topic for other in range(group.size))
-            key = (frozenset(wants), count, number)
-        elif (its := next((one for one in sets if topic in one), None)) is not None:
-            alike = Counter(
-                frozenset(member.member_id for member in group.members if other in member.topics)
-                for other in its
-                if other in group.topics
-            )
-            first = max(alike, key=lambda members: (alike[members], len(members)))
-            rivals = [one for one in alike if (alike[one], len(one)) == (alike[first], len(first))]
-            if len(rivals) > 1:  # the set whose topic comes first
-                first = min(
-                    rivals,
-                    key=lambda one: min(t for t in its if t in group.topics and wanted(group, t) == one),
-                )
-            key = (its, number) if first == wants else key
+            key = (wants, count, number)
+        elif its := next((one for one in sets if topic in one), None):
+            there = sorted(other for other in its if other in group.topics)
+            alike = [wanted(group, other) for other in there]
+            # Those that most topics have, of several the most members, of several those of the first topic.
+            most = max(alike, key=lambda one: (alike.count(one), len(one)))
+            key = (its, number) if wants == most else key
         units.setdefault(key, []).append(partition)
     return [*units.values()]
 

@@ -174,9 +174,7 @@ def _keep_active(active: Active, timeline: Timeline, generation: int) -> None:
         highest = max(map(priority_of, wanting)) if active == "highest priority" else None
         standbys = [name for name in having if highest is not None and priority_of(name) < highest]
         if (active == "one" and len({timeline.identity[name] for name in having}) > 1) or standbys:
-            raise AssertionError(
-                f"generation {generation}: {topic} is {', '.join(having)}'s; {active} of {wanting}"
-            )
+            raise AssertionError(f"generation {generation}: {', '.join(having)} have {topic}, not {active}")
 
 
 def _keep_balance(

@@ -132,7 +132,13 @@ Members = dict[str, tuple[str, int]]
     ids=["clings to parts", "does not subscribe", "static, and hangs"],
 )
 def test_what_is_never_let_go_of_goes_as_a_whole_in_the_end(
-    first: int, members: Members, how: dict[str, Any], left: dict[str, str], round_of: Round
+    first: int,
+    members: Members,
+    how: dict[str, Any],
+    left: dict[str, str],
+    *,
+    round_of: Round,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     members = {"leader": ("b0", first - 1), **members}
     for generation in range(first, first + PATIENCE):
@@ -141,6 +147,7 @@ def test_what_is_never_let_go_of_goes_as_a_whole_in_the_end(
         round_of.wait()
     assert round_of(first + PATIENCE, members, **how) == left
     assert round_of.host.later == []
+    assert ("Leaving 2 partitions with members" in caplog.text) == ("clinging" in members)
 
 
 def test_what_a_static_member_may_have_keeps_its_unit_from_all(round_of: Round) -> None:

@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -36,7 +37,7 @@ from kafka_assignors._wire.user_data import UNFINISHED, encode_sticky
 from tests.support.by_hand import HandGroup, HandHost, cluster_of, joined, partitions_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 
 Works = dict[tuple[str, int], Measured]
@@ -390,10 +391,7 @@ def test_a_group_has_all_its_partitions_whatever_a_member_sends(
     )
 
 
-def test_a_member_is_believed_of_its_own_partitions_only() -> None:
-    def measured(cost: float) -> bytes:
-        return encode_measured({("t", number): Measured(cost, 5, 5) for number in range(3)})
-
+def test_a_member_is_believed_of_its_own_partitions_only_as_fast_as_it_is() -> None:
     members = [
         Member(
             member_id=name,
@@ -407,6 +405,8 @@ def test_a_member_is_believed_of_its_own_partitions_only() -> None:
     numbers, faults = measured_in(group)
     assert (numbers[:2, 0].tolist(), faults) == ([1, 2], {})
     assert np.isnan(numbers[2]).all()
+    known, speed, _ = learn(Known.nothing(group))  # costs of a member of speed 1
+    assert (speed[0] / speed[1], known.numbers[0, 0]) == pytest.approx((2, known.numbers[1, 0]))
 
 
 def costs_of(
@@ -454,17 +454,6 @@ def test_weights_that_differ_are_the_speeds() -> None:
     assert speeds(group, costs).tolist() == [1, 0.5, 1.5]
 
 
-def test_costs_are_those_of_a_member_of_speed_1() -> None:
-    told = [encode_measured({("t", one): Measured(cost, 5, 5)}) for one, cost in ((0, 2), (1, 1))]
-    members = [
-        Member(member_id=name, topics=frozenset("t"), claims={"t": [one]}, data=told[one])
-        for one, name in enumerate("ab")
-    ]
-    known, speed, _ = learn(Known.nothing(Group.of({"t": range(3)}, members)))
-    assert (speed[1] / speed[0], known.numbers[0, 0]) == pytest.approx((2, known.numbers[1, 0]))
-    assert np.isnan(known.numbers[2]).all()
-
-
 def test_what_is_not_known_is_the_mean_of_its_topic_or_of_all() -> None:
     group, _ = costs_of([0, 0, 1, 1, 2, 2, 2], [1] * 7)
     numbers = np.full((7, 3), math.nan)
@@ -475,24 +464,16 @@ def test_what_is_not_known_is_the_mean_of_its_topic_or_of_all() -> None:
     assert load.arriving.tolist() == [2, 12, *[6] * 5]
 
 
-def test_each_member_hears_of_the_mean_load_once_something_is_measured() -> None:
-    group = group_of(2, 4)
-    group.rebalance()
-    assert [one._work.mean for one in group.assignors.values()] == [(0, 0)] * 2
-    measure(group, {("t", one): Measured(0.5, 100, 0.25) for one in range(4)})
-    group.rebalance()
-    assert [one._work.mean for one in group.assignors.values()] == [(100.0, 0.25)] * 2
-
-
 @pytest.mark.parametrize(
     ("options", "standby"), [({"priority": 0}, {"priority": -1}), ({"max_active": 2}, {})]
 )
-def test_members_that_stand_by_are_left_out_of_the_mean(
+def test_each_member_hears_of_the_mean_load_of_those_who_take_part(
     options: dict[str, Any], standby: dict[str, Any]
 ) -> None:
     group = group_of(2, 4, **options)
     join(group, "c", "d", **standby)
     group.rebalance()
+    assert [one._work.mean for one in group.assignors.values()] == [(0, 0)] * 4  # nothing is measured yet
     measure(group, {("t", one): Measured(0.5, 100, 0.25) for one in range(4)})
     assert sizes(group.rebalance()) == [0, 0, 2, 2]
     assert [one._work.mean for one in group.assignors.values()] == [(100.0, 0.25)] * 4
@@ -522,6 +503,15 @@ def test_the_mean_is_what_an_assignment_says_if_it_can_be(
     assignor = LoadAwareAssignor()
     given(assignor, told)
     assert assignor._work.mean == mean
+
+
+def test_a_plan_is_not_remembered_if_another_leader_planned_in_its_place() -> None:
+    host, leader = HandHost(), LoadAwareAssignor()
+    with calls(host):
+        leader.assign(cluster_of({"t": range(4)}), [joined("a", leader.metadata({"t"}))])
+        leader.metadata({"t"})
+        given(leader, b"", 0)
+    assert leader._work.given is None
 
 
 def test_eager_consumers_have_the_strategy_by_an_option() -> None:
@@ -555,51 +545,63 @@ def test_a_copy_has_the_options_and_has_measured_nothing(copied: Any) -> None:
     assert (made._cost, made._settle, made._work.measures.of({"t": [0]})) == ({"t": 2}, 7, {})
 
 
+MEAN = 0, 40 / 60
+"""Of 60 s the mean member needs 40 s."""
+
+
 def uneven(cool_down: float = 600) -> Uneven:
     one = Uneven(uneven_for=60, at_least=1.5, cool_down=cool_down)
-    one.rebalanced(0, changed=True)
+    one.rebalanced(0, MEAN, changed=True)
     return one
 
 
 def test_a_member_asks_once_after_the_same_for_long_enough_and_after_the_cool_down() -> None:
     one = uneven()
-    reasons = {now: reason for now in range(0, 1300, 5) if (reason := one.look(now, 80, 40))}
+    reasons = {now: reason for now in range(0, 1300, 5) if (reason := one.look(now, 80))}
     said = "for 60 s this member had 80 s of work for the next 60 s, 2 times the mean"
     assert reasons == {600: said, 1200: said}
 
 
-@pytest.mark.parametrize(("mine", "mean"), [(29, 1), (80, 54), (59, 40)])
+@pytest.mark.parametrize(("mine", "arrives"), [(29, 1 / 60), (80, 54 / 60), (59, 40 / 60)])
 def test_a_member_does_not_ask_that_has_little_to_do_or_not_much_more_than_others(
-    mine: float, mean: float
+    mine: float, arrives: float
 ) -> None:
     one = uneven()
-    assert not any(one.look(now, mine, mean) for now in range(1000, 2000, 5))
+    one.rebalanced(0, (0, arrives), changed=True)
+    assert not any(one.look(now, mine) for now in range(1000, 2000, 5))
+
+
+def test_what_waited_for_the_mean_member_is_worked_off_meanwhile() -> None:
+    one = uneven(cool_down=0)
+    one.rebalanced(1000, (200, 0.25), changed=True)
+    # The mean is 65 s from when 50 s wait: at 1200. This member asks when it has had more for 60 s.
+    assert [now for now in range(1000, 1300, 5) if one.look(now, 1.5 * 65)] == [1260]
 
 
 def test_a_moment_of_rest_and_a_rebalance_begin_the_time_anew() -> None:
     one = uneven()
     looks = [(1000, 80), (1055, 80), (1058, 40), (1059, 80), (1118, 80)]
-    assert not any(one.look(now, mine, 40) for now, mine in looks)
-    one.rebalanced(1118, changed=True)
-    assert not any(one.look(now, 80, 40) for now in (1119, 1200, 1717))
-    assert str(one.look(1719, 80, 0)).endswith(", of which no mean is known yet")
+    assert not any(one.look(now, mine) for now, mine in looks)
+    one.rebalanced(1118, (0, 0), changed=True)
+    assert not any(one.look(now, 80) for now in (1119, 1200, 1717))
+    assert str(one.look(1719, 80)).endswith(", the mean member nothing")
 
 
 def test_the_cool_down_doubles_while_rebalances_that_it_asked_for_change_nothing_for_it() -> None:
     one, at = uneven(), list[int]()
     for now in range(0, 20_000, 5):
-        if one.look(now, 80, 40):
+        if one.look(now, 80):
             at.append(now)
-            one.rebalanced(now, changed=len(at) == 4)
-            one.rebalanced(now, changed=False)  # which another member wanted
+            one.rebalanced(now, MEAN, changed=len(at) == 4)
+            one.rebalanced(now, MEAN, changed=False)  # which another member wanted
     assert at == [600, 1800, 4200, 9000, 9600, 10800, 13200, 18000]
 
 
 def test_without_a_cool_down_and_for_ever_pauses_have_bounds() -> None:
     one, pauses = uneven(cool_down=0), []
     for now in (100_000.0 * day for day in range(1, 20)):
-        if [reason for later in (0, 60) if (reason := one.look(now + later, 80, 40))]:
-            one.rebalanced(now + 60, changed=False)
+        if [reason for later in (0, 60) if (reason := one.look(now + later, 80))]:
+            one.rebalanced(now + 60, MEAN, changed=False)
         pauses.append(one.pause)
     assert (pauses[:3], pauses[-1]) == ([120, 240, 480], 86_400)
 
@@ -626,32 +628,37 @@ def test_an_enforced_rebalance_is_logged_with_its_reason(caplog: pytest.LogCaptu
     assert caplog.messages == ["Asking for a rebalance of group g: the cache is warm"]
 
 
-@pytest.mark.parametrize(
-    ("consumer", "error"),
-    [
-        (SimpleNamespace(_coordinator=None), "has no group coordinator: start it first"),
-        (Asked(group_id=None), "is in no group: give it a group_id"),
-        (Asked(subscribes=False), "the consumer subscribes to no topics"),
-    ],
-)
-def test_a_consumer_that_cannot_rebalance_is_an_error(consumer: Any, error: str) -> None:
-    with pytest.raises(ValueError, match=error):
-        enforce_rebalance(consumer, "")
+WHEN = partial(rebalance_when, Asked(CooperativeStickyAssignor()))
+USUAL = {"uneven_for": 60, "at_least": 1.5, "cool_down": 600}
 
 
 @pytest.mark.parametrize(
-    ("numbers", "error"),
+    ("asking", "error"),
     [
-        ({"uneven_for": 0}, "uneven_for must be more than 0, not 0"),
-        ({"at_least": 1}, "at_least must be more than 1, not 1"),
-        ({"cool_down": -1}, "cool_down must be 0 s or more, not -1"),
-        ({}, r"no LoadAwareAssignor among its strategies \(cooperative-sticky\)"),
+        (
+            partial(enforce_rebalance, SimpleNamespace(_coordinator=None), ""),
+            "no group coordinator",
+        ),
+        (partial(enforce_rebalance, Asked(group_id=None), ""), "is in no group: give it a group_id"),
+        (partial(enforce_rebalance, Asked(subscribes=False), ""), "the consumer subscribes to no topics"),
+        (
+            partial(WHEN, **USUAL | {"uneven_for": 0}),
+            "uneven_for must be more than 0, not 0",
+        ),
+        (partial(WHEN, **USUAL | {"at_least": 1}), "at_least must be more than 1, not 1"),
+        (
+            partial(WHEN, **USUAL | {"cool_down": -1}),
+            "cool_down must be 0 s or more, not -1",
+        ),
+        (
+            partial(WHEN, **USUAL),
+            r"no LoadAwareAssignor among its .* \(cooperative-sticky\)",
+        ),
     ],
 )
-def test_what_rebalance_when_cannot_do_is_an_error(numbers: dict[str, float], error: str) -> None:
-    usual = {"uneven_for": 60, "at_least": 1.5, "cool_down": 600}
+def test_what_cannot_be_asked_for_is_an_error(asking: Callable[[], None], error: str) -> None:
     with pytest.raises(ValueError, match=error):
-        rebalance_when(Asked(CooperativeStickyAssignor()), **{**usual, **numbers})
+        asking()
 
 
 @dataclass
@@ -682,9 +689,9 @@ def test_a_member_with_too_much_of_the_load_asks_while_it_polls(clock: Clock) ->
     member = Busy(clock, cool_down=600)
     assert (member.polls(590), member.polls(20)) == (0, 1)  # it does not know the mean
     for number, (mean, rejoins) in enumerate(((40, 2), (50, 2), (40, 3))):
-        given(member.assignor, _MEAN.pack(_MARK, mean, 0.0), 0, number + 1)
+        given(member.assignor, _MEAN.pack(_MARK, 0.0, mean / 60), 0, number + 1)
         assert member.polls(700) == rejoins
-    given(member.assignor, _MEAN.pack(_MARK, 40, 0.0), 0, 3)  # it changed nothing
+    given(member.assignor, _MEAN.pack(_MARK, 0.0, 40 / 60), 0, 3)  # it changed nothing
     assert (member.polls(1190), member.polls(20)) == (3, 4)
 
 

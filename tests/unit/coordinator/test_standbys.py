@@ -81,20 +81,6 @@ def test_a_standby_that_comes_or_goes_moves_nothing(assignor: type[StickyAssigno
 
 
 @BOTH
-def test_of_one_active_member_the_next_takes_all(assignor: type[StickyAssignor]) -> None:
-    group = classic()
-    for name in "cba":
-        joined(group, name, assignor, max_active=1)
-        group.run_until_stable()
-    assert owners(group) == {"c": 12}  # which has it
-    group.members["c"].crash()
-    ((first, load),) = owners(group).items()
-    assert load == 12
-    group.members[first].leave()
-    assert [*owners(group).values()] == [12]
-
-
-@BOTH
 def test_active_are_those_of_the_highest_priority_and_of_them_so_many(assignor: type[StickyAssignor]) -> None:
     group = classic()
     for name, priority in (("low", 0), ("a", 1), ("b", 1), ("c", 1)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from tests.lab.chaos import (
     plan_events,
 )
 from tests.lab.chaos.__main__ import main
+from tests.lab.chaos._cases import CASES
 from tests.lab.chaos._promises import keep, without_excuse
 from tests.lab.chaos._script import WEIGHTS, count_kinds
 from tests.support.timelines import P0, P1, event, history, lived, start, told
@@ -183,6 +185,31 @@ def test_a_static_member_that_restarted_in_a_generation_counts_once() -> None:
     )
     for name in ("range", "roundrobin", "sticky"):
         keep(PROMISES[name], timeline, 1, partitions(4), -1)
+
+
+@pytest.mark.parametrize("case", ["max_active=1", "priority"])
+def test_who_is_to_stand_by_has_nothing_of_a_topic(case: str) -> None:
+    promise = CASES[case].promise  # m1 and m3 have the higher priority
+    for given, kept in (({"m1": "01", "m2": "2"}, False), ({"m1": "012", "m2": ""}, True)):
+        broken = pytest.raises(AssertionError, match="m1, m2 have t, not ")
+        with contextlib.nullcontext() if kept else broken:
+            keep(promise, history(given), 1, partitions(3), -1)
+    two = history({"m1": "01", "m3.2": "2", "m2": ""})
+    with contextlib.nullcontext() if case == "priority" else pytest.raises(AssertionError):
+        keep(promise, two, 1, partitions(3), -1)
+
+
+def test_partitions_that_are_to_be_together_have_one_owner_for_each_id() -> None:
+    timeline = lived(
+        *start(0, "a", "t", "u"),
+        *start(0, "b", "t", "u"),
+        *told(1, 1, {"a": "01"}),
+        *told(1.5, 1, {"b": "1"}, topic="u"),
+        end=3,
+    )
+    keep(EXCLUSIVE, timeline, 1, [], -1)
+    with pytest.raises(AssertionError, match="any-1"):
+        keep(PROMISES["copartitioned"], timeline, 1, [], -1)
 
 
 # Command and page ---------------------------------------------------------------------------------------
