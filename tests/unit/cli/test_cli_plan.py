@@ -223,6 +223,7 @@ def test_every_json_key_stands_in_the_docs(write: Write, run: Run) -> None:
             {"partitions": 2, "racks": [["a"]]},
             "orders.racks: must be a list of 2 lists of racks, one for each partition, not a list of 1",
         ),
+        ("topics.orders", {"partitions": 1, "racks": "a"}, "topics.orders.racks: must be a list of 1 lists"),
         (
             "topics.orders",
             {"partitions": 1, "racks": ["a"]},
