@@ -203,15 +203,15 @@ def test_all_texts_have_contrast(page: Browser, sample: Path, scheme: str) -> No
 
 def test_it_prints_all_groups_with_everything_unfolded(page: Browser, sample: Path) -> None:
     page.open(sample, width=DESK)
-    page.run(
-        "addEventListener('beforeprint', () => {"
-        " window.folded = document.querySelectorAll('details:not([open])').length; })"
-    )
-    assert page.run("document.querySelectorAll('details:not([open])').length") == 10
+    heights = "[...document.querySelectorAll('details:not([open])')].map(one => one.offsetHeight)"
+    folded = page.run(heights)
+    assert len(folded) == 10
+    page.call("Emulation.setEmulatedMedia", media="print")
+    assert min(page.run(heights)) > max(folded)
     pdf = page.print()
     assert pdf.startswith(b"%PDF")
-    assert page.run("window.folded") == 0
-    assert page.run("document.querySelectorAll('details:not([open])').length") == 10
+    page.call("Emulation.setEmulatedMedia", media="")
+    assert page.run(heights) == folded
     for group in sample_report():
         assert group.summary.group.encode() in pdf
     # Each group begins on a page of its own.
