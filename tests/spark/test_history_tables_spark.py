@@ -43,6 +43,7 @@ pytestmark = pytest.mark.slow
 Rows = list[dict[str, Any]]
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+COMMIT = 1  # the type of keys of committed offsets, of which tables say nothing
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -114,7 +115,8 @@ class TestOneTask:
         self, whole: tuple[Rows, dict[str, Rows], TableCounts]
     ) -> None:
         rows, tables, counts = whole
-        assert counts.read == counts.decoded + counts.rejected == len(rows) - 1
+        others = [one for one in rows if one["type"] != COMMIT]
+        assert counts.read == counts.decoded + counts.rejected == len(others) < len(rows) - 1
         assert counts.rejected > 20
         assert len(tables["moves"]) > 500
         assert counts.rows == {name: len(found) for name, found in tables.items()}
