@@ -3,7 +3,7 @@
 import math
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -150,8 +150,12 @@ class LoadAwareAssignor(CooperativeStickyAssignor):
 
     def _belong_to(self, host: Host) -> None:
         super()._belong_to(host)
-        self._work.making = None
         host.measure(self._work.measures)
+
+    def metadata(self, topics: Collection[str]) -> Any:
+        """As `CooperativeStickyAssignor`; a plan that was made before may not have reached the group."""
+        self._work.making = None
+        return super().metadata(topics)
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """As `CooperativeStickyAssignor`, with what was measured of the partitions that are claimed.

@@ -186,7 +186,12 @@ def _most_saved(group: str, saving: Saving | None) -> tuple[object, ...]:
 def _text(saving: Saving | None, rows: Sequence[WhatIf]) -> str:
     """What a group could have saved, in a sentence."""
     told = [*([] if saving is None else [_saved(saving)]), *_cooler(rows)]
-    return "; ".join(told) or "nothing that was tried would have helped much"
+    is_tried = any(row.assignor != ACTUAL and row.problem is None for row in rows)
+    return (
+        "; ".join(told) or "nothing that was tried would have helped much"
+        if is_tried
+        else "nothing was replayed"
+    )
 
 
 def _cooler(rows: Sequence[WhatIf]) -> Iterator[str]:
@@ -227,5 +232,4 @@ def _replays(rows: Collection[WhatIf]) -> Iterator[str]:
         "failed": [f"{row.failed:,}" for row in rows] if any(row.failed for row in rows) else [],
     }
     yield from fitted(columns, left={"", "scenario"}, cut=("scenario", ""))
-    how = "history capture --commits keeps them"
-    yield from dict.fromkeys(f"{row.assignor}: {row.problem} ({how})" for row in listed if row.problem)
+    yield from dict.fromkeys(f"{row.assignor}: {row.problem}" for row in listed if row.problem)

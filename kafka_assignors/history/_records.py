@@ -151,13 +151,12 @@ def begun(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
     """A group's records from a moment on, after what it was like then; without a moment, all of them.
 
     Of older ones the newest of each key are as if written at that moment. The tombstone of a classic group is
-    a state, too. A group without later records but commits has none.
+    a state, too. A group without later records has none, or commits alone, which come before its state.
     """
     if since_us is None:
         yield from records
         return
     older: dict[bytes, ArchivedRecord] | None = {}
-    commits: list[ArchivedRecord] = []
     for record in records:
         if record.time_us < since_us:
             if older is None:  # a clock was set back
@@ -166,13 +165,12 @@ def begun(records: Iterable[ArchivedRecord], since_us: int | None) -> Iterator[A
                 older[b"" if record.key.startswith(_GROUP_METADATA) else record.key] = record
             continue
         if older is not None and record.key.startswith(COMMIT_KEY):
-            commits.append(record)
-            continue
-        if older is not None:
+            if (before := older.pop(record.key, None)) is not None and before.value is not None:
+                yield before.at(since_us)
+        elif older is not None:
             kept = [one for key, one in older.items() if not key or one.value is not None]
             older = None
             yield from (one.at(since_us) for one in sorted(kept, key=attrgetter("partition", "offset")))
-            yield from commits
         yield record
 
 

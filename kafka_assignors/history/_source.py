@@ -185,7 +185,7 @@ def to_rows(messages: Sequence[Any], partition: int, minutes: Minutes | None = N
         key = message.key()
         kind = b"" if key is None else key[:_TYPE_BYTES]
         is_first = False
-        if minutes is not None and kind == COMMIT_KEY:
+        if minutes is not None and kind == COMMIT_KEY and message.value() is not None:
             minute = message.timestamp()[1] // _MINUTE_MS
             is_first, minutes[key] = minutes.get(key) != minute, minute
         if kind in _KEPT or is_first:

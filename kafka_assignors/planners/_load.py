@@ -134,9 +134,12 @@ def plan_load(
 
 
 def place_load(group: Group, load: Load) -> Plan:
-    """A plan in little time: partitions stay with their owners, free ones go where they are done soonest."""
+    """A plan in little time: partitions stay with their owners, free ones go where they are done soonest.
+
+    Racks do not count: there is no time to even out what they would pile up.
+    """
     load, owned = load.counted(group), group.owner != NOBODY
-    sizes, places = load.within(HORIZON), Places(group, go_on)
+    sizes, places = load.within(HORIZON), Places(replace(group, replica_racks=None), go_on)
     packing = Packing(places, group.owner, sizes=sizes, speed=load.speed, time=0.0, fixed=owned)
     packing.place()
     return Plan.from_owner(group, packing.owner)

@@ -132,7 +132,7 @@ class Host(ABC):
 LEADING_SINCE: Final = "_kafka_assignors_leading_since"
 """The attribute of a coordinator that says since when it leads its group in the present rebalance."""
 
-_MAX_FRAMES: Final = 16
+_MAX_FRAMES: Final = 32
 """How far up the stack to look: a coordinator calls directly, subclasses and wrappers add a few frames."""
 
 

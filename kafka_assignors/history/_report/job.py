@@ -112,8 +112,7 @@ def report_group(
             course.add(snapshot)
 
     rebalances = [*rebalances_of(course.commits.without(records), reader, measured, keep)]
-    broken = reader.rejected + course.commits.rejected
-    replayed = replay_all(course.build(), wanted, broken) if wanted else []
+    replayed = replay_all(course.build(), wanted, reader.rejected) if wanted else []
     if measured.activity is not None:
         yield ReportedGroup(
             summary=GroupSummary.of(measured.activity.row(group)),

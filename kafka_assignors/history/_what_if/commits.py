@@ -39,7 +39,16 @@ class _Partition:
         self.offset = offset
 
     def until(self, time_us: int) -> float:
+        """What was worked off up to the last commit before a moment."""
         return self.done[max(0, bisect_right(self.times_us, time_us) - 1)]
+
+    def at(self, time_us: int) -> float:
+        """What was worked off up to a moment, evenly between two commits: they can be hours apart."""
+        after = bisect_right(self.times_us, time_us)
+        if after in {0, len(self.done)}:
+            return self.done[max(0, after - 1)]
+        (began, ended), (less, more) = self.times_us[after - 1 : after + 1], self.done[after - 1 : after + 1]
+        return less + (more - less) * (time_us - began) / (ended - began)
 
     def rate(self, begin_us: int, end_us: int) -> float | None:
         """Records a second; None if that is unknown: there is but one commit, and not long ago."""
@@ -85,7 +94,7 @@ class Commits:
 
     def between(self, begin_us: int, end_us: int) -> Records:
         """How many records of each partition were worked off."""
-        return {name: max(0.0, one.until(end_us) - one.until(begin_us)) for name, one in self._of.items()}
+        return {name: max(0.0, one.at(end_us) - one.at(begin_us)) for name, one in self._of.items()}
 
     def rates(self, at_us: int) -> Records:
         """Records a second of each partition in the time before a moment, by commits up to that.

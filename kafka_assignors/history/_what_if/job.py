@@ -35,7 +35,8 @@ SCENARIOS: Final = (AS_IT_WAS, STATIC)
 """How they are replayed by default."""
 
 NO_COMMITS: Final = "no commits in the archive"
-"""The problem of a group that cannot be replayed by load."""
+UNREADABLE: Final = "its commits cannot be read"
+"""The problems of a group that cannot be replayed by load."""
 
 Wanted = tuple[tuple[str, tuple[str, ...]], ...]
 """What is to be replayed: scenarios, and the assignors of each."""
@@ -90,7 +91,7 @@ def replay_group(
     builder, reader = CourseBuilder(group, topics), SnapshotReader(topic_names)
     for _ in follow(builder.commits.without(records), reader, builder.add):
         pass
-    return replay_all(builder.build(), wanted, reader.rejected + builder.commits.rejected)
+    return replay_all(builder.build(), wanted, reader.rejected)
 
 
 def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> Wanted:
@@ -114,6 +115,7 @@ def replay_all(course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
         return []
     began = broken + (not course.began_well)
     rows = [row_of(course, course.happened, began, hottest=hottest_of(loads_of(course)))]
+    problem = UNREADABLE if course.commits.rejected else NO_COMMITS
     for scenario, assignors in wanted:
         unknown = [name for name in assignors if name == LOAD_AWARE and not course.commits]
         try:
@@ -131,5 +133,5 @@ def replay_all(course: Course, wanted: Wanted, broken: int) -> list[WhatIf]:
             row(one.rebalances, broken + one.failed_before, assignor=one.name, hottest=hottest_of(one.loads))
             for one in replays
         ]
-        rows += [row((), 0, assignor=name, problem=NO_COMMITS) for name in unknown]
+        rows += [row((), 0, assignor=name, problem=problem) for name in unknown]
     return rows

@@ -24,6 +24,7 @@ from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import info
 from kafka_assignors.history._metrics import metrics
+from kafka_assignors.history._records import begun
 from kafka_assignors.history._report.job import report_archive
 from kafka_assignors.history._source import to_rows
 from kafka_assignors.history._tables.job import make_tables
@@ -192,10 +193,10 @@ def test_commits_of_an_archive_tell_who_was_hottest_and_what_load_aware_had_done
         "actual      as it was           1      3       0.00      0    1.40x",
         "load-aware  as it was           1      1       4.00      4    1.00x",
         "",
-        "without: nothing that was tried would have helped much",
+        "without: nothing was replayed",
         "        scenario   rebalances  moved  imbalance  worst",
         "actual  as it was           1      3       0.00      0",
-        "load-aware: no commits in the archive (history capture --commits keeps them)",
+        "load-aware: no commits in the archive",
         "",
         "in all, by what is recommended for each group: 0 fewer rebalances and 0 fewer moves",
     ]
@@ -286,13 +287,31 @@ def test_with_since_commits_up_to_the_first_rebalance_are_known(tmp_path: Path) 
     assert {row.assignor: row.moved for row in rows} == {"actual": 3, "load-aware": 1}
 
 
-def test_a_commit_that_cannot_be_read_counts_as_failed(tmp_path: Path) -> None:
-    bad = committed(0, 0)[0]._replace(value=b"\0\3")
-    there = archive(tmp_path, archived({"g": [*SHARED, bad]}))
+@pytest.mark.parametrize(
+    ("good", "problem", "hot"), [([], "its commits cannot be read", None), (committed(0, 1200), None, 1.4)]
+)
+def test_a_commit_that_cannot_be_read_is_passed_over(
+    tmp_path: Path, good: list[ArchivedRecord], problem: str | None, hot: float | None
+) -> None:
+    bad = committed(0, 0)[0]._replace(value=b"\0\3", offset=9_999)
+    there = archive(tmp_path, archived({"g": [*SHARED, *good, bad]}))
 
-    (actual,) = what_if(there, assignors=[], scenarios=["as it was"])
+    actual, by_load = what_if(there, assignors=["load-aware"], scenarios=["as it was"])
 
-    assert (actual.rebalances, actual.failed, actual.hottest) == (1, 1, None)
+    assert (actual.rebalances, actual.failed, by_load.failed) == (1, 0, 0)
+    assert (by_load.problem, hottest([actual])["actual"]) == (problem, hot)
+
+
+def test_with_since_commits_are_passed_on_as_they_are_read() -> None:
+    newer = committed(300, 1200)
+    reading = iter([SHARED[0], *committed(0, 240), *newer])
+
+    found = begun(reading, START_US + 300_000_000)
+
+    assert [(one.time_us - START_US) // 1_000_000 for one, _ in zip(found, range(3), strict=False)] == [
+        300
+    ] * 3
+    assert len([*reading]) > len(newer) - 3
 
 
 def test_a_commit_takes_at_most_25_bytes(tmp_path: Path) -> None:
@@ -310,9 +329,10 @@ def test_a_commit_takes_at_most_25_bytes(tmp_path: Path) -> None:
 def test_of_each_minute_the_first_commit_of_a_partition_is_kept_if_that_is_asked_for() -> None:
     one, two = commit_key("g", "t", 0), commit_key("g", "t", 1)
     seen = [(one, 60), (two, 61), (one, 70), (None, 80), (two, 119), (b"\0\2\0\1g", 119), (one, 120)]
+    forgotten = 9  # an offset that expired: what comes behind it in its minute is kept
     messages = [
-        Message(offset=offset, key=key, value=b"v", timestamp=(1, 1000 * at))
-        for offset, (key, at) in enumerate([*seen, (one, 170), (two, 180)])
+        Message(offset=offset, key=key, value=None if offset == forgotten else b"v", timestamp=(1, 1000 * at))
+        for offset, (key, at) in enumerate([*seen, (one, 170), (two, 180), (two, 240), (two, 241)])
     ]
 
     def rows(minutes: dict[bytes, int] | None) -> list[tuple[int, int, int]]:
@@ -320,6 +340,6 @@ def test_of_each_minute_the_first_commit_of_a_partition_is_kept_if_that_is_asked
         found = [row for batch in batches for row in batch.to_pylist()]
         return sorted((row["offset"], row["type"], row["count"]) for row in found)
 
-    assert rows(None) == [(3, -1, 1), (5, 2, 1), (6, 1, 5), (8, 1, 2)]
-    kept = [(offset, 1, 1) for offset in (0, 1, 6, 8)]
-    assert rows({}) == sorted([*kept, (3, -1, 1), (4, 1, 2), (5, 2, 1), (7, 1, 1)])
+    assert rows(None) == [(3, -1, 1), (5, 2, 1), (6, 1, 5), (10, 1, 4)]
+    kept = [(offset, 1, 1) for offset in (0, 1, 6, 8, 10)]
+    assert rows({}) == sorted([*kept, (3, -1, 1), (4, 1, 2), (5, 2, 1), (9, 1, 2)])

@@ -195,6 +195,17 @@ def test_in_little_time_nothing_moves_and_free_partitions_go_where_they_are_done
             assert done[member] <= (done + sizes[last] / load.speed)[others].min() + 1e-9, seed
 
 
+def test_in_little_time_no_rack_has_its_only_member_take_more_than_a_share() -> None:
+    members = [
+        Member(member_id=f"m{one}", topics=frozenset("t"), rack="b" if one else "a") for one in range(10)
+    ]
+    racks = {("t", one): frozenset("ab"[one % 2]) for one in range(12_010)}
+    group = Group.of({"t": range(12_010)}, members, racks)
+    alike = np.ones(group.size)
+    load = Load(arriving=alike / 60, waiting=alike, speed=np.ones(10), stays=alike < 0)
+    assert place_load(group, load).loads.tolist() == [1201] * 10
+
+
 def test_many_partitions_of_services_of_their_own_are_near_the_bound() -> None:
     rng = np.random.default_rng(3)
     topics = {f"t{number}": range(400) for number in range(15)}
