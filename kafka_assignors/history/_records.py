@@ -91,14 +91,15 @@ class Selection:
 
     def of(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Of rows of ARCHIVE, or some of its columns, the records that are meant; with their group."""
-        others = (only(rows, pc.not_equal(rows["type"], _COMMIT)) for rows in batches)
-        named = self._named(batches if self.commits else others)
+        named = self._named(batches)
         return named if self.since_us is None else _with_newest(named, number(self.since_us, TIME))
 
     def _named(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Those that are kept, of this time and of groups that are meant."""
         for unit in units(batches, UNIT):
             kept = is_kept(unit)
+            if not self.commits:
+                kept = pc.and_(kept, pc.not_equal(unit["type"], _COMMIT))
             if self.since is not None and self.cut:
                 kept = pc.and_(kept, pc.greater_equal(unit["timestamp"], number(micros(self.since), TIME)))
             if self.until is not None:

@@ -110,6 +110,14 @@ def two_come(log: Log) -> None:
     log.has("b", 2, "", state=2)
 
 
+def two_share(log: Log) -> None:
+    """`two_come`, and at 12 s each of them has two."""
+    two_come(log)
+    log.at(12)
+    log.has("a", 2, "t0 t1")
+    log.has("b", 2, "t2 t3")
+
+
 def a_third_passes(log: Log) -> None:
     """After `two_come`, a third member is there only while the group is on its way, which ends at 13 s."""
     log.at(11).enters("c", 3, "")

@@ -32,7 +32,7 @@ from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.job import replay_all, what_if
 from tests.support.commits import commit, commit_key, commits
 from tests.support.group_histories import START_US, member, read_snapshots, recorded, snapshot
-from tests.support.kip848_log import TOPIC_IDS, Log, two_come
+from tests.support.kip848_log import TOPIC_IDS, Log, two_share
 from tests.support.local_archives import rows_of
 from tests.support.pages import listings
 from tests.support.written_archives import write_archive
@@ -120,10 +120,7 @@ def test_what_cannot_be_read_or_replayed_counts_as_failed(tmp_path: Path) -> Non
 
 def test_groups_of_kip848_are_replayed(tmp_path: Path) -> None:
     log = Log()
-    two_come(log)
-    log.at(12)
-    log.has("a", 2, "t0 t1")
-    log.has("b", 2, "t2 t3")
+    two_share(log)
     kept = archive(tmp_path, archived({"g": log.records}))
     kept.add_topics([SeenTopic(topic, uuid_text(topic_id), 4) for topic, topic_id in TOPIC_IDS.items()])
 
@@ -236,10 +233,7 @@ def test_a_page_shows_who_was_hottest_and_what_was_not_replayed(tmp_path: Path) 
 
 def test_commits_of_a_group_of_kip848_count_as_well(tmp_path: Path) -> None:
     log = Log()
-    two_come(log)
-    log.at(12)
-    log.has("a", 2, "t0 t1")
-    log.has("b", 2, "t2 t3")
+    two_share(log)
     log.at(700)
     log.gone("b")
     log.epoch(3)
