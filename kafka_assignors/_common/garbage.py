@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Hundreds of thousands of tuples are no garbage; looking for some took a quarter of the time.
+    """Hundreds of thousands of records are no garbage; looking for some took a quarter of the time.
 
     What became garbage meanwhile is found soon after: all of it is of the youngest generation.
     """

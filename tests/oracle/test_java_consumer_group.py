@@ -307,7 +307,7 @@ class Life:
                 ]
                 for member_id, target in group.targets.items()
             },
-            "listed": group.member_ids,
+            "listed": [*group.member_ids],
             "members": {member_id: fields_of(member) for member_id, member in group.members.items()},
         }
 

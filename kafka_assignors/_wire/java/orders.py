@@ -1,8 +1,8 @@
 """What of Java's strings, ids and hash maps shows in what Kafka decides: their hashes and their orders."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Generic, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -68,7 +68,7 @@ def spread_hash(value: int) -> int:
     return value ^ value >> 16
 
 
-class HashKeys(Generic[Key]):
+class HashKeys(Collection[Key]):
     """The keys of a `java.util.HashMap`, or a `HashSet`, walked in its order.
 
     The order goes by the keys' hashes and the size of the map's table, which grows with the keys and never

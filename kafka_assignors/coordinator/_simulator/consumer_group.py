@@ -9,7 +9,7 @@ As in Kafka, the epoch of a new group is 1, so that of its first member is 2.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -107,9 +107,9 @@ class HostedConsumerGroup:
         return "Stable" if reconciled else "Reconciling"
 
     @property
-    def member_ids(self) -> Sequence[str]:
+    def member_ids(self) -> Collection[str]:
         """The members' ids, in the order of Kafka's map."""
-        return list(self._order)
+        return self._order
 
     def change_topics(self, topics: Mapping[str, TargetTopic]) -> None:
         """Let there be these topics; a change in what members subscribe to makes a new epoch."""

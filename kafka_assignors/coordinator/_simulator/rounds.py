@@ -5,7 +5,7 @@ generation, the leader with all subscriptions. Syncs are held until the leader's
 Everything that makes the group rebalance is kept with its reason.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
@@ -94,8 +94,8 @@ class Rounds:
         self._cut_off: set[str] = set()
 
     @property
-    def member_ids(self) -> Sequence[str]:
-        return list(self._members.order)
+    def member_ids(self) -> Collection[str]:
+        return self._members.order
 
     def record(self) -> GroupMetadataValue:
         """The group as the coordinator writes it to `__consumer_offsets`.

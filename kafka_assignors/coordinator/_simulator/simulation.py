@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from kafka_assignors._assignors import Assignor
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._timelines.events import Event
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
@@ -55,17 +56,18 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
     @property
     def at_rest(self) -> bool:
         """Whether all members that run have their assignments, and the group is stable."""
-        running = [member for member in self.members.values() if member.running]
-        return self.is_stable and all(member.stable for member in running)
+        return self.is_stable and all(member.stable for member in self.members.values() if member.running)
 
     @property
     def is_stable(self) -> bool:
         """Whether the coordinator has the members that run and no others, and its group is stable."""
-        running = [member for member in self.members.values() if member.running]
+        running = {member.member_id: member for member in self.members.values() if member.running}
+        known = self.group.member_ids
         return (
             self.group.state == ("Stable" if running else "Empty")
-            and {*self.group.member_ids} == {member.member_id for member in running}
-            and all(member.generation == self.generation for member in running)
+            and len(known) == len(running)
+            and all(member_id in known for member_id in running)
+            and all(member.generation == self.generation for member in running.values())
         )
 
     @property
@@ -94,7 +96,8 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
 
     def run(self, seconds: float) -> None:
         """Let so much time pass."""
-        self._clock.run(self._clock.now + round(seconds * 1000))
+        with no_garbage_collection():
+            self._clock.run(self._clock.now + round(seconds * 1000))
 
     def run_until_stable(self, *, timeout: float = _PATIENCE_MS / 1000) -> dict[str, frozenset[Any]]:
         """Let time pass until all members that run have their assignments and the group is stable.
@@ -106,10 +109,11 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
             NotStableError: It does not come to that.
         """
         deadline = self._clock.now + round(timeout * 1000)
-        while self._clock.now < deadline:
-            if self.at_rest:
-                return {member.name: member.held for member in self.members.values() if member.running}
-            self._clock.run(self._clock.now + _STEP_MS)
+        with no_garbage_collection():
+            while self._clock.now < deadline:
+                if self.at_rest:
+                    return {member.name: member.held for member in self.members.values() if member.running}
+                self._clock.run(self._clock.now + _STEP_MS)
         raise NotStableError(
             f"the group is {self.group.state} after {timeout:g} s: "
             + ", ".join(f"{m.name} {'stable' if m.stable else 'not stable'}" for m in self.members.values())

@@ -7,7 +7,7 @@ topics, and the partitions of each, in the order of writing. This is `TargetAssi
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
@@ -36,7 +36,7 @@ class TargetTopic(NamedTuple):
     partitions: int
 
 
-class MemberIds:
+class MemberIds(Collection[str]):
     """Member ids in the order of Kafka's `TimelineHashMap`, which the coordinator keeps its members in.
 
     In a bin, who came last comes first.
@@ -54,6 +54,12 @@ class MemberIds:
 
     def discard(self, member_id: str) -> None:
         self._hashes.pop(member_id, None)
+
+    def __contains__(self, member_id: object) -> bool:
+        return member_id in self._hashes
+
+    def __len__(self) -> int:
+        return len(self._hashes)
 
     def __iter__(self) -> Iterator[str]:
         newest_first = reversed(self._hashes)
