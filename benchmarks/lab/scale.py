@@ -1,16 +1,17 @@
 """How long a big group takes from the moment its members join until it is stable, with each assignor.
 
-    python -m benchmarks.lab.scale --members 200
+    python -m benchmarks.lab.scale --members 60 200
 
 The members are processes of kafka-python, all started before; then all join at once, on a cluster of three
-nodes. When the group is stable one more joins, and one leaves. Ours and kafka-python's own assignors take
-turns in one run.
+nodes. When the group is stable one more joins, and one leaves. Then nothing happens, and it is measured how
+busy the processors are. Ours and kafka-python's own assignors take turns in one run.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 TOPICS = 2
 PATIENCE = 600.0  # seconds
+REST = 10.0  # seconds
 RESULT = Path(__file__).parents[1] / "results" / "scale.md"
 CASES: dict[str, tuple[Any, Any]] = {
     "range": (RangeAssignor, "range"),
@@ -55,9 +57,11 @@ class Result:
     Attributes:
         strategy: The assignor's name.
         whose: "kafka-assignors" or "kafka-python".
+        members: How many join at first.
         joined: Seconds from the moment that all were let go until the group was stable.
         one_more: Seconds from a further member's join.
         one_less: Seconds from a member's leave.
+        at_rest: Processors that are busy while nothing happens, of all that the machine has.
         generations: How many there were until the group was first stable.
         planning: The seconds that leaders took to plan in all.
         owned_twice: Partitions that a generation gave to two members.
@@ -66,9 +70,11 @@ class Result:
 
     strategy: str
     whose: str
+    members: int
     joined: float | None = None
     one_more: float | None = None
     one_less: float | None = None
+    at_rest: float | None = None
     generations: int = 0
     planning: float = 0.0
     owned_twice: int = 0
@@ -88,6 +94,7 @@ def live(
     assignor = CASES[strategy][0 if whose == "kafka-assignors" else 1]
     topics = [create_topic(servers, partitions // TOPICS, timeout=120) for _ in range(TOPICS)]
     took: list[float] = []
+    at_rest = None
     failure = ""
     generations = 0
     with ConsumerGroup(servers, topics, [assignor], settings=SETTINGS, timeout=PATIENCE) as group:
@@ -108,6 +115,7 @@ def live(
                 stable = group.wait_stable()
                 took.append(time.monotonic() - began)
                 generations = generations or stable.generation
+            at_rest = busy_processors(REST)
         except TimeoutError as error:
             failure = str(error).splitlines()[0]
         timeline = group.timeline
@@ -117,14 +125,27 @@ def live(
     return Result(
         strategy=strategy,
         whose=whose,
+        members=members,
         joined=joined,
         one_more=one_more,
         one_less=one_less,
+        at_rest=at_rest,
         generations=generations,
         planning=sum(event.seconds for event in timeline.of(Led)),
         owned_twice=sum(map(len, timeline.double_assigned().values())),
         failure=failure,
     )
+
+
+def busy_processors(seconds: float) -> float:
+    """How many of the machine's processors are busy in the next seconds, by Linux' own count."""
+    before = _idle_seconds()
+    time.sleep(seconds)
+    return (os.cpu_count() or 1) - (_idle_seconds() - before) / seconds
+
+
+def _idle_seconds() -> float:
+    return float(Path("/proc/uptime").read_text(encoding="utf-8").split()[1])
 
 
 def release(members: Sequence[Member]) -> None:
@@ -133,15 +154,16 @@ def release(members: Sequence[Member]) -> None:
         member.release()
 
 
-def measure(strategies: Sequence[str], members: int, partitions: int) -> list[Result]:
+def measure(strategies: Sequence[str], sizes: Sequence[int], partitions: int) -> list[Result]:
     """Let all groups live, one after the other."""
     bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    cases = [(strategy, whose) for strategy in strategies for whose in ("kafka-assignors", "kafka-python")]
+    ways = ("kafka-assignors", "kafka-python")
+    cases = [(members, strategy, whose) for members in sizes for strategy in strategies for whose in ways]
     found = []
     with kafka_cluster(3) as kafka, bar:
-        task = bar.add_task("members", total=len(cases) * (members + 1))
-        for strategy, whose in cases:
-            bar.update(task, description=f"{strategy}, {whose}")
+        task = bar.add_task("members", total=sum(members + 1 for members, *_ in cases))
+        for members, strategy, whose in cases:
+            bar.update(task, description=f"{members}, {strategy}, {whose}")
             one = live(
                 kafka.bootstrap_servers,
                 strategy,
@@ -155,32 +177,41 @@ def measure(strategies: Sequence[str], members: int, partitions: int) -> list[Re
 
 
 _HEAD = """\
-# A group of {members} members
+# Groups of many members
 
-{members} processes of kafka-python join one group at once, on three brokers; {partitions} partitions in
+Processes of kafka-python join one group at once, on three brokers; {partitions} partitions in
 {topics} topics; then one more joins, and one leaves. Seconds until the group is stable: its members and its
 coordinator agree, and every partition has an owner. With the client's own settings (heartbeats every 3 s).
 
-`python -m benchmarks.lab.scale --members {members} --partitions {partitions}`
+*Twice* is how many partitions a generation gave to two members, *planning* the time of all leaders.
+*At rest* is how many of the {cores} processors the consumers and brokers keep busy while nothing happens.
+Members of our cooperative-sticky read on in a rebalance, so this work goes on in it; all others stop.
+If the machine has little left at rest, their rebalances take longer.
 
-| strategy | whose | all join | generations | one more | one leaves | planning in all | owned twice |
-|---|---|---|---|---|---|---|---|
+`python -m benchmarks.lab.scale --members {sizes} --partitions {partitions}`
+
+| members | strategy | whose | all join | generations | one more | one leaves | planning | twice | at rest |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
 
-def report(results: Sequence[Result], members: int, partitions: int, about: Mapping[str, str]) -> str:
+def report(results: Sequence[Result], partitions: int, about: Mapping[str, str]) -> str:
     """The results as a page."""
     rows = []
     for one in results:
         steps = one.joined, one.one_more, one.one_less
         times = ["not stable" if took is None else f"{took:.1f}" for took in steps]
+        at_rest = "" if one.at_rest is None else f"{one.at_rest:.1f}"
         rows.append(
-            f"| {one.strategy} | {one.whose} | {times[0]} | {one.generations} | {times[1]} | {times[2]}"
-            f" | {one.planning:.2f} | {one.owned_twice} |"
+            f"| {one.members} | {one.strategy} | {one.whose} | {times[0]} | {one.generations} | {times[1]}"
+            f" | {times[2]} | {one.planning:.2f} | {one.owned_twice} | {at_rest} |"
         )
-    failures = [f"- {one.strategy}, {one.whose}: {one.failure}" for one in results if one.failure]
+    failures = [
+        f"- {one.members}, {one.strategy}, {one.whose}: {one.failure}" for one in results if one.failure
+    ]
     machine_lines = machine.lines(about)
-    head = _HEAD.format(members=members, partitions=partitions, topics=TOPICS)
+    sizes = " ".join(str(members) for members in dict.fromkeys(one.members for one in results))
+    head = _HEAD.format(sizes=sizes, partitions=partitions, topics=TOPICS, cores=about["cores"])
     return head + "\n".join([*rows, "", *failures, *([""] if failures else []), *machine_lines, ""])
 
 
@@ -191,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 if all of our groups became stable.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lab.scale", description=__doc__)
-    parser.add_argument("--members", type=int, default=200)
+    parser.add_argument("--members", type=int, nargs="+", default=[60, 200])
     parser.add_argument("--partitions", type=int, default=1000)
     parser.add_argument("--strategy", choices=CASES, action="append", help="only this one (repeatable)")
     parser.add_argument(
@@ -201,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     about = machine.describe()
     results = measure(options.strategy or list(CASES), options.members, options.partitions)
-    page = report(results, options.members, options.partitions, about)
+    page = report(results, options.partitions, about)
     options.output.write_text(page, encoding="utf-8")
     sys.stdout.write((json.dumps([asdict(one) for one in results]) if options.json else page) + "\n")
     return 1 if any(one.failure for one in results if one.whose == "kafka-assignors") else 0
