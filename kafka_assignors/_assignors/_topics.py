@@ -7,6 +7,9 @@ So that is read where it is as in 3.0.12; the public methods are the fall-back.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import islice, repeat
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, Final
 
 from kafka.cluster import ClusterMetadata
@@ -16,6 +19,8 @@ from kafka_assignors._model.racks import RacksOfTopic
 
 _KEPT: Final = "_partitions"
 _NODES: Final = "replica_nodes"
+_NODES_OF: Final = attrgetter(_NODES)
+_GONE: Final = SimpleNamespace(replica_nodes=())
 
 
 def partition_ids(cluster: Any, topics: Iterable[str]) -> dict[str, Collection[int]]:
@@ -49,7 +54,7 @@ def replica_racks(cluster: Any) -> RacksOfTopic:
 
 def _look(kept: Mapping[int, Any], ids: Iterable[int]) -> Iterable[tuple[int, ...]]:
     """The nodes of the replicas of partitions of a topic; none of one that has gone meanwhile."""
-    return (tuple(each.replica_nodes) if (each := kept.get(one)) else () for one in ids)
+    return map(tuple, map(_NODES_OF, map(kept.get, ids, repeat(_GONE))))
 
 
 def _ask(cluster: Any, topic: str, ids: Iterable[int], nodes: Iterable[int]) -> Iterable[tuple[int, ...]]:
@@ -65,5 +70,5 @@ def _kept(cluster: Any) -> Mapping[str, Mapping[int, Any]] | None:
     if not isinstance(topics, dict):
         return None
     some: object = next(iter(topics.values()), {})
-    as_known = isinstance(some, dict) and all(hasattr(each, _NODES) for each in some.values())
+    as_known = isinstance(some, dict) and all(hasattr(one, _NODES) for one in islice(some.values(), 1))
     return topics if as_known else None
