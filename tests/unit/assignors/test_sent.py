@@ -18,6 +18,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._assignors import _sent as sent
+from kafka_assignors._assignors._topics import replica_racks
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 from tests.support.by_hand import cluster_of
@@ -282,3 +283,9 @@ def test_partitions_and_racks_come_by_public_methods_where_the_cluster_is_anothe
 
     coordinator._cluster.__class__ = Other
     assert answer(coordinator, "range") == expected
+
+
+def test_a_partition_that_has_gone_since_is_in_no_rack(leader: Callable[..., Any]) -> None:
+    racks_of = replica_racks(leader(RangeAssignor)._cluster)
+    there, gone = racks_of("t", [0, 99])
+    assert (len(there), gone) == (1, frozenset())
