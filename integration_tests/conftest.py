@@ -4,13 +4,12 @@ Topics and groups come from the plug-in, and so does `kafka_cluster`, one broker
 cluster of another shape stops after the last test that takes it: idle brokers take time from the others.
 """
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections import Counter
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,14 +17,10 @@ from integration_tests.support.aio_members import Members
 from integration_tests.support.clusters import own_cluster
 from integration_tests.support.scene import Scene
 from kafka_assignors._cluster.admin import Admin
+from kafka_assignors.testing import Cluster, ConsumerGroup
+from kafka_assignors.testing._plugin import TopicFactory
 from tests.lab.chaos import BROKER_SETTINGS
 from tests.support.kinds import SHAPES, fixtures_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator, Iterator
-
-    from kafka_assignors.testing import Cluster, ConsumerGroup
-    from kafka_assignors.testing._plugin import TopicFactory
 
 LEFT: pytest.StashKey[Counter[str]] = pytest.StashKey()
 """By shape, how many tests are still to come."""

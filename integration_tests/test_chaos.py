@@ -1,9 +1,7 @@
 """Random events to groups of our assignors, on three brokers; and chaos finds assignors that are wrong."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
@@ -11,17 +9,15 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
+    Group,
     RandomAssignor,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors.testing import Cluster
 from tests.lab.chaos import ChaosError, Limits, plan_events, unleash
-
-if TYPE_CHECKING:
-    from kafka_assignors import Group
-    from kafka_assignors.testing import Cluster
-    from tests.lab.chaos._run import Client
+from tests.lab.chaos._run import Client
 
 pytestmark = pytest.mark.slow
 

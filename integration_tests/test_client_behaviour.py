@@ -4,10 +4,9 @@ Our assignors rest on it. All here is kafka-python's own: its consumer, driven p
 cooperative sticky assignor.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.errors import KafkaConnectionError, RebalanceInProgressError
@@ -31,12 +30,7 @@ from integration_tests.support.driven_consumer import (
 from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._timelines.events import Event, Joining, Led, Lost, Revoked
-from kafka_assignors.testing import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kafka_assignors.testing import Cluster
+from kafka_assignors.testing import Cluster, create_topic
 
 
 @pytest.fixture

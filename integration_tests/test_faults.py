@@ -1,9 +1,8 @@
 """A cluster of three: brokers are killed, stopped and frozen, coordinators move, the network fails."""
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
@@ -23,9 +22,6 @@ from kafka_assignors.testing._brokers import coordinator
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.metadata import fault_of_coordinator
 from tests.support.scale import longer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 pytestmark = pytest.mark.slow
 

@@ -1,8 +1,7 @@
 """`kafka-assignors group` on a running cluster: what it finds and says of groups and their rebalances."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -21,9 +20,6 @@ from kafka_assignors.testing import (
 )
 from kafka_assignors.testing._brokers.metadata import coordinator_by
 from tests.support.pages import listings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = "docs/coordinator.md"
 SETTINGS = {"session_timeout_ms": 9000, "metadata_max_age_ms": 500}

@@ -1,23 +1,16 @@
 """`kafka-assignors group export`: what Prometheus reads of groups, once and served."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import urllib.request
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from integration_tests.support.commands import begin_command, next_error_line, run_command
 from integration_tests.support.records import commit, produce
-from kafka_assignors.testing import ConsumerGroup, create_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafka_assignors.testing import Cluster
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 
 PATIENCE = 60.0  # seconds
 

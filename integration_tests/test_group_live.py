@@ -1,13 +1,12 @@
 """`kafka-assignors group` on groups that somebody on call looks at: stuck, of KIP-848, behind."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -16,16 +15,11 @@ from integration_tests.support.commands import read_command, run_command
 from integration_tests.support.records import commit, produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import RangeAssignor
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer
 from kafka_assignors.groups._status import read_groups
-from kafka_assignors.testing import ConsumerGroup, create_topic
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from kafka_assignors.testing._topics import admin_client
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors.testing import Cluster
 
 PATIENCE = 60.0  # seconds
 

@@ -1,7 +1,5 @@
 """Captures of a real broker's `__consumer_offsets`, held against what a plain consumer reads there."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,15 +7,19 @@ import struct
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition as Offset
 from kafka import TopicPartition
-from pyspark.sql import functions as F  # noqa: N812 - its common name
+from pyspark.sql import (
+    SparkSession,
+    functions as F,  # noqa: N812 - its common name
+)
 
 from integration_tests.support.clusters import own_cluster
 from integration_tests.support.offsets_log import OFFSETS_TOPIC, SECONDS, read_messages
@@ -45,15 +47,8 @@ from kafka_assignors.testing._brokers.jars import class_path, fetch_jars
 from tests.support import sessions
 from tests.support.archives import group as group_value
 from tests.support.dumps import dump_command, printed_record
-from tests.support.object_store import Fault
+from tests.support.object_store import Fault, ObjectStore
 from tests.support.small_archives import read
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pyspark.sql import SparkSession
-
-    from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
 

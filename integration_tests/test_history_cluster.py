@@ -1,18 +1,17 @@
 """The jobs of the history give on a real Spark cluster what they give in one process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -31,14 +30,9 @@ from tests.support.delta_tables import rows_of
 from tests.support.group_histories import random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
 from tests.support.local_archives import rows_of as archive_rows
-from tests.support.object_store import Fault
+from tests.support.object_store import Fault, ObjectStore
 from tests.support.pages import listing
 from tests.support.written_archives import add_batch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
 

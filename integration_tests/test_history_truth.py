@@ -1,13 +1,14 @@
 """The history of groups on a real broker, held against what the members themselves said, row for row."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+from pyspark.sql import SparkSession
 
 from integration_tests.support.clusters import own_cluster
 from integration_tests.support.group_truth import Truth, by_topic, moved, owners, rounds
@@ -30,12 +31,6 @@ from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from tests.support.delta_tables import rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
 

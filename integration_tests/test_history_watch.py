@@ -1,19 +1,15 @@
 """`kafka-assignors history watch`: a running group's rebalances, as they happen."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from integration_tests.support.commands import begin_command, next_error_line
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup
-
-if TYPE_CHECKING:
-    from kafka_assignors.testing._plugin import TopicFactory
+from kafka_assignors.testing._plugin import TopicFactory
 
 
 def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factory: TopicFactory) -> None:

@@ -1,8 +1,7 @@
 """Two topics joined by key in memory, as docs/how-to/join-two-topics.md shows, while members come and go."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -10,12 +9,8 @@ from kafka import TopicPartition
 
 from integration_tests.support.joining import joins, joins_on_asyncio
 from integration_tests.support.patience import QUICK
+from kafka_assignors.testing import Cluster, ConsumerGroup
 from kafka_assignors.testing.events import Assigned, Exited, Lost, Noted, Revoked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka_assignors.testing import Cluster, ConsumerGroup
 
 PARTITIONS = 5
 """As many as let round robin separate the two topics, for one member or two more."""

@@ -1,11 +1,9 @@
 """`--max-lag-seconds`: for how long records wait that a group has not committed."""
 
-from __future__ import annotations
-
 import json
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -14,15 +12,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from integration_tests.support.commands import run_command
 from integration_tests.support.records import commit, produce
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import read_topics
 from kafka_assignors.groups import _lag_seconds
 from kafka_assignors.groups._lag_seconds import read_ages
 from kafka_assignors.groups._status import read_groups
-from kafka_assignors.testing import create_topic
-
-if TYPE_CHECKING:
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors.testing import Cluster
+from kafka_assignors.testing import Cluster, create_topic
 
 PATIENCE = 60.0  # seconds
 AGO = 5000  # seconds

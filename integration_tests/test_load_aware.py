@@ -4,17 +4,16 @@ Work on a record is a wait of a known time. So the best there is can be computed
 groups of a run slower alike.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -25,15 +24,11 @@ from integration_tests.support.aio_members import until
 from integration_tests.support.records import produce
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, LoadAwareAssignor, enforce_rebalance, rebalance_when
+from kafka_assignors._assignors import Assignor
 from kafka_assignors.aio import CooperativeConsumer, strategies
+from kafka_assignors.testing import Cluster
+from kafka_assignors.testing._plugin import TopicFactory
 from tests.support.pages import defined, listings
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from kafka_assignors._assignors import Assignor
-    from kafka_assignors.testing import Cluster
-    from kafka_assignors.testing._plugin import TopicFactory
 
 PAGE: Final = "docs/how-to/one-partition-is-hot.md"
 PARTITIONS: Final = 12

@@ -1,19 +1,13 @@
 """Members of each client behind a network that is late, cut, or takes what they send and is silent."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import pytest
 
 from integration_tests.support.scene import sizes
-from kafka_assignors.testing import ConsumerGroup, Load
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load
 from kafka_assignors.testing.events import CutOff, Reconnected
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kafka_assignors.testing import Cluster
 
 pytestmark = pytest.mark.slow
 

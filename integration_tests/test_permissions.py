@@ -1,11 +1,10 @@
 """The least rights of each command, from docs/permissions.md; and what it says without one of them."""
 
-from __future__ import annotations
-
 import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import pytest
 from confluent_kafka import Producer
@@ -25,11 +24,7 @@ from integration_tests.support.clusters import AUTHORIZED, own_cluster, write_pr
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement._cluster import topics as live
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafka_assignors.testing import Cluster
+from kafka_assignors.testing import Cluster
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "permissions.md"
 USER: Final = "User:tester"

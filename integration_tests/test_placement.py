@@ -1,11 +1,11 @@
 """Replicas on a real cluster of three brokers in three racks: created, described, inferred, moved."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -20,10 +20,6 @@ from kafka_assignors.placement._inference.infer import infer
 from kafka_assignors.placement._striped import place_striped
 from kafka_assignors.testing import Cluster, Load
 from kafka_assignors.testing._brokers.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 RACKS = {1: "rack-1", 2: "rack-2", 3: "rack-3"}
 PATIENCE = 60.0  # seconds

@@ -1,12 +1,13 @@
 """Placements on a cluster one of whose brokers has died or does not answer."""
 
-from __future__ import annotations
-
 import json
 import os
+import subprocess
 import uuid
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,15 +18,8 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import Placements
 from kafka_assignors.placement._cluster import topics
 from kafka_assignors.placement._cluster.topics import read_brokers
-from kafka_assignors.testing import delete_topic
+from kafka_assignors.testing import Cluster, delete_topic
 from kafka_assignors.testing._topics import create_topic
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from kafka_assignors.testing import Cluster
 
 pytestmark = pytest.mark.slow
 

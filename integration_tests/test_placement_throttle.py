@@ -1,13 +1,13 @@
 """Replicas moved under a throttle: whichever way a run ends, brokers have the quotas that they had before."""
 
-from __future__ import annotations
-
 import os
 import signal
+import subprocess
 import time
 import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from kafka import TopicPartition
@@ -27,14 +27,8 @@ from kafka_assignors.placement._cluster.throttle import (
     read_throttles,
 )
 from kafka_assignors.placement._planning.volume import Volume
+from kafka_assignors.testing import Cluster
 from kafka_assignors.testing._brokers.waiting import wait_until
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kafka_assignors.testing import Cluster
 
 PATIENCE = 60.0  # seconds
 ROUNDS = 4

@@ -1,7 +1,5 @@
 """pytest-xdist beside the plug-in, with real brokers, in a pytest of its own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

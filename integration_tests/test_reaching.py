@@ -1,12 +1,10 @@
 """What a command says of a broker that it cannot reach, or that does not let it in; and how soon."""
 
-from __future__ import annotations
-
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,17 +13,12 @@ from integration_tests.support.records import commit
 from kafka_assignors import groups, placement
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._cluster.handle import Cluster as ClusterHandle
-from kafka_assignors.testing import create_topic
+from kafka_assignors.testing import Cluster, create_topic
 from kafka_assignors.testing._brokers.access import Access, Security
 from kafka_assignors.testing._brokers.layout import PROXIED
 from kafka_assignors.testing._brokers.metadata import coordinator_by
 from tests.support.bad_servers import BAD, bad_server
 from tests.support.scale import longer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka_assignors.testing import Cluster
 
 SOON = 5.0
 """Seconds within which who is on call is to know."""

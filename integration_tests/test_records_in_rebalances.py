@@ -1,11 +1,10 @@
 """kafka-python's consumers with a cooperative assignor of ours read on while their group rebalances."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -33,12 +32,7 @@ from integration_tests.support.reading_consumer import (
 from integration_tests.support.waiting import Gate, wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._assignors._relied_on import new_future
-from kafka_assignors.testing import Load, create_topic, grow_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kafka_assignors.testing import Cluster
+from kafka_assignors.testing import Cluster, Load, create_topic, grow_topic
 
 PARTITIONS = 6
 STOCK: dict[str, Any] = {"assignor": StockCooperativeSticky}

@@ -1,7 +1,5 @@
 """Clusters that want TLS, a user with a password, or both; test_reaching.py has what others are told."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any, get_args
 

@@ -1,11 +1,10 @@
 """The simulator beside a real broker: the same lives have the same generations and assignments."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
+from kafka import TopicPartition
 
 from kafka_assignors._assignors import (
     Assignor,
@@ -20,16 +19,10 @@ from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.testing import (
     Cluster,
     ConsumerGroup,
+    Timeline,
     create_topic,
     grow_topic,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from kafka import TopicPartition
-
-    from kafka_assignors.testing import Timeline
 
 SESSION_MS = 6000
 STATIC_MS = 45_000

@@ -4,20 +4,13 @@ kafka-python throws away a join that completes between two of their polls
 (`BaseCoordinator.join_group_async`), so they hold what they had before through several generations.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from kafka import TopicPartition
 
 from benchmarks.lab.slow_members import Scenario, live
 from kafka_assignors import RangeAssignor
-from kafka_assignors.testing import ConsumerGroup
+from kafka_assignors.testing import Cluster, ConsumerGroup
+from kafka_assignors.testing._plugin import TopicFactory
 from tests.support.scale import longer
-
-if TYPE_CHECKING:
-    from kafka_assignors.testing import Cluster
-    from kafka_assignors.testing._plugin import TopicFactory
 
 
 def test_no_partition_has_two_owners_while_others_join_beside_slow_members(kafka_cluster: Cluster) -> None:

@@ -1,8 +1,6 @@
 """Active and passive members on a real Kafka: nothing is lost, has two owners, or goes back and forth."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +9,7 @@ from integration_tests.support.patience import QUICK
 from integration_tests.support.scene import Scene, sizes
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived, Joining, Revoked
-
-if TYPE_CHECKING:
-    from kafka_assignors.testing import ConsumerGroup
+from kafka_assignors.testing import ConsumerGroup
 
 OURS = pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
 RETURN_AFTER = 6.0

@@ -1,24 +1,19 @@
 """The tutorials, from the first listing to the last, on a Kafka that they start."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from integration_tests.support.waiting import wait_for
 from tests.support import plugin
 from tests.support.pages import listing, listings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 

@@ -1,24 +1,19 @@
 """Applications on aiokafka's consumers, on one event loop with the test."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError
 
 from integration_tests.support.membership import expel
 from kafka_assignors.aio import CooperativeConsumer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
-
-    from kafka_assignors.testing import Cluster
-    from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing import Cluster
+from kafka_assignors.testing._brokers.access import Access
 
 PATIENCE: Final = 120.0
 SETTINGS: Final = {

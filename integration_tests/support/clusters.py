@@ -1,18 +1,14 @@
 """Clusters that tests fill, break or lock, so that a given one will not do."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from kafka_assignors.testing import Cluster, kafka_cluster
 from kafka_assignors.testing._plugin import options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 AUTHORIZED: Final = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -1,18 +1,14 @@
 """`kafka-assignors` run as a command on a cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafka_assignors.testing import Cluster
+from kafka_assignors.testing import Cluster
 
 COMMAND: Final = str(Path(sys.executable).with_name("kafka-assignors"))
 

@@ -4,17 +4,16 @@ Its exchange with the coordinator goes on in its own I/O thread between two poll
 join with a poll that does not wait decides what happens before the next.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time
 import uuid
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import Any, Final, overload
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
@@ -27,19 +26,13 @@ from kafka_assignors._timelines.events import (
     PolledLate,
     read_event,
 )
+from kafka_assignors._timelines.facts import Kind
+from kafka_assignors.testing import Cluster
+from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.clients import kafka_python
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client
 from tests.support.scale import longer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from kafka import TopicPartition
-
-    from kafka_assignors._timelines.facts import Kind
-    from kafka_assignors.testing import Cluster
-    from kafka_assignors.testing._brokers.access import Access
 
 SECONDS: Final = 60.0
 SETTINGS: Final = {

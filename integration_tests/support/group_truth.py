@@ -5,18 +5,13 @@ joined ("metadata"), what it was given ("assignment"), and of a leader what all 
 ("assign").
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from integration_tests.support.scripted_groups import Partitions, Reason, Script
 from kafka_assignors._timelines.events import AssignmentReceived, Joining, Led, Started
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from integration_tests.support.scripted_groups import Partitions, Reason, Script
-    from kafka_assignors._timelines.timeline import Timeline
+from kafka_assignors._timelines.timeline import Timeline
 
 Of = tuple[int, str]
 """A generation and a member id."""

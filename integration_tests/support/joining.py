@@ -1,21 +1,15 @@
 """The services of docs/how-to/join-two-topics.md as members of a group under test."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka import KafkaConsumer
 
-from kafka_assignors import CopartitionedAssignor, RangeAssignor, RoundRobinAssignor
+from kafka_assignors import Assignor, CopartitionedAssignor, RangeAssignor, RoundRobinAssignor
 from kafka_assignors.aio import CooperativeConsumer
+from kafka_assignors.testing import Seat
 from tests.support.pages import defined, listings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka_assignors import Assignor
-    from kafka_assignors.testing import Seat
 
 PAGE: Final = "docs/how-to/join-two-topics.md"
 

@@ -1,15 +1,12 @@
 """The end of a membership that the member has not asked for."""
 
-from __future__ import annotations
-
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import MemberToRemove
 
-if TYPE_CHECKING:
-    from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._brokers.access import Access
 
 
 def expel(access: Access, group_id: str, member_id: str) -> None:

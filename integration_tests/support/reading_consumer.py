@@ -1,13 +1,12 @@
 """Applications on kafka-python's consumers, in threads of the test."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import uuid
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import (
@@ -18,14 +17,9 @@ from kafka.structs import OffsetAndMetadata
 from integration_tests.support.membership import expel
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._brokers.access import Access, Kafka
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from kafka_assignors.testing._brokers.access import Kafka
 
 SECONDS: Final = 120.0
 SETTINGS: Final = {

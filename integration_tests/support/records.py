@@ -1,15 +1,11 @@
 """Records and commits, from clients that are in no group."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafka_assignors.testing import Cluster
+from kafka_assignors.testing import Cluster
 
 PATIENCE: Final = 90.0  # seconds
 

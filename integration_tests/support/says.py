@@ -1,12 +1,8 @@
 """What the test kit says of each of the services with a bug; docs/bugs.md shows it, in the same order."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Final
 
 _AT: Final = r"at [\d.]+ s"
 _OFFSETS: Final = r"offsets? [\d., …]+"

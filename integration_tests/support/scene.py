@@ -1,16 +1,10 @@
 """What most groups under test need."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafka_assignors.testing import Load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kafka_assignors.testing import Cluster, ConsumerGroup
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load
 
 
 @dataclass(frozen=True)

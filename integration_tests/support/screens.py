@@ -1,7 +1,5 @@
 """What a command shows on a terminal, kept as a picture: an SVG in the colours that its reader prefers."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty
@@ -9,17 +7,14 @@ import re
 import struct
 import subprocess
 import termios
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from rich.style import Style
 
 _ROWS: Final = 60
 _CELL: Final = 7.2

@@ -1,8 +1,7 @@
 """Groups on a real broker that are put through something, step by step."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from kafka_assignors import (
     CooperativeStickyAssignor,
@@ -12,11 +11,7 @@ from kafka_assignors import (
 )
 from kafka_assignors._timelines.events import Assigned, Revoked
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, grow_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafka_assignors.testing._groups.stability import StableGroup
+from kafka_assignors.testing._groups.stability import StableGroup
 
 Partitions = frozenset[tuple[str, int]]
 Reason = tuple[str, str]

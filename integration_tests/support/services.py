@@ -3,18 +3,17 @@
 Each does what people write: a loop over a consumer, commits, a listener.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
 import signal
 import threading
 import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import aiokafka
 import confluent_kafka
@@ -26,14 +25,9 @@ from kafka import (
     KafkaConsumer,
 )
 
-from kafka_assignors import RangeAssignor
+from kafka_assignors import Group, RangeAssignor
 from kafka_assignors.aio import CooperativeConsumer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-
-    from kafka_assignors import Group
-    from kafka_assignors.testing import Seat
+from kafka_assignors.testing import Seat
 
 _LOG: Final = logging.getLogger(__name__)
 

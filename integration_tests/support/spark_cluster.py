@@ -1,25 +1,21 @@
 """A Spark standalone cluster on this machine: a master and workers, each a process of its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyspark
 
 import kafka_assignors
 from kafka_assignors.history._java import find_java, make_java_home
 from kafka_assignors.testing._brokers.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 SECONDS = 120.0
 WORKER_MEMORY = "700m"

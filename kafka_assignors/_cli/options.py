@@ -1,19 +1,15 @@
 """What all commands are made of: how they end, and options that many of them have."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
 from kafka_assignors._cli.arguments import positive
 from kafka_assignors._cli.errors import ended
 from kafka_assignors._common.errors import KafkaAssignorsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PROGRAM: Final = "kafka-assignors"
 

@@ -2,8 +2,6 @@
 # The function imports what takes time itself: help and completion do not need it.
 # ruff: noqa: PLC0415
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,25 +1,19 @@
 """An admin client that outlives brokers."""
 
-from __future__ import annotations
-
 import math
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.cluster import collect_hosts
 from kafka.errors import AuthorizationError, KafkaError, NodeNotReadyError, UnknownBrokerIdError
 
-from kafka_assignors._cluster.reaching import look
+from kafka_assignors._cluster.reaching import Address, look
 from kafka_assignors._cluster.requests import answered_within, known_brokers, leave_out
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.waiting import Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from kafka_assignors._cluster.reaching import Address
 
 LOOK_SECONDS: Final = 0.2
 """How long to wait between two looks at a cluster that is at work."""

@@ -4,20 +4,16 @@ Names of Java's clients and of librdkafka are known. Java's key stores are not r
 certificates must be PEM files.
 """
 
-from __future__ import annotations
-
 import math
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka import KafkaAdminClient
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.properties import parse_properties
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _DIGITS: Final = 9  # of a time in milliseconds
 

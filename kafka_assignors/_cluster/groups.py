@@ -4,13 +4,13 @@ kafka-python's own calls turn members' bytes into text, and do not know groups o
 refused, they fail for all. So requests are sent over its connections from here.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
 
+from kafka import KafkaAdminClient
 from kafka.errors import (
     AuthorizationError,
     GroupIdNotFoundError,
@@ -22,18 +22,11 @@ from kafka.errors import (
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
-from kafka_assignors._cluster.admin import ClusterError, SilentBrokerError, reason
+from kafka_assignors._cluster.admin import Admin, ClusterError, SilentBrokerError, reason
 from kafka_assignors._cluster.messages import ConsumerGroupDescribeRequest
 from kafka_assignors._cluster.requests import find_coordinators, send
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from kafka import KafkaAdminClient
-
-    from kafka_assignors._cluster.admin import Admin
 
 Kind = Literal["classic", "consumer", "share", "streams", "unknown"]
 """The types of groups; "consumer" is KIP-848's."""

@@ -1,19 +1,14 @@
 """A running cluster as public functions take it."""
 
-from __future__ import annotations
-
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import Admin, ClusterError, reason
 from kafka_assignors._cluster.command_config import read_command_config
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
 
 class Cluster:

@@ -1,13 +1,9 @@
 """The settings of kafka-python's clients in librdkafka's spelling, for what confluent-kafka does faster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from kafka_assignors._cluster.command_config import CALL_TIMEOUT, SETTINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _NAMES: Final = {setting: name for name, setting in SETTINGS.items() if "store" not in name} | {
     "bootstrap_servers": "bootstrap.servers",

@@ -6,16 +6,15 @@ a user (SaslHandshake). If they want one with a password, these are sent, as kaf
 that answer are asked for the addresses that brokers advertise, and these are tried in the same way.
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 import struct
 import time
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafka.net.sasl import get_sasl_mechanism
 from kafka.protocol.metadata import (
@@ -30,10 +29,6 @@ from kafka.protocol.sasl import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from concurrent.futures import Future
 
 REACHED_SECONDS: Final = 3.0
 """What all of it may take: a command should answer within five, also beside a server that hangs."""

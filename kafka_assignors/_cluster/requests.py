@@ -4,18 +4,13 @@ All that is relied on of that client's private parts is here. A test finds priva
 elsewhere. Other tests call these functions on a client of the release that is installed.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.errors import GroupAuthorizationFailedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from kafka import KafkaAdminClient, KafkaConsumer
 
 _LEFT_OUT_SECONDS: Final = 60.0
 _TIMEOUTS: Final = ("request_timeout_ms", "socket_connection_setup_timeout_ms")

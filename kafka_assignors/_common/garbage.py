@@ -1,13 +1,8 @@
 """Python's garbage collection, while there is no garbage."""
 
-from __future__ import annotations
-
 import gc
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

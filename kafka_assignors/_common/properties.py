@@ -1,7 +1,5 @@
 """Files of `name=value` lines, as Java's tools have them."""
 
-from __future__ import annotations
-
 
 def parse_properties(text: str) -> dict[str, str]:
     r"""The values by name, by the rules of Java's `Properties.load`.

@@ -1,12 +1,8 @@
 """The strategies by name, and where each is: nothing is imported before it is used."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 
 class Strategy(NamedTuple):

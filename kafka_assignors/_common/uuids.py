@@ -1,12 +1,7 @@
 """UUIDs in the letters that Kafka has for them."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from uuid import UUID
+from uuid import UUID
 
 
 def uuid_text(uuid: UUID) -> str:

@@ -1,21 +1,15 @@
 """How restless a group was: its rebalances counted, and its members that come and go."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.reasons import ReasonCounter
-from kafka_assignors._groups.rebalances import SpanFinder, rebalance_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kafka_assignors._groups.rebalances import Rebalance, Span
-    from kafka_assignors._groups.snapshots import Snapshot
-    from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors._groups.rebalances import Rebalance, Span, SpanFinder, rebalance_of
+from kafka_assignors._groups.snapshots import Snapshot
+from kafka_assignors._groups.topics import TopicsSeen
 
 FLAPPING_TIMES: Final = 3
 """So often a member comes and goes within `FLAPPING_US` to be called flapping."""

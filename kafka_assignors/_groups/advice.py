@@ -1,11 +1,7 @@
 """What each kind of reason for a rebalance means to people on call, and what to do about it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 
 class ReasonWords(NamedTuple):

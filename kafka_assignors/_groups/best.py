@@ -4,23 +4,17 @@ One rule for all who ask (docs/glossary.md): the plan of the library's exact pla
 its two numbers for a rebalance. Racks, weights and priorities do not count unless they are given.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafka_assignors._common.words import by_topic
+from kafka_assignors._groups.snapshots import Snapshot
+from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors.planners import plan_exact
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence, Set as AbstractSet
-
-    from kafka_assignors._groups.snapshots import Snapshot
-    from kafka_assignors._groups.topics import TopicsSeen
 
 Partition = tuple[str, int]
 

@@ -1,22 +1,14 @@
 """A record of a classic group as a snapshot; the columns of `_wire.codec` read all members at once."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, SnapshotMember
+from kafka_assignors._model.claims import ClaimTable
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import read_assignments, read_subscriptions
-from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions
-    from kafka_assignors._model.claims import ClaimTable
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue, RecordError, decode_assignment
 
 
 def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataValue) -> Snapshot:

@@ -4,19 +4,13 @@ If Kafka takes "any" member, or one of strategies with as many votes, it takes t
 walks to. So this takes the same one.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.plain import fields_of
-from kafka_assignors._wire.java.orders import hash_order, string_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from kafka_assignors._wire.java.orders import HashKeys
+from kafka_assignors._wire.java.orders import HashKeys, hash_order, string_hash
 
 
 class NoCommonStrategyError(KafkaAssignorsError, ValueError):

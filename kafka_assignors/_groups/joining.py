@@ -6,24 +6,18 @@ timeout (`max.poll.interval.ms`) of its members. When it began is not known: not
 was written, and not after the group was seen in that state.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from kafka_assignors._cluster.groups import ClassicGroup
+from kafka_assignors._cluster.groups import ClassicGroup, EpochGroup
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import first_of
+from kafka_assignors._groups.account import MemberAccount
 from kafka_assignors._groups.explanation import read_accounts
 from kafka_assignors._groups.problems import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafka_assignors._cluster.groups import EpochGroup
-    from kafka_assignors._groups.account import MemberAccount
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 REBALANCING: Final = frozenset({"PreparingRebalance", "CompletingRebalance"})
 """The states of a classic group in a rebalance."""

@@ -21,34 +21,26 @@ before they were seen. Two rules of the coordinator's show that:
   all, it is there again.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.snapshots import KIP848, Snapshot, SnapshotMember
+from kafka_assignors._groups.snapshots import KIP848, ArchivedRecord, Partitions, Snapshot, SnapshotMember
 from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
+    ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadata,
+    ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadata,
     ConsumerGroupPartitionMetadata,
     ConsumerGroupRegularExpression,
     ConsumerGroupTargetAssignmentMetadata,
     EpochMemberState,
+    Record,
+    TopicPartitions,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions
-    from kafka_assignors._wire.offsets_topic import (
-        ConsumerGroupCurrentMemberAssignmentValue,
-        ConsumerGroupMemberMetadataValue,
-        Record,
-        TopicPartitions,
-    )
 
 _AWAY: Final = -2
 """The epoch of a static member that left and may come back."""

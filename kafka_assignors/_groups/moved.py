@@ -1,14 +1,9 @@
 """What moved between two snapshots of a group: the one meaning of the word; see docs/glossary.md."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from kafka_assignors._groups.snapshots import Partitions
-
-if TYPE_CHECKING:
-    from kafka_assignors._groups.snapshots import Snapshot
+from kafka_assignors._groups.snapshots import Partitions, Snapshot
 
 
 class OwnerMove(NamedTuple):

@@ -12,22 +12,21 @@ Clients deal out the same partitions in range and round robin, and differ in the
 Racks are left out of account. No protocol says which client leads: it is guessed from what the leader sent.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cmp_to_key
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kafka_assignors._common.strategies import Client
 from kafka_assignors._groups.classic import flat
 from kafka_assignors._model.group import Group, Member
-from kafka_assignors._wire.offsets_topic import RecordError, decode_subscription
+from kafka_assignors._wire.offsets_topic import (
+    GroupMetadataValue,
+    MemberMetadata,
+    RecordError,
+    decode_subscription,
+)
 from kafka_assignors.planners import _range, _round_robin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from kafka_assignors._common.strategies import Client
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 Owners = dict[tuple[str, int], str]
 """The member that gets each partition."""

@@ -1,21 +1,16 @@
 """What is wrong with a group, or will be."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kafka_assignors._common.strategies import STICKY
 from kafka_assignors._common.words import first_of, named
+from kafka_assignors._groups.account import GroupAccount
+from kafka_assignors._groups.lag import GroupLag, PartitionLag
 from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from kafka_assignors._groups.account import GroupAccount
-    from kafka_assignors._groups.lag import GroupLag, PartitionLag
 
 Kind = Literal[
     "nothing to do",

@@ -5,21 +5,14 @@ Kafka's own rules. Static members send no LeaveGroup. The coordinator takes nobo
 timeout is over (or a rebalance timeout, of one that did not join). A new process has no memory.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Literal
+from datetime import datetime, timedelta
+from typing import Final, Literal
 
-from kafka_assignors._groups.snapshots import KIP848
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-
-    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+from kafka_assignors._groups.snapshots import KIP848, Snapshot, SnapshotMember
 
 Kind = Literal[
     "member joined",

@@ -7,23 +7,17 @@ from the first change until every member has what it is to have.
 `SpanFinder` says which snapshots are one rebalance, `rebalance_of` what that rebalance was.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Set as AbstractSet
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from typing import Any, Final
 
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.best import find_best
 from kafka_assignors._groups.moved import OwnerMove, count_moved, moves_of, owners_that_differ
 from kafka_assignors._groups.reasons import HAND_OVER, Change, began_us, find_changes, hands_over
-from kafka_assignors._groups.snapshots import KIP848
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Set as AbstractSet
-    from datetime import datetime
-
-    from kafka_assignors._groups.snapshots import Snapshot
-    from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors._groups.snapshots import KIP848, Snapshot
+from kafka_assignors._groups.topics import TopicsSeen
 
 LONGEST_HAND_OVER: Final = 16
 """So many generations of a classic group follow on the first in one rebalance at most."""

@@ -3,14 +3,10 @@
 `history what-if` and `history report` say the same, in their own words.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
+from datetime import datetime
+from typing import Final
 
 ACTUAL: Final = "actual"
 """The assignor of what happened."""

@@ -1,13 +1,9 @@
 """How many partitions topics had, as far as the cluster was asked."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
 
 _ALWAYS = -(2**63)
 

@@ -1,11 +1,10 @@
 """A consumer with aiokafka's interface that rebalances cooperatively."""
 
-from __future__ import annotations
-
 import asyncio
 import time
+from collections.abc import Iterable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.consumer.consumer import commit_structure_validate
@@ -17,9 +16,6 @@ from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator, revoked_meanwhile
 from kafka_assignors.aio._partitions import GONE, ConsumerSubscriptionState, LastingState
 from kafka_assignors.aio._strategies import Strategy, strategies
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class CooperativeConsumer(AIOKafkaConsumer):

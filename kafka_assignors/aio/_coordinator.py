@@ -1,13 +1,12 @@
 """aiokafka's coordinator: one that joins once for all strategies, and a cooperative one (KIP-429)."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
 from contextvars import ContextVar
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aiokafka import errors
 from aiokafka.consumer.group_coordinator import GroupCoordinator
@@ -19,22 +18,15 @@ from aiokafka.protocol.group import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
-from aiokafka.structs import TopicPartition
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._assignors._membership.certainty import Certainty, sooner_than
 from kafka_assignors._assignors._membership.offsets import Offsets, names_of, revoked_text
 from kafka_assignors._assignors._membership.phases import REBALANCE_IN_PROGRESS
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.escaping import get_logger
-from kafka_assignors.aio._partitions import LastingAssignment
+from kafka_assignors.aio._partitions import LastingAssignment, LastingState
 from kafka_assignors.aio._strategies import lead, look_when_syncing
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
-
-    from aiokafka.structs import OffsetAndMetadata
-
-    from kafka_assignors.aio._partitions import LastingState
 
 log = get_logger(__name__)
 

@@ -1,23 +1,16 @@
 """aiokafka's consumer as assignors see their consumers."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable, Collection, Iterable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from aiokafka.consumer.group_coordinator import CoordinatorGroupRebalance, GroupCoordinator
+from kafka.structs import TopicPartition
 
-from kafka_assignors._assignors._membership.host import CoordinatorHost
+from kafka_assignors._assignors._measures import Measures
+from kafka_assignors._assignors._membership.host import Cancel, CoordinatorHost
 from kafka_assignors.aio._measuring import measure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors._assignors._measures import Measures
-    from kafka_assignors._assignors._membership.host import Cancel
 
 
 class AiokafkaHost(CoordinatorHost):

@@ -5,20 +5,14 @@ before and after it tell. To look at them takes time by the number of partitions
 left out until ten times as long has passed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from kafka_assignors._assignors._measures import Standing
+from kafka.structs import TopicPartition
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors._assignors._measures import Measures
+from kafka_assignors._assignors._measures import Measures, Standing
 
 _CONTEXT: Final = "fetch_context"
 

@@ -5,14 +5,13 @@ old one. Here the assignment stays, and its fetcher never hears of a rebalance: 
 and delivered throughout it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math
 import time
+from collections.abc import Collection, Iterable, Iterator
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aiokafka.consumer.subscription_state import (
     Assignment,
@@ -25,9 +24,6 @@ from aiokafka.errors import IllegalStateError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors._common.escaping import get_logger
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
 
 log = get_logger(__name__)
 

@@ -6,8 +6,6 @@ call what is replaced here. Tests compare hashes of all functions that are relie
 releases that were tried.
 """
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from typing import Final

@@ -1,20 +1,13 @@
 """Which broker coordinates a group."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from kafka_assignors._cluster.admin import ClusterError, reason
+from kafka_assignors._cluster.admin import Admin, ClusterError, reason
 from kafka_assignors._cluster.groups import hidden_error
-from kafka_assignors._cluster.handle import connect
+from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._groups.finding import GROUPS_TOPIC, partition_for_group
-
-if TYPE_CHECKING:
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.handle import Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

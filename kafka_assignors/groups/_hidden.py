@@ -1,17 +1,12 @@
 """Topics that the user may not describe: they are not missing, but what is known of them is not all."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import find_hidden
 from kafka_assignors._groups.problems import find_topic_problems, in_order
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from kafka_assignors._cluster.admin import Admin
 
 _Group = TypeVar("_Group")
 """A result with `account` and `problems`."""

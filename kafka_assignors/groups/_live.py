@@ -1,19 +1,20 @@
 """A group of a running cluster: what its coordinator says of it, and what it wrote down."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError, reason
+from kafka_assignors._cluster.admin import LOOK_SECONDS, Admin, ClusterError, reason
 from kafka_assignors._cluster.groups import (
     ClassicGroup,
     EpochGroup,
+    Leaders,
+    Partition,
     Refused,
     committed_offsets,
     describe_classic,
@@ -22,38 +23,27 @@ from kafka_assignors._cluster.groups import (
     read_topics,
 )
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.strategies import Client
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.account import RECORD_LIMIT
-from kafka_assignors._groups.advice import reason_words
+from kafka_assignors._groups.advice import ReasonWords, reason_words
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.epochs import SETTLED, explain_epochs
-from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.explanation import Explanation, explain
 from kafka_assignors._groups.finding import GROUPS_TOPIC
-from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
-from kafka_assignors._groups.reasons import HAND_OVER
+from kafka_assignors._groups.joining import REBALANCING, Look, OngoingRebalance, find_joining
+from kafka_assignors._groups.reasons import HAND_OVER, Change
 from kafka_assignors._groups.rebalances import SpanFinder
-from kafka_assignors._groups.snapshots import keep_claims
+from kafka_assignors._groups.snapshots import ArchivedRecord, keep_claims
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
+    GroupMetadataValue,
     RecordError,
     decode_record,
     group_metadata_key,
 )
 from kafka_assignors.groups._coordinator import GroupCoordinator, coordinator_of
 from kafka_assignors.groups._log import archived, open_log, read_backwards, read_log
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import Leaders, Partition
-    from kafka_assignors._common.strategies import Client
-    from kafka_assignors._groups.advice import ReasonWords
-    from kafka_assignors._groups.explanation import Explanation
-    from kafka_assignors._groups.joining import OngoingRebalance
-    from kafka_assignors._groups.reasons import Change
-    from kafka_assignors._groups.snapshots import ArchivedRecord
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 
 class NoSuchGroupError(KafkaAssignorsError, ValueError):

@@ -1,22 +1,14 @@
 """A partition of `__consumer_offsets`, read from its end backwards by a consumer in no group."""
 
-from __future__ import annotations
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-from kafka import TopicPartition
+from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaTimeoutError
 
-from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.snapshots import ArchivedRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kafka import KafkaConsumer
-
-    from kafka_assignors._cluster.admin import Admin
 
 _FIRST_STRETCH: Final = 2_000  # records, from the end of the log; then twice as many, and so on
 _ANSWER_MS: Final = 5_000  # for where the log begins, and ends

@@ -1,33 +1,24 @@
 """What `list_groups` knows, as Prometheus reads it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest, start_http_server
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors._cluster.handle import connect
+from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._common.escaping import escaped
 from kafka_assignors._common.files import write_whole
 from kafka_assignors._groups.problems import ORDER
-from kafka_assignors.groups._status import list_groups
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from prometheus_client.core import Metric
-
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors.groups._status import GroupStatus
+from kafka_assignors.groups._status import GroupStatus, list_groups
 
 
 def export_metrics(

@@ -1,30 +1,25 @@
 """What a rolling restart of a group would cost with each assignor, from a simulation."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka_assignors._cluster.groups import EpochGroup, find_hidden, hidden_error
 from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.strategies import RESTARTED, STRATEGIES, load
+from kafka_assignors._groups.account import MemberAccount
 from kafka_assignors.coordinator import (
     BrokerSettings,
     ConsumerGroupSimulation,
     MemberSettings,
     Simulation,
 )
-from kafka_assignors.coordinator._simulator.what_if import rolling_restart
+from kafka_assignors.coordinator._simulator.what_if import Cost, rolling_restart
 from kafka_assignors.groups._live import LiveGroup, NoSuchGroupError, read_group
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from kafka_assignors._groups.account import MemberAccount
-    from kafka_assignors.coordinator._simulator.what_if import Cost
 _CLIENTS: Final = MemberSettings()
 
 

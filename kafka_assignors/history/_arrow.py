@@ -3,19 +3,15 @@
 Arrow's own ways (`pa.scalar`, `pa.array`, `as_py` of a time) import pandas, which takes as long as all else.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_assignors._common.times import moment
 from kafka_assignors._wire.codec import compiled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _STRING: Final = pa.string()
 

@@ -4,20 +4,24 @@ The compiled codec turns the records of consumers' classic groups into columns; 
 What it leaves, and everything where it was not compiled, `decode_record` reads later, one record at a time.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_assignors._common.garbage import no_garbage_collection
-from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, make_member
+from kafka_assignors._groups.snapshots import (
+    ArchivedRecord,
+    Partitions,
+    Snapshot,
+    SnapshotMember,
+    make_member,
+)
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.claims import ClaimTable
 from kafka_assignors._model.members import NO_GENERATION
@@ -25,13 +29,7 @@ from kafka_assignors._model.topic_sets import TopicSets
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
 from kafka_assignors._wire.reader import GENERATION_SINCE
-from kafka_assignors.history._arrow import as_numpy, decode, numbers, texts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from kafka_assignors._groups.snapshots import SnapshotMember
-    from kafka_assignors.history._arrow import Columns
+from kafka_assignors.history._arrow import Columns, as_numpy, decode, numbers, texts
 
 ROWS: Final = 256
 """How many records are decoded at once: of 20 members each, about 2 MB of Python's objects."""

@@ -4,19 +4,18 @@ r"""Dumps of the offsets topic into an archive: what Kafka's own console consume
 So a tab separates fields, a line is a record, and nothing of a record is lost. See docs/history.md.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import re
 import zlib
 from collections import defaultdict, deque
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from operator import gt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 
@@ -26,15 +25,11 @@ from kafka_assignors._common.times import LAST_MS
 from kafka_assignors._wire.offsets_topic.record import decode_record
 from kafka_assignors._wire.offsets_topic.records import UnknownRecord
 from kafka_assignors._wire.offsets_topic.wire import RecordError
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._counts import NO_TYPE, Counts
 from kafka_assignors.history._source import to_rows
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.writing import run_task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafka_assignors.history._archive import Archive
 
 _LINE: Final = re.compile(
     rb"(?:CreateTime|LogAppendTime):(\d{1,15})\tPartition:(\d{1,10})\tOffset:(\d{1,19})"

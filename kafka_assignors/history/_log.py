@@ -1,23 +1,17 @@
 """The offsets topic of a running cluster: what there is of it, and the cluster's topics."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from kafka.errors import KafkaError
 
-from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors._cluster.groups import find_extents, read_topics as find_leaders
+from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors._cluster.groups import Extent, find_extents, read_topics as find_leaders
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history import _limits as limits
-
-if TYPE_CHECKING:
-    from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import Extent
 
 _NO_ID: Final = uuid_text(UUID(int=0))
 

@@ -1,36 +1,30 @@
 """How restless groups were: their rebalances, and a summary of each group."""
 
-from __future__ import annotations
-
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.reasons import RESTARTED
-from kafka_assignors._groups.topics import seen_and_names
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
+from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._arrow import batch_of
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.location import locate
+from kafka_assignors.history._store.writing import TaskFiles
 from kafka_assignors.history._tables.replaced import replacing
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
-    from kafka_assignors._groups.topics import TopicsSeen
-    from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._store.writing import TaskFiles
 
 MANIFEST: Final = "metrics.json"
 SCHEMAS: Final = {"rebalances": REBALANCES, "groups": GROUPS}

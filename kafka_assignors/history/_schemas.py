@@ -3,8 +3,6 @@
 Times are UTC to the microsecond. A record is known by its `partition` and `offset` in `__consumer_offsets`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,21 +1,14 @@
 """A group's records as snapshots: each of a classic group is one, those of KIP-848 add up."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.kip848 import Kip848Group
-from kafka_assignors._groups.snapshots import Snapshot, keep_claims, keep_owned
-from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord
-    from kafka_assignors._wire.offsets_topic import Record
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, keep_claims, keep_owned
+from kafka_assignors._wire.offsets_topic import GroupMetadata, Record, RecordError, decode_record
 
 _log = get_logger(__name__)
 

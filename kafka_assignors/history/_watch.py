@@ -1,17 +1,17 @@
 """A live group followed: its rebalances as they happen, by its coordinator's records; without Spark."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka import TopicPartition
 
-from kafka_assignors._cluster.handle import connect
+from kafka_assignors._cluster.handle import Cluster, connect
 from kafka_assignors._groups.finding import GROUPS_TOPIC
-from kafka_assignors._groups.rebalances import SpanFinder, rebalance_of
+from kafka_assignors._groups.rebalances import Rebalance, SpanFinder, rebalance_of
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import record_type
 from kafka_assignors._wire.reader import encode_string
@@ -19,13 +19,6 @@ from kafka_assignors.groups._coordinator import coordinator_of
 from kafka_assignors.groups._log import archived, open_log, read_backwards, read_log
 from kafka_assignors.history._log import read_topics
 from kafka_assignors.history._snapshots import SnapshotReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from kafka_assignors._cluster.handle import Cluster
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 _POLL_MS: Final = 500
 _CLASSIC: Final = 2

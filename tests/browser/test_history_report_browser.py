@@ -4,10 +4,9 @@ It needs Chromium (Debian: apt-get install chromium). Set CHROMIUM to its path w
 be an error and not a reason to skip.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +14,6 @@ from benchmarks.history_report import random_report
 from benchmarks.sample_history import sample_report
 from tests.support.chromium import MISSING, Browser, browser, find_chromium
 from tests.support.history_reports import HOSTILE, hostile_report, html_of, small_report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason=MISSING)
 

@@ -1,17 +1,17 @@
 """`kafka-assignors history` from a dump to a page, on Spark, of groups whose lives were simulated."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 
-from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.main import main
 from kafka_assignors._groups.saving import WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -26,13 +26,6 @@ from tests.support.dumps import write_dump
 from tests.support.group_histories import START_US, RecordedGroup
 from tests.support.kip848_log import Log
 from tests.support.written_archives import write_archive
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from kafka_assignors._assignors import Assignor
 
 BEGAN_US = 1_767_268_800_000_000  # 2026-01-01 12:00 UTC
 TOPICS = {"orders": 8, "payments": 4}

@@ -1,17 +1,16 @@
 """The archive and its tables, read by Delta's own connector for Spark."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyspark
 import pytest
+from pyspark.sql import SparkSession
 
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
@@ -25,9 +24,6 @@ from kafka_assignors.testing._brokers.jars import fetch_jars
 from tests.support.archives import counted
 from tests.support.kinds import ROOT
 from tests.support.small_archives import DAY, add, generation, kip848_dump, rows_of, table_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 HASHES = Path(__file__).parents[1] / "support" / "delta-4.4.0.sha256"
 DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"

@@ -1,11 +1,9 @@
 """The archive and its tables, read by other engines; the queries of docs/history_queries.md."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -24,11 +22,9 @@ from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._tables.replaced import read_versions
 from tests.support.archives import counted, group, member, row
 from tests.support.kinds import ROOT
+from tests.support.object_store import ObjectStore
 from tests.support.small_archives import DAY, generation, kip848_dump
 from tests.support.written_archives import append
-
-if TYPE_CHECKING:
-    from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
 

@@ -1,23 +1,18 @@
 """Archives as data frames of Spark, and Spark itself."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import info
 from tests.support.archives import NOON, hourly, key_of
 from tests.support.small_archives import add, read
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.slow
 

@@ -1,33 +1,25 @@
 """Tasks that are killed and that Spark tries again, and a disk of this machine that is full."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 
 from benchmarks.processes import below
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._store.location import StoreError, locate
 from tests.support.kinds import ROOT
-from tests.support.object_store import Fault
+from tests.support.object_store import Fault, ObjectStore
 from tests.support.small_archives import DAY, add, generation, offsets, opened, read, said_by
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
 

@@ -1,15 +1,17 @@
 """Small archives are read without Spark: each command finds the same as with it."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from kafka_assignors._common.times import moment
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._info import info
 from kafka_assignors.history._metrics import SCHEMAS, metrics
@@ -21,15 +23,6 @@ from tests.support.archives import BEGAN
 from tests.support.delta_tables import rows_of
 from tests.support.group_histories import START_US
 from tests.support.local_archives import DAY, SINCE, chance, story
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from kafka_assignors.history._archive import Archive
-
 
 pytestmark = pytest.mark.slow
 

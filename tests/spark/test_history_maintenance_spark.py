@@ -1,15 +1,13 @@
 """Clean-ups that delete what somebody is reading."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,14 +21,9 @@ from kafka_assignors.history._store.reading import CleanedUpError, Part, read_pa
 from kafka_assignors.history._store.writing import TaskFiles
 from kafka_assignors.history._tables.job import make_tables, read_table
 from tests.support.archives import batch_of
-from tests.support.object_store import Fault
+from tests.support.object_store import Fault, ObjectStore
 from tests.support.small_archives import generation, opened
 from tests.support.written_archives import append
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
 

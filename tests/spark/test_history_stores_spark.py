@@ -1,22 +1,23 @@
 """The history in folders and in an object store: the same rows, and what happens where a store fails."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.processes import below
 from kafka_assignors._cli.main import main
@@ -36,7 +37,7 @@ from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.history._tables.replaced import read_versions, replacing
 from tests.support.archives import BEGAN, counted
 from tests.support.kinds import ROOT
-from tests.support.object_store import Fault, busy, denied, expired, full
+from tests.support.object_store import Fault, ObjectStore, busy, denied, expired, full
 from tests.support.small_archives import (
     DAY,
     add,
@@ -49,14 +50,6 @@ from tests.support.small_archives import (
     selected_by,
     table_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
 

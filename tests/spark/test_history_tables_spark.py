@@ -1,15 +1,15 @@
 """The tables of an archive, made by Spark."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 
 from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire import codec
@@ -32,11 +32,6 @@ from tests.support.archives import batch_of, counted, group, member, random_reco
 from tests.support.delta_tables import rows_of
 from tests.support.offsets_topic import WRITTEN
 from tests.support.written_archives import write_archive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
 

@@ -1,17 +1,15 @@
 """A Spark cluster as its page says, from the first command to the last."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,9 +18,6 @@ from kafka_assignors.testing._brokers.waiting import wait_until
 from tests.support.archives import archived, random_records
 from tests.support.pages import listings
 from tests.support.written_archives import add_batch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 

@@ -1,12 +1,8 @@
 """The random numbers of `java.util.Random`, by which Kafka draws where a placement starts."""
 
-from __future__ import annotations
-
 import secrets
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import MutableSequence
+from collections.abc import MutableSequence
+from typing import TypeVar
 
 _T = TypeVar("_T")
 

@@ -1,25 +1,19 @@
 """A group's history as a few columns to draw, and what was put together for that."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.reasons import name_of
-from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.saving import WhatIf
+from kafka_assignors._groups.snapshots import EAGER_STRATEGIES, Snapshot
 from kafka_assignors.history import _limits as limits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.saving import WhatIf
-    from kafka_assignors._groups.snapshots import Snapshot
-    from kafka_assignors.history._metrics import GroupSummary
+from kafka_assignors.history._metrics import GroupSummary
 
 _HALF_WIDTH_SECONDS: Final = 10.0
 

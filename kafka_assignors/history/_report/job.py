@@ -1,18 +1,20 @@
 """A report on an archive: each group is measured, replayed and drawn in one go over its records."""
 
-from __future__ import annotations
-
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_assignors._common.files import write_whole
 from kafka_assignors._groups.activity import GroupFollower
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
 from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._metrics import GroupSummary, rebalances_of
 from kafka_assignors.history._records import Selection, each_group
@@ -21,13 +23,6 @@ from kafka_assignors.history._report.page import render
 from kafka_assignors.history._snapshots import SnapshotReader
 from kafka_assignors.history._what_if.course import CourseBuilder, bare
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, Wanted, check_wanted, replay_all
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
-    from kafka_assignors.history._archive import Archive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

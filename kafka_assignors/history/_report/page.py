@@ -1,30 +1,23 @@
 """The report as one HTML page that needs nothing else: no script, style, font or picture from elsewhere."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED
-from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.saving import ACTUAL, Saving, WhatIf, best_saving, savings
 from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._metrics import GroupSummary
 from kafka_assignors.history._report import sentences, words
-from kafka_assignors.history._report.drawing import restlessness
+from kafka_assignors.history._report.drawing import Drawing, ReportedGroup, restlessness
 from kafka_assignors.history._report.svg import COLOURS, safe
 from kafka_assignors.history._report.timeline_svg import bar_step, strip, timeline, told
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.saving import Saving, WhatIf
-    from kafka_assignors.history._metrics import GroupSummary
-    from kafka_assignors.history._report.drawing import Drawing, ReportedGroup
 
 
 def render(

@@ -1,24 +1,16 @@
 """A history in sentences, for people on call."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from datetime import datetime
 
 from kafka_assignors._common.times import begins_after
 from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import RESTARTED
-from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, Saving, WhatIf
+from kafka_assignors.history._metrics import GroupSummary
 from kafka_assignors.history._report import words
-from kafka_assignors.history._report.drawing import restlessness
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from kafka_assignors._groups.saving import Saving, WhatIf
-    from kafka_assignors.history._metrics import GroupSummary
-    from kafka_assignors.history._report.drawing import Drawing
+from kafka_assignors.history._report.drawing import Drawing, restlessness
 
 
 def group_sentences(

@@ -4,16 +4,16 @@ Colours are classes of the page's style sheet: c0 to c9, with h the same hatched
 a row of their own, and `none` of no owner.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
 
 from markupsafe import Markup
 
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._report import words
+from kafka_assignors.history._report.drawing import Column
 from kafka_assignors.history._report.svg import (
     HEADING,
     LEFT,
@@ -31,12 +31,6 @@ from kafka_assignors.history._report.svg import (
     tag,
     written,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
-    from kafka_assignors.history._report.drawing import Column
 
 WIDTH: Final = 1000
 

@@ -1,12 +1,7 @@
 """Numbers, times and durations, as people write them."""
 
-from __future__ import annotations
-
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 _UNITS: Final = ((86_400, "day", "d"), (3600, "hour", "h"), (60, "minute", "min"), (1, "second", "s"))
 _ROUNDED: Final = ((86_400, 3600), (3600, 60))

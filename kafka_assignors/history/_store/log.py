@@ -5,14 +5,13 @@ Files are committed by name, with their statistics: delta-rs's own writer takes 
 batch of a cluster's records has more than fit there. Tasks write them (`writing`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -22,12 +21,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._arrow import rows_of
-from kafka_assignors.history._store.location import StoreError, WrongPlaceError, asking
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from kafka_assignors.history._store.location import Location
+from kafka_assignors.history._store.location import Location, StoreError, WrongPlaceError, asking
 
 # Opening a table, and looking up each of its transactions, reads one checkpoint and the commits after it.
 _CONFIGURATION: Final = {

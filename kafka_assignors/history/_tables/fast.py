@@ -1,24 +1,18 @@
 """The tables' rows of most records of a batch, by the compiled codec; all else `one_by_one` decodes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.times import LAST_MS
-from kafka_assignors.history._arrow import named, numbers, texts
+from kafka_assignors._model.arrays import IntArray
+from kafka_assignors.history._arrow import Columns, named, numbers, texts
 from kafka_assignors.history._schemas import TIME
 from kafka_assignors.history._tables import one_by_one
 from kafka_assignors.history._tables.one_by_one import CONSUMER, DECODED, REBALANCE_TIMEOUT_SINCE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafka_assignors._model.arrays import IntArray
-    from kafka_assignors.history._arrow import Columns
 
 _SOURCES: Final = pa.array(["owned", "sticky"])
 _DICTIONARIES: Final = {

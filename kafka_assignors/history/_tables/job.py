@@ -1,21 +1,22 @@
 """From an archive to its tables: a folder with a Delta table each, and tables.json (`replaced`)."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.moved import find_owner_moves
-from kafka_assignors._groups.rebalances import SpanFinder
+from kafka_assignors._groups.rebalances import Span, SpanFinder
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import ConsumerGroupPartitionMetadata, RecordError, decode_record
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._arrow import batch_of, decode, number
@@ -30,13 +31,6 @@ from kafka_assignors.history._store.reading import Part, read_parts
 from kafka_assignors.history._store.writing import TaskFiles, units
 from kafka_assignors.history._tables import fast
 from kafka_assignors.history._tables.replaced import read_versions, replacing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from kafka_assignors._groups.rebalances import Span
-    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 MANIFEST: Final = "tables.json"
 _UNIT: Final = 8 * 2**20

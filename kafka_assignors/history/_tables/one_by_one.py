@@ -1,8 +1,7 @@
 """The tables' rows of records, one by one: what the tables mean. `fast` makes the same of most records."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -18,7 +17,12 @@ from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupTargetAssignmentMember,
     ConsumerGroupTargetAssignmentMetadata,
     GroupMetadata,
+    GroupMetadataValue,
+    MemberMetadata,
+    Record,
     RecordError,
+    Subscription,
+    TopicPartitions,
     UnknownRecord,
     decode_assignment,
     decode_prior_assignment,
@@ -27,17 +31,6 @@ from kafka_assignors._wire.offsets_topic import (
     record_type,
 )
 from kafka_assignors.history._schemas import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kafka_assignors._wire.offsets_topic import (
-        GroupMetadataValue,
-        MemberMetadata,
-        Record,
-        Subscription,
-        TopicPartitions,
-    )
 
 _Row = dict[str, Any]
 _PLACE: Final = ("partition", "offset", "time", "leader_epoch")

@@ -1,25 +1,18 @@
 """Delta tables that belong together: which version of each, in one small file, as a log is one table's."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import pyarrow as pa
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history import _limits as limits
 from kafka_assignors.history._archive_format import DESCRIPTION
-from kafka_assignors.history._store.location import WrongPlaceError
-from kafka_assignors.history._store.log import ConflictError, Log
+from kafka_assignors.history._store.location import Location, WrongPlaceError
+from kafka_assignors.history._store.log import ConflictError, DataFile, Log
 from kafka_assignors.history._store.writing import TASK_FILE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import pyarrow as pa
-
-    from kafka_assignors.history._store.location import Location
-    from kafka_assignors.history._store.log import DataFile
 
 _FORMAT: Final = 2
 _SET: Final = "set"  # the transaction that counts the runs

@@ -1,30 +1,22 @@
 """What-if for all groups of an archive: the course of each group, replayed."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka_assignors._common.escaping import get_logger
-from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS
-from kafka_assignors._groups.topics import seen_and_names
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf
+from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._groups.topics import TopicsSeen, seen_and_names
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection
 from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._what_if.assignors import LOAD_AWARE, leader_of
-from kafka_assignors.history._what_if.course import CourseBuilder
+from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.replay import hottest_of, loads_of, replay_course, row_of
 from kafka_assignors.history._what_if.scenarios import STATIC, scenario_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
-
-    from kafka_assignors._groups.saving import WhatIf
-    from kafka_assignors._groups.snapshots import ArchivedRecord
-    from kafka_assignors._groups.topics import TopicsSeen
-    from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._what_if.course import Course
 
 log = get_logger(__name__)
 

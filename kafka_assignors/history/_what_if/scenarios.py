@@ -23,21 +23,15 @@ What is not seen in records cannot be replayed: absences that were over before t
 that a classic group which rebalances while a static member is away waits for it, up to its rebalance timeout.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kafka_assignors._groups.saving import AS_IT_WAS
-from kafka_assignors.history._what_if.course import CourseStep
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from kafka_assignors._groups.snapshots import Partitions, SnapshotMember
-    from kafka_assignors.history._what_if.course import Course
+from kafka_assignors._groups.snapshots import Partitions, SnapshotMember
+from kafka_assignors.history._what_if.course import Course, CourseStep
 
 STATIC: Final = "static members"
 _DEFAULT_SESSION_MS: Final = 45_000

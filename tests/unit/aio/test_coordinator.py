@@ -1,7 +1,5 @@
 """How the coordinator of a cooperative consumer falls out of its group, without a broker."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import copy
@@ -10,10 +8,11 @@ import logging
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kafka.errors
 import pytest
@@ -54,9 +53,6 @@ from kafka_assignors.aio._partitions import LastingState
 from kafka_assignors.aio._strategies import lead_beside_the_loop
 from kafka_assignors.testing._groups.clients import described
 from kafka_assignors.testing._groups.clients.aio import ObservedAiokafkaConsumer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SUBSCRIPTION = ConsumerProtocolSubscription(topics=["t"], version=0).encode()
 A, B = (TopicPartition("t", number) for number in range(2))

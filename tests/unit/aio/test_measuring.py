@@ -1,7 +1,5 @@
 """A consumer of aiokafka's is measured by its positions around each call for records."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

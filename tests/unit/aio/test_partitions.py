@@ -1,7 +1,5 @@
 """The assignment that lasts: what stays keeps its state, what goes is given up, what is withheld waits."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What `kafka_assignors.aio` relies on of aiokafka is what it was when that was tried."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Strategies for aiokafka: what is refused, and what is not aiokafka's way."""
 
-from __future__ import annotations
-
 import pytest
 from kafka.errors import KafkaConfigurationError
 

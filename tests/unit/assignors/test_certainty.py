@@ -1,7 +1,5 @@
 """Until when a member's partitions are its own, and how soon it sends heartbeats."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,25 +1,20 @@
 """What a member claims: all that it holds, nothing that it lost, and never as of too new a generation."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import pickle
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors import CooperativeStickyAssignor, RandomAssignor, StickyAssignor
+from kafka_assignors import Assignor, CooperativeStickyAssignor, RandomAssignor, StickyAssignor
 from kafka_assignors._assignors._membership.host import calls
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.user_data import encode_generation
 from tests.support.by_hand import HandHost
-
-if TYPE_CHECKING:
-    from kafka_assignors import Assignor
 
 HELD_NOTHING = encode_generation(-1)
 STICKY = [StickyAssignor, CooperativeStickyAssignor]

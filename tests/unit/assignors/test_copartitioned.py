@@ -1,10 +1,9 @@
 """Members that join topics: what they say, and what a leader makes of it, round by round."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
@@ -20,9 +19,6 @@ from kafka_assignors._wire.user_data import UNFINISHED, decode_generation, decod
 from kafka_assignors.planners._copartitioned import digest, plan_copartitioned
 from tests.support.by_hand import HandGroup, HandHost, Led, names
 from tests.support.wire import partition_list, subscription
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SETS = [("a", "b")]
 EXISTING = MappingProxyType({"a": range(2), "b": range(2)})

@@ -1,10 +1,9 @@
 """kafka-python's consumer that reads on while it joins, in virtual time; see tests/lab/clients."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -20,9 +19,6 @@ from kafka_assignors.coordinator._simulator.settings import BrokerSettings, Memb
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.lab.clients.flowing_member import FlowingMember
 from tests.lab.clients.real_member import close
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 SESSION, BEAT, POLLS = 6.0, 0.5, 20.0
 """Seconds: the session timeout, between heartbeats, and the longest between two polls."""

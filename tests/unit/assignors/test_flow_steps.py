@@ -1,12 +1,11 @@
 """The steps of kafka-python's coordinator that reads on while it joins, one by one, without a group."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka import ConsumerRebalanceListener, TopicPartition
@@ -39,9 +38,6 @@ from kafka_assignors._assignors._joins import REFUSED, complete, partitions_in
 from kafka_assignors._assignors._membership.certainty import Certainty
 from kafka_assignors._assignors._membership.phases import Event, Phase
 from kafka_assignors._assignors._relied_on import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 

@@ -1,9 +1,8 @@
 """What a leader believes of members' claims, rule by rule."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
@@ -13,17 +12,13 @@ from kafka_assignors._assignors._membership.hand_over import PATIENCE, HandOver
 from kafka_assignors._assignors._membership.host import calls
 from kafka_assignors._model.claims import Extra
 from kafka_assignors._model.group import Group, Member
+from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.user_data import UNFINISHED, encode_generation
 from kafka_assignors.planners._cooperative import awaited_holders
 from kafka_assignors.planners._quick import plan_quickly
 from tests.support.by_hand import HandHost, Led
 from tests.support.effort import with_memory
 from tests.support.wire import partition_list, subscription
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kafka_assignors._model.plan import Plan
 
 
 class Round(Led):

@@ -3,12 +3,11 @@
 That joins are completed is seen in integration_tests/.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -22,9 +21,6 @@ from kafka.structs import MemberState, OffsetAndMetadata
 
 from kafka_assignors._assignors import _joins as joins
 from kafka_assignors._assignors._host import KafkaPythonHost
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
 
 
 def made(kind: type[ConsumerCoordinator] = ConsumerCoordinator) -> Any:

@@ -1,14 +1,13 @@
 """The load-aware strategy driven by hand: what a leader makes of measures, and when members ask for more."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -35,10 +34,6 @@ from kafka_assignors._model.claims import Extra
 from kafka_assignors._wire.measured import Measured, encode_measured
 from kafka_assignors._wire.user_data import UNFINISHED, encode_sticky
 from tests.support.by_hand import HandGroup, HandHost, cluster_of, joined, partitions_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
 
 Works = dict[tuple[str, int], Measured]
 

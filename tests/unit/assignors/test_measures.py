@@ -1,14 +1,13 @@
 """What a member measures, in a time that is turned by hand; and where its consumer tells it."""
 
-from __future__ import annotations
-
 import gc
 import math
 import weakref
 from collections import deque
+from collections.abc import Mapping
 from random import Random
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
@@ -19,9 +18,6 @@ from kafka_assignors._assignors import _measuring, _relied_on
 from kafka_assignors._assignors._measures import MEMORY, Measures, Standing
 from kafka_assignors._wire.measured import Measured
 from tests.support.unconnected import Unconnected
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 A, B, C = (TopicPartition("t", number) for number in range(3))
 BOTH = {"t": [0, 1]}

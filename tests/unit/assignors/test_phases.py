@@ -1,7 +1,5 @@
 """Each cell of the tables of a member's phases; that of what follows stands in docs/design.md."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

@@ -1,12 +1,11 @@
 """What the assignors rely on of kafka-python is what it was when that was tried."""
 
-from __future__ import annotations
-
 import logging
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kafka
 import pytest
@@ -28,9 +27,6 @@ from kafka_assignors._assignors._relied_on import (
 )
 from kafka_assignors._assignors._sent import MembersReader
 from tests.support.sources import KAFKA_PYTHON, private_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOM = Path(_relied_on.__file__).parent
 

@@ -3,10 +3,9 @@
 The coordinator is kafka-python's own, made as its consumer makes it, and never connected.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 from kafka.consumer.subscription_state import SubscriptionState
@@ -23,9 +22,6 @@ from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 from tests.support.by_hand import cluster_of
 from tests.support.wire import partition_list, subscription
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 TOPICS = {"t": range(6), "u": range(3), "v": range(2)}
 MEMBERS = {

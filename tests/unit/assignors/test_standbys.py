@@ -1,8 +1,6 @@
 """For how long a leader lets a higher priority wait, by a clock that is turned by hand."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping  # noqa: TC003 - a field of a dataclass
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 

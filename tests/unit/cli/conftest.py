@@ -1,7 +1,5 @@
 """The command line, run as a shell would."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

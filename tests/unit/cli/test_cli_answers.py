@@ -1,10 +1,10 @@
 """What a command prints with `--json` is the JSON of what its function returns."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,13 +26,8 @@ from kafka_assignors.groups import (
 from kafka_assignors.groups._what_if import WhatIfError
 from kafka_assignors.planners import plan_kip848_range, plan_kip848_uniform
 from tests.support.group_files import GROUP_AS_YAML
+from tests.unit.cli.conftest import Cli
 from website import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.unit.cli.conftest import Cli
 
 CLUSTER = Cluster("kafka-1:9092")
 SERVER = ("--bootstrap-server", "kafka-1:9092")

@@ -1,26 +1,22 @@
 """`kafka-assignors group` as far as it needs no cluster: votes, and what is said of a group that was read."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.group_text import explained_lines
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from kafka_assignors.groups import _what_if
 from kafka_assignors.groups._explain import ExplainedGroup
+from kafka_assignors.groups._live import LiveGroup
 from tests.support.live_groups import described, live_group, record_of
 from tests.unit.cli.conftest import Cli
-
-if TYPE_CHECKING:
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
-    from kafka_assignors.groups._live import LiveGroup
 
 TOPICS = {"orders": 4, "payments": 2}
 COORDINATOR = [

@@ -1,7 +1,5 @@
 """Text for people: what a terminal is not to obey is escaped."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

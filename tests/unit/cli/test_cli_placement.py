@@ -1,12 +1,11 @@
 """`kafka-assignors placement` on files: what it prints, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -18,9 +17,6 @@ from kafka_assignors.placement import PlacementError, Placements, _moving
 from kafka_assignors.placement._reassignment_file import parse_reassignment
 from tests.support.fake_cluster import Cluster, open_as
 from tests.unit.cli.conftest import Cli
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SERVER = ("--bootstrap-server", "kafka:9092")
 PAGE = Path(__file__).parents[3] / "docs" / "placement.md"

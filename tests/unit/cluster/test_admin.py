@@ -1,9 +1,8 @@
 """An admin client that outlives the servers that it was given."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.errors import (
@@ -17,9 +16,6 @@ from kafka_assignors._cluster import admin as module
 from kafka_assignors._cluster.admin import Admin, ClusterError, SilentBrokerError
 from kafka_assignors._cluster.reaching import Found
 from kafka_assignors._common import waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class Clients:

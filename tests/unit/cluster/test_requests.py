@@ -1,13 +1,12 @@
 """What is relied on of kafka-python's admin client is in one file, and the installed release has it."""
 
-from __future__ import annotations
-
 import ast
 import math
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kafka
 import pytest
@@ -27,9 +26,6 @@ from kafka_assignors._cluster.requests import (
 )
 from tests.support.sources import private_names
 from tests.support.unconnected import Unconnected
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 RELIED_ON = {"_backoff", "_conns", "_find_coordinator_ids", "_manager", "_net", "_timeout_secs"}
 """The private names."""

@@ -1,7 +1,5 @@
 """aiokafka's own code in virtual time, on a client and a loop that are simulated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

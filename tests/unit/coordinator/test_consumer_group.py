@@ -3,9 +3,7 @@
 Their coordinator says what Kafka's own says: tests/oracle/test_java_consumer_group.py.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -22,7 +20,7 @@ from kafka_assignors.coordinator._simulator.simulation import (
     ConsumerGroupSimulation,
     NotStableError,
 )
-from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic
+from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, Assignor, TargetTopic
 from tests.support.scale import examples
 from tests.support.simulations import (
     QUICK_BROKER,
@@ -34,10 +32,6 @@ from tests.support.simulations import (
     restarted,
     triggers,
 )
-
-if TYPE_CHECKING:
-    from kafka_assignors.coordinator._simulator.target_assignment import Assignor
-
 
 # The coordinator --------------------------------------------------------------------------------------------
 

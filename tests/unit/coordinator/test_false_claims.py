@@ -1,7 +1,5 @@
 """What a member with false claims costs a group, as docs/guarantees.md says."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

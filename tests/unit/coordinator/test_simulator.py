@@ -3,11 +3,10 @@
 Their coordinator says what Kafka's own says: tests/oracle/test_java_classic_group.py.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -21,6 +20,7 @@ from kafka_assignors._assignors import (
     StickyAssignor,
 )
 from kafka_assignors._timelines.events import Failed, Led, Lost
+from kafka_assignors.coordinator._simulator import target_assignment
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.rounds import State
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
@@ -38,11 +38,6 @@ from tests.support.simulations import (
     restarted,
     triggers,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka_assignors.coordinator._simulator import target_assignment
 
 ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
 

@@ -1,9 +1,8 @@
 """Groups in which some members are active and others stand by, in virtual time."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +12,6 @@ from kafka_assignors._timelines.events import Assigned
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.support.pages import defined, listing, listings
 from tests.support.simulations import classic, loads
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 PAGE = "docs/how-to/active-and-passive.md"
 

@@ -1,10 +1,9 @@
 """What is said of a group by its record, and why it rebalanced by two of them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,15 +19,11 @@ from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.explanation import Explanation, explain
 from kafka_assignors._groups.reasons import find_changes
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.support.wire import ODD
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 QUICK = MemberSettings(session_timeout_ms=9000, heartbeat_interval_ms=300)
 TOPICS = {"orders": range(8), "payments": range(4)}

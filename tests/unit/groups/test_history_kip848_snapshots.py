@@ -1,15 +1,13 @@
 """Groups of KIP-848, put together from their records, and what their rebalances were."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 from kafka_assignors._wire.offsets_topic import decode_group_metadata, group_metadata_key
 from kafka_assignors.history._snapshots import SnapshotReader
 from tests.support.group_histories import (
@@ -24,10 +22,6 @@ from tests.support.group_histories import (
 from tests.support.kip848_log import AWAY, TOPIC_IDS, Log
 from tests.support.offsets_topic import WRITTEN
 from tests.support.scale import examples
-
-if TYPE_CHECKING:
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.snapshots import Snapshot
 
 DAY = 86_400
 NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}

@@ -1,20 +1,15 @@
 """What is said where the time of a record cannot be had, without a cluster."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from kafka_assignors.groups import _lag_seconds
 from kafka_assignors.groups._lag_seconds import read_ages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
 
 TOPICS = {"orders": {0: 1, 1: 1, 2: 2}}
 

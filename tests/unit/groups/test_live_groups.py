@@ -1,9 +1,8 @@
 """What is said of groups by what their coordinator describes: rebalances that are on, epochs, and lags."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,15 +14,11 @@ from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
 from kafka_assignors._groups.lag import GroupLag, find_lag, lag_owners
 from kafka_assignors._groups.problems import find_lag_problems, find_lag_seconds_problems
+from kafka_assignors._groups.snapshots import Partitions
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 from kafka_assignors.groups._status import _matches
 from tests.support.live_groups import described, record_of
 from website import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from kafka_assignors._groups.snapshots import Partitions
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 TOPICS = {"orders": (0, 1, 2, 3)}
 

@@ -1,7 +1,5 @@
 """A partition of the groups' topic that is read backwards, by a consumer that is not connected."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

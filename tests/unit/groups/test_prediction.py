@@ -1,7 +1,5 @@
 """What a rebalance would make of a group, by the client that leads; and which client that is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Snapshots of classic groups: all members at once say what they say one by one, whatever their bytes."""
 
-from __future__ import annotations
-
 from hypothesis import given, strategies as st
 
 from kafka_assignors._groups import classic

@@ -1,14 +1,14 @@
 """Archives as folders, and what captures work out without Spark."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Message
@@ -37,10 +37,6 @@ from kafka_assignors.history._store.location import WrongPlaceError
 from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.history._tables.job import make_tables
 from tests.support.written_archives import add_batch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 
 def test_a_folder_with_something_else_is_no_archive(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
 """Dumps that kafka-console-consumer prints, and what is none."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +14,6 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import WrongDumpError, import_dump
 from tests.support.archives import group, member
 from tests.support.dumps import printed_record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOON_MS = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 HOUR_MS = 3_600_000

@@ -1,7 +1,5 @@
 """Which locations paths and URIs name, and what is said of those that cannot be used."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

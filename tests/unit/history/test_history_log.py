@@ -1,12 +1,12 @@
 """A Delta table's log on a folder of this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,10 +14,6 @@ from deltalake import DeltaTable
 
 from kafka_assignors.history._store.location import Location, WrongPlaceError, locate
 from kafka_assignors.history._store.log import ConflictError, DataFile, Log, NoTableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 SCHEMA = pa.schema(
     [

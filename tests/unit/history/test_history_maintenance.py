@@ -1,7 +1,5 @@
 """Clean-ups, and files that maintenance cannot read."""
 
-from __future__ import annotations
-
 import json
 import os
 from datetime import UTC, datetime, timedelta

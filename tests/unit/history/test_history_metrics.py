@@ -1,16 +1,16 @@
 """Metrics of archives: the same as the pure functions, for many groups at once."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
 from kafka_assignors.history import _metrics
 from kafka_assignors.history._archive import Archive
@@ -22,11 +22,6 @@ from tests.support.group_histories import activity_of, find_rebalances, random_r
 from tests.support.kip848_log import TOPIC_IDS, Log
 from tests.support.local_archives import rows_of as archive_rows
 from tests.support.written_archives import write_archive
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 LIVES = {group: random_records(seed, group=group, records=30) for seed, group in enumerate(["g1", "g2"])}
 

@@ -4,12 +4,11 @@ The commands' own functions are called, with the records of each group as an arc
 hands these over (`tests/spark/test_cli_history_spark.py` runs the commands themselves).
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,17 +21,19 @@ from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import GroupFollower
 from kafka_assignors._groups.best import best_of_equals, find_best
 from kafka_assignors._groups.moved import OwnerMove
+from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
-from kafka_assignors.groups._live import LiveRecord, read_rebalances
+from kafka_assignors.groups._live import LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.history import _arrow, _decoded, _limits as limits, _snapshots
 from kafka_assignors.history._arrow import batch_of as arrow_batch_of
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._metrics import rebalances_of
+from kafka_assignors.history._report.drawing import Drawing
 from kafka_assignors.history._report.job import report_group
 from kafka_assignors.history._report.sentences import change
 from kafka_assignors.history._schemas import MOVES
@@ -53,13 +54,6 @@ from tests.support.group_histories import (
 )
 from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
 from website import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.groups._live import LiveGroup
-    from kafka_assignors.history._report.drawing import Drawing
 
 TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
 NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}

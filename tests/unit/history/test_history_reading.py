@@ -1,8 +1,8 @@
 """Which files of a table each task reads, and that it reads all of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,10 +15,6 @@ from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.history._store.reading import DamagedFileError, Part, parts_of, read_parts
 from tests.support.archives import batch_of, group, row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 KEY = group_metadata_key("g")
 VALUES = {"source": "topic", "day": "2026-01-01"}

@@ -1,14 +1,13 @@
 """The report of a history: its words to the letter, what it leaves out, and that names stay names."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, strategies as st
@@ -18,10 +17,14 @@ from benchmarks.sample_history import sample_report
 from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._groups.advice import REASONS, reason_words
 from kafka_assignors._groups.reasons import Change, Kind, ReasonCounter
-from kafka_assignors._groups.saving import WhatIf, best_saving, savings
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.saving import Saving, WhatIf, best_saving, savings
+from kafka_assignors._groups.snapshots import Snapshot
 from kafka_assignors.history import _limits as limits
+from kafka_assignors.history._metrics import GroupSummary
 from kafka_assignors.history._report import page, words
 from kafka_assignors.history._report.drawing import (
+    Column,
     Drawing,
     consumer_names,
     draw,
@@ -46,15 +49,6 @@ from tests.support.history_reports import (
     summary,
     what_if,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.saving import Saving
-    from kafka_assignors._groups.snapshots import Snapshot
-    from kafka_assignors.history._metrics import GroupSummary
-    from kafka_assignors.history._report.drawing import Column
 
 END = MIDNIGHT + timedelta(days=1)
 VOID = {"meta", "link", "img", "br", "hr", "input"}

@@ -1,17 +1,18 @@
 """Groups where a window begins: their state comes from before it, and what is not known is not said."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cli.history_text import metrics_lines, what_if_lines
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history import _arrow, _records
 from kafka_assignors.history._archive import Archive
@@ -32,13 +33,6 @@ from tests.support.group_histories import (
 )
 from tests.support.local_archives import kip848, rows_of
 from tests.support.written_archives import write_archive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 
 DAY = 86_400
 

@@ -1,10 +1,10 @@
 """Tables that are replaced together: all of them or none, whoever reads them, whatever fails between."""
 
-from __future__ import annotations
-
 import json
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -19,11 +19,6 @@ from kafka_assignors.history._tables.replaced import (
     replacing,
 )
 from tests.support.delta_tables import files_of, versions_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
 
 SCHEMA = pa.schema(
     [pa.field("offset", pa.int64(), nullable=False), pa.field("time", pa.timestamp("us", tz="UTC"))]

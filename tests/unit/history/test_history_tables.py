@@ -1,7 +1,5 @@
 """Records of the archive to rows of the tables, every way."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

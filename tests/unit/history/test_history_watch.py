@@ -1,27 +1,21 @@
 """Watching a group, with the records given: what is told, when, and how it looks."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import pytest
 
 from kafka_assignors._assignors import CooperativeStickyAssignor
 from kafka_assignors._cli.history_watch import now_lines, show_rebalances, watched_lines
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._watch import belongs_to, watch_records
 from tests.support.group_histories import RecordedGroup, find_rebalances, member, read_snapshots, snapshot
 from tests.support.kip848_log import TOPIC_IDS, Log
 from website import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pytest
-
-    from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 
 
 def grown() -> RecordedGroup:

@@ -1,10 +1,9 @@
 """What-if: courses of groups, replays through assignors, and scenarios."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,6 +14,7 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._assignors import Assignor
 from kafka_assignors._cli.history_text import what_if_lines
 from kafka_assignors._common.times import moment
 from kafka_assignors._groups.rebalances import SpanFinder
@@ -38,11 +38,6 @@ from tests.support.group_histories import (
 )
 from tests.support.history_reports import what_if
 from tests.support.scale import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from kafka_assignors._assignors import Assignor
 
 SECOND = 1_000_000
 

@@ -1,14 +1,14 @@
 """What-if over an archive: its rows are those of the pure replays, whatever the records are."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import Message
@@ -36,10 +36,6 @@ from tests.support.kip848_log import TOPIC_IDS, Log, two_share
 from tests.support.local_archives import rows_of
 from tests.support.pages import listings
 from tests.support.written_archives import write_archive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
 LOAD_AWARE: Final = ("--assignor", "load-aware", "--scenario", "as it was")
 

@@ -1,11 +1,10 @@
 """Archives as an attacker or a broken disk may leave them: an error that names the file, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,9 +21,6 @@ from kafka_assignors.history._store.reading import DamagedFileError
 from kafka_assignors.history._tables.replaced import NoTablesError
 from tests.support.archives import group, member
 from tests.support.dumps import write_dump
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

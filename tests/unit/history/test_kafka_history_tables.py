@@ -1,13 +1,13 @@
 """The tables against kafka-python's schema machinery over Kafka's own message schemas, field by field."""
 
-from __future__ import annotations
-
 import json
 import re
 import types
 import zipfile
+from datetime import datetime
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka.protocol.api_data import ApiData
@@ -20,10 +20,6 @@ from kafka_assignors.testing._brokers.jars import kafka_jars
 from tests.support.archives import archived, random_value, time_of
 from tests.support.decoded_tables import decoded_fast
 from tests.support.offsets_topic import WRITTEN
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from pathlib import Path
 
 KEY = group_metadata_key("g")
 NAMES = (

@@ -1,8 +1,6 @@
 """What a run with a throttle says and leaves that an error or Ctrl-C ends, and who puts back what it left."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from kafka import TopicPartition
@@ -20,9 +18,6 @@ from kafka_assignors.placement._cluster.throttle import (
     remove_left,
 )
 from tests.support.fake_cluster import HIDDEN, Cluster, ClusterAdmin, leave_killed_run, open_as
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SERVER = ("--bootstrap-server", "h:1")
 ORDERS = TopicPartition("orders", 0)

@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given, strategies as st
@@ -12,13 +10,8 @@ from kafka_assignors.placement._generators import (
     place_rack_aware,
     shift_at,
 )
-from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._striped import place_striped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kafka_assignors.placement._placement import Racks
 
 NINE = {broker: f"rack{broker // 3 + 1}" for broker in range(9)}
 SEEDS = st.integers(-(2**63), 2**63 - 1)

@@ -1,7 +1,5 @@
 """What is wrong with brokers and partitions, by what a cluster says of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,20 +1,13 @@
 """What generator, start index and shift made a placement, read back from it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors.placement import Placements, infer as infer_topics
 from kafka_assignors.placement._generators import alternate, place_rack_aware
-from kafka_assignors.placement._inference.infer import Misfit, infer
+from kafka_assignors.placement._inference.infer import Fit, Inference, Misfit, infer
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._striped import place_striped
-
-if TYPE_CHECKING:
-    from kafka_assignors.placement._inference.infer import Fit, Inference
 
 TOPIC_TEST2 = {0: [2, 0, 1], 1: [0, 1, 2], 2: [1, 2, 0], 3: [2, 1, 0], 4: [0, 2, 1], 5: [1, 0, 2]}
 NINE = {broker: f"rack{broker // 3 + 1}" for broker in range(9)}

@@ -1,7 +1,5 @@
 """How a reassignment ends when partitions arrive, move or go by themselves meanwhile."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 

@@ -1,7 +1,5 @@
 """Why a reassignment does not get on, by what a cluster says."""
 
-from __future__ import annotations
-
 import itertools
 import time
 

@@ -1,7 +1,5 @@
 """What a throttle is set on, what it replaces, and how long copying takes under it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kafka import TopicPartition

@@ -1,9 +1,7 @@
 """Which partitions belong together, and how they are planned."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,9 +11,6 @@ from kafka_assignors._model.plan import InvalidPlanError, Plan, check
 from kafka_assignors._model.units import Units
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._copartitioned import digest, plan_copartitioned, units_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SETS = [("ads", "clicks")]
 BOTH = frozenset({"ads", "clicks"})

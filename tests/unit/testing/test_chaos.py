@@ -1,15 +1,13 @@
 """Scripts of chaos have all kinds of steps, and promises are held against what members report."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 from kafka import TopicPartition
 
+from kafka_assignors._timelines.events import Event
 from kafka_assignors._timelines.timeline import Timeline
 from tests.lab.chaos import (
     EXCLUSIVE,
@@ -22,9 +20,6 @@ from tests.lab.chaos._cases import CASES
 from tests.lab.chaos._promises import keep, without_excuse
 from tests.lab.chaos._script import WEIGHTS, count_kinds
 from tests.support.timelines import P0, P1, event, history, lived, start, told
-
-if TYPE_CHECKING:
-    from kafka_assignors._timelines.events import Event
 
 
 def test_a_script_has_as_many_steps_as_were_asked_for_and_all_kinds_come() -> None:

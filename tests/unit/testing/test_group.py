@@ -1,20 +1,15 @@
 """What a group waits for, without brokers and with events made by hand."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
+from kafka import TopicPartition
 
 from kafka_assignors.testing import ConsumerGroup, GroupNotStableError
 from kafka_assignors.testing._groups.stability import BrokersView
 from tests.support.timelines import P0, records
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafka import TopicPartition
 
 
 class SlowLoad:

@@ -1,7 +1,5 @@
 """Broker settings that are misspelled are refused, by what a broker says that it knows."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafka_assignors.testing._brokers.errors import UnknownSettingError

@@ -1,10 +1,9 @@
 """What is reported of partitions whose listener raises when they are taken from it."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, TopicPartition
@@ -12,9 +11,6 @@ from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, Top
 from kafka_assignors.testing._groups.clients import Absences
 from kafka_assignors.testing._groups.clients.aio import _AiokafkaListener
 from kafka_assignors.testing._groups.clients.kafka_python import _AsyncListener, _KafkaPythonListener
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 P0, P1 = (TopicPartition("t", number) for number in range(2))
 

@@ -1,7 +1,5 @@
 """What is shown of a member's log: the application's first exception, and the end."""
 
-from __future__ import annotations
-
 import sysconfig
 from pathlib import Path
 

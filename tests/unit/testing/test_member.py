@@ -1,7 +1,5 @@
 """A member of a group, seen from outside, without any that runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

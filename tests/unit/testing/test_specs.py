@@ -1,7 +1,5 @@
 """What members of a group are made of, as their processes are told."""
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

@@ -1,21 +1,16 @@
 """What is said of a group that is not stable, in view of what its coordinator and its topics say."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from kafka import TopicPartition
 
 from kafka_assignors.testing._groups.imports import path_of
+from kafka_assignors.testing._groups.member import Member
+from kafka_assignors.testing._groups.specs import Topics
 from kafka_assignors.testing._groups.stability import BrokersView, against_topics, among_members
 from tests.support import members
-
-if TYPE_CHECKING:
-    from kafka_assignors.testing._groups.member import Member
-    from kafka_assignors.testing._groups.specs import Topics
 
 S0, T0 = TopicPartition("s", 0), TopicPartition("t", 0)
 EXISTING = {"s": [S0], "t": [T0]}

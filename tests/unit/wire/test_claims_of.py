@@ -1,7 +1,5 @@
 """What counts of all that members say they own: one table, for each strategy."""
 
-from __future__ import annotations
-
 import struct
 from typing import NamedTuple
 

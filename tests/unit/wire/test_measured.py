@@ -1,7 +1,5 @@
 """What members send of what they measured. What holds of any bytes is in tests/unit/test_fuzz.py."""
 
-from __future__ import annotations
-
 import math
 import struct
 
