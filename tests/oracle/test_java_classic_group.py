@@ -6,13 +6,12 @@ inferred from their descriptions has to be true.
 Each life comes from a seed, which a failure names. Kafka gives out the member ids, and ours takes the same.
 """
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from kafka_assignors._cluster.groups import ClassicGroup
 from kafka_assignors._groups.explanation import read_accounts
@@ -23,12 +22,8 @@ from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync, Synced
 from kafka_assignors.coordinator._simulator.rounds import State, Trigger
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
+from tests.support.java.oracle import JavaOracle
 from tests.support.scale import few, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from tests.support.java.oracle import JavaOracle
 
 LIVES = scaled(100)
 STEPS = 60
@@ -73,7 +68,7 @@ class Life:
         seed: int,
         *,
         max_sizes: Sequence[int] = (3, 4, 1000, 1000),
-        look: Callable[[Life], None] | None = None,
+        look: Callable[["Life"], None] | None = None,
     ) -> None:
         self.java = java
         self.look = look

@@ -5,20 +5,19 @@ gets wrong: members without topics where all others agree, claims on partitions 
 claims of one generation below the newest, and a claim on a topic that its member left against another claim.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafka_assignors._assignors._messages import encode_assignments, make_subscription
 from kafka_assignors._model.claims import NO_EXTRA, Extra
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.user_data import StickyUserData, decode_sticky, encode_generation, encode_sticky
 from kafka_assignors.planners import hand_over, plan_exact
@@ -26,14 +25,9 @@ from kafka_assignors.planners._kip54 import plan_kip54
 from kafka_assignors.planners._range import plan_range
 from kafka_assignors.planners._round_robin import plan_round_robin
 from tests.support.by_hand import partitions_in
+from tests.support.java.oracle import JavaOracle
 from tests.support.random_groups import ALPHABET
 from tests.support.scale import few, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from kafka_assignors._model.plan import Plan
-    from tests.support.java.oracle import JavaOracle
 
 Assignments = Mapping[str, dict[str, list[int]]]
 Racks = dict[str, list[list[str]]]

@@ -3,14 +3,13 @@
 Each life comes from a seed, which a failure names.
 """
 
-from __future__ import annotations
-
 import base64
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from random import Random
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 from uuid import UUID
 
 from kafka_assignors._wire.java.orders import hash_order, string_order, uuid_hash
@@ -25,12 +24,8 @@ from kafka_assignors.coordinator._simulator.messages import (
 from kafka_assignors.coordinator._simulator.reconciliation import EpochState, GroupMember, reconcile
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
+from tests.support.java.oracle import JavaOracle
 from tests.support.scale import few, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from tests.support.java.oracle import JavaOracle
 
 STEPS_OF_MEMBERS = scaled(4000)
 LIVES = scaled(100)

@@ -4,13 +4,12 @@ Each case comes from a seed, which a failure names. AdminUtils is gone from Kafk
 answer: one with Kafka 3.9.1, one with 4.3.1.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,13 +19,9 @@ from kafka_assignors.placement._explicit import parse_explicit
 from kafka_assignors.placement._generators import place_rack_aware
 from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._striped import place_striped
+from tests.support.java.oracle import JavaOracle
 from tests.support.random_groups import ALPHABET
 from tests.support.scale import few, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.java.oracle import JavaOracle
 
 CASES = scaled(4000)
 

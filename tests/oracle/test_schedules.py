@@ -1,17 +1,17 @@
 """Groups under drawn schedules: nothing has two owners, and in the end everything has one."""
 
-from __future__ import annotations
-
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from benchmarks.lab.schedules import FIRST_SEED, RESULT
 from kafka_assignors._assignors import Assignor
+from kafka_assignors._timelines.events import Event
 from kafka_assignors.coordinator._simulator import exchange
 from tests.lab.schedules import (
     BrokenError,
@@ -40,11 +40,6 @@ from tests.support.planted_faults import (
     takes_its_instance_id_back_on_aiokafka,
 )
 from tests.support.scale import scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka_assignors._timelines.events import Event
 
 ENOUGH = 2500
 """Schedules within which each planted fault shows."""
