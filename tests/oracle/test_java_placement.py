@@ -124,29 +124,20 @@ KAFKAS_OWN_STRIPED: list[tuple[Racks, set[int], int, int]] = [
 
 
 def kafkas_own() -> list[dict[str, Any]]:
+    what = ("brokers", "partitions", "replication_factor", "start_index", "first_partition", "seed")
     return [
-        {
-            "brokers": list(racks.items()),
-            "partitions": partitions,
-            "replication_factor": factor,
-            "start_index": start,
-            "first_partition": first,
-            "seed": seed,
-        }
-        for racks, partitions, factor, start, first in KAFKAS_OWN
+        dict(zip(what, ([*racks.items()], *sizes, seed), strict=True))
+        for racks, *sizes in KAFKAS_OWN
         for seed in range(10)
     ]
 
 
 def kafkas_own_striped() -> list[dict[str, Any]]:
+    what = ("brokers", "partitions", "replication_factor", "seed")
     return [
-        {
-            "brokers": [(broker, rack, broker in fenced) for broker, rack in racks.items()],
-            "partitions": partitions,
-            "replication_factor": factor,
-            "seed": seed,
-        }
-        for racks, fenced, partitions, factor in KAFKAS_OWN_STRIPED
+        dict(zip(what, (brokers, *sizes, seed), strict=True))
+        for racks, fenced, *sizes in KAFKAS_OWN_STRIPED
+        for brokers in [[(broker, rack, broker in fenced) for broker, rack in racks.items()]]
         for seed in range(10)
     ]
 
