@@ -161,7 +161,7 @@ def hexed(buffer: Any) -> str | None:
     return None if buffer is None else python_bytes(buffer).hex()
 
 
-def user_data(strategy: str, member: dict[str, Any], owned: Any) -> Any:
+def user_data(strategy: str, member: dict[str, Any]) -> Any:
     """What the member's own assignor says in the subscription, after it was told what it owns."""
     if member.get("user_data_hex") is not None:  # what another client said
         return byte_buffer(bytes.fromhex(member["user_data_hex"]))
@@ -170,20 +170,21 @@ def user_data(strategy: str, member: dict[str, Any], owned: Any) -> Any:
         group = consumer("ConsumerGroupMetadata")(
             "group", member["generation"], string(member["member_id"]), optional(None)
         )
-        assignor.onAssignment(consumer("ConsumerPartitionAssignor$Assignment")(owned), group)
+        owned = consumer("ConsumerPartitionAssignor$Assignment")(java_partitions(member["owned"]))
+        assignor.onAssignment(owned, group)
     return assignor.subscriptionUserData(util("HashSet")())
 
 
-def subscription(strategy: str, member: dict[str, Any]) -> Any:
-    owned = java_partitions(member["owned"] or {})
+def subscription(member: dict[str, Any], data: Any) -> Any:
+    """What a member says to its leader, with this user data."""
     made = consumer("ConsumerPartitionAssignor$Subscription")(
         java_list(string(topic) for topic in member["topics"]),
-        user_data(strategy, member, owned),
-        owned,
+        data,
+        java_partitions(member["owned"] or {}),
         member["generation"],
         optional(member["rack"]),
     )
-    if member["instance_id"] is not None:
+    if member.get("instance_id") is not None:
         made.setGroupInstanceId(optional(member["instance_id"]))
     return made
 
@@ -200,7 +201,7 @@ def assign(request: dict[str, Any]) -> list[dict[str, Any]]:
     def answer_to(group: dict[str, Any]) -> dict[str, Any]:
         members = util("HashMap")()
         for member in group["members"]:
-            members.put(string(member["member_id"]), subscription(strategy, member))
+            members.put(string(member["member_id"]), subscription(member, user_data(strategy, member)))
         answer = consumer(CLASSES[strategy])().assign(
             cluster(group["topics"]), consumer("ConsumerPartitionAssignor$GroupSubscription")(members)
         )
@@ -221,13 +222,7 @@ def protocol() -> Any:
 def write_subscription(request: dict[str, Any]) -> str | None:
     """The bytes of a subscription in the version that `version` says, as hex."""
     data = request["user_data_hex"]
-    made = consumer("ConsumerPartitionAssignor$Subscription")(
-        java_list(string(topic) for topic in request["topics"]),
-        None if data is None else byte_buffer(bytes.fromhex(data)),
-        java_partitions(request["owned"]),
-        request["generation"],
-        optional(request["rack"]),
-    )
+    made = subscription(request, None if data is None else byte_buffer(bytes.fromhex(data)))
     return hexed(protocol().serializeSubscription(made, jpype.JShort(request["version"])))
 
 
@@ -248,7 +243,7 @@ def read_assignment(data: str) -> dict[str, list[int]]:
 
 def write_user_data(member: dict[str, Any]) -> str | None:
     """What the member's assignor (`strategy`) says of what it owned, as hex."""
-    return hexed(user_data(member["strategy"], member, java_partitions(member["owned"] or {})))
+    return hexed(user_data(member["strategy"], member))
 
 
 def read_sticky(data: str) -> dict[str, Any]:
@@ -452,36 +447,28 @@ def topic_image(name: str, identity: str, partitions: int) -> Any:
     return jpype.JClass("org.apache.kafka.image.TopicImage")(string(name), topic_id(identity), registrations)
 
 
-@cache
-def no_topics() -> Any:
-    return jpype.JClass("org.apache.kafka.image.MetadataImage").EMPTY
-
-
 def metadata_image(group: dict[str, Any]) -> Any:
-    empty = no_topics()
-    topics = empty.topics()
+    kind = jpype.JClass("org.apache.kafka.image.MetadataImage")
+    topics = kind.EMPTY.topics()
     for name, partitions in group["topics"].items():
         topics = topics.including(topic_image(name, group["topic_ids"][name], partitions))
-    image = jpype.JClass("org.apache.kafka.image.MetadataImage")(
-        empty.provenance(),
-        empty.features(),
-        empty.cluster(),
-        topics,
-        empty.configs(),
-        empty.clientQuotas(),
-        empty.producerIds(),
-        empty.acls(),
-        empty.scram(),
-        empty.delegationTokens(),
-    )
+    before, after = ("provenance", "features", "cluster"), ("configs", "clientQuotas", "producerIds", "acls")
+    parts = (*before, "topics", *after, "scram", "delegationTokens")
+    image = kind(*(topics if part == "topics" else getattr(kind.EMPTY, part)() for part in parts))
     return runtime("KRaftCoordinatorMetadataImage")(image)
 
 
-def coordinator_member(member: dict[str, Any]) -> Any:
-    builder = coordinator("modern.consumer.ConsumerGroupMember$Builder")(string(member["member_id"]))
-    builder.setSubscribedTopicNames(java_list(string(topic) for topic in member["topics"]))
-    if member["instance_id"] is not None:
-        builder.setInstanceId(string(member["instance_id"]))
+def coordinator_member(described: dict[str, Any]) -> Any:
+    """A member of a consumer group with all that a test says of it."""
+    builder = coordinator("modern.consumer.ConsumerGroupMember$Builder")(string(described["member_id"]))
+    builder.setSubscribedTopicNames(java_list(string(topic) for topic in described["topics"]))
+    if described.get("instance_id") is not None:
+        builder.setInstanceId(string(described["instance_id"]))
+    if "state" in described:
+        builder.setMemberEpoch(described["epoch"]).setPreviousMemberEpoch(described["previous_epoch"])
+        builder.setState(coordinator("modern.MemberState").valueOf(described["state"]))
+        builder.setAssignedPartitions(epochs_of_partitions(described["assigned"]))
+        builder.setPartitionsPendingRevocation(epochs_of_partitions(described["pending_revocation"]))
     return builder.build()
 
 
@@ -569,17 +556,6 @@ def partitions_with_epochs(text: str) -> dict[str, dict[str, int]]:
     }
 
 
-def current_member(described: dict[str, Any]) -> Any:
-    """A member of a consumer group with all that a test says of it."""
-    builder = coordinator("modern.consumer.ConsumerGroupMember$Builder")(string(described["member_id"]))
-    builder.setMemberEpoch(described["epoch"]).setPreviousMemberEpoch(described["previous_epoch"])
-    builder.setState(coordinator("modern.MemberState").valueOf(described["state"]))
-    builder.setSubscribedTopicNames(java_list(string(topic) for topic in described["topics"]))
-    builder.setAssignedPartitions(epochs_of_partitions(described["assigned"]))
-    builder.setPartitionsPendingRevocation(epochs_of_partitions(described["pending_revocation"]))
-    return builder.build()
-
-
 def epochs_of_partitions(partitions: list[tuple[str, int, int]]) -> Any:
     made = util("HashMap")()
     for topic, partition, epoch in partitions:
@@ -632,7 +608,7 @@ def reconcile(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
         def epoch_of(topic: Any, partition: Any, epochs: dict[tuple[str, int], int] = epochs) -> Any:
             return jpype.JInt(epochs.get((str(topic), int(partition)), -1))
 
-        builder = coordinator("modern.consumer.CurrentAssignmentBuilder")(current_member(case["member"]))
+        builder = coordinator("modern.consumer.CurrentAssignmentBuilder")(coordinator_member(case["member"]))
         builder.withMetadataImage(metadata_image(case))
         builder.withTargetAssignment(case["target_epoch"], coordinator("modern.Assignment")(target))
         builder.withHasSubscriptionChanged(case["subscription_changed"])
