@@ -1,13 +1,12 @@
 """What holds for all tests: their kinds, who runs beside whom, how much is tried."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -16,9 +15,6 @@ from tests.support import plugin
 from tests.support.kinds import LEFT_OUT, group_of, is_broad, left_out, markers_of, rank
 from tests.support.scale import GATE_EXAMPLES, GATE_SCALE, longer, set_scale
 from tests.support.stalls import slowness
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 pytest_plugins = ["tests.support.sessions", "tests.support.verdicts", *plugin.NAMED]
 

@@ -23,6 +23,7 @@ from tests.support.random_groups import random_case
 from tests.support.scale import block, few, scaled
 
 BEST = Goal()
+Goals = Callable[[Random], Goal]
 GOALS = {"budget", "narrowest window", "moves", "racks", "balance"}
 
 
@@ -111,6 +112,16 @@ def some_plans(rng: Random, best: Plan) -> Iterator[Plan]:
         yield Plan.from_owner(group, plan_range(group).owner, goal)
 
 
+def tried(seeds: range, some: Goals) -> Iterator[tuple[str, Oracle, Plan, Plan]]:
+    """Some plans for random groups with a goal: where, the oracle, its best plan, the plan."""
+    for seed in seeds:
+        group, rng = random_case(seed).group, Random(seed)
+        oracle = Oracle(group, goal := some(rng))
+        best = oracle.plan()
+        for place, plan in enumerate(some_plans(rng, best)):
+            yield f"seed {seed}, {goal}, plan {place}", oracle, best, plan
+
+
 def check_missed(
     plan: Plan, best: dict[str, object], objective: Callable[[Plan], dict[str, object]], where: str
 ) -> Certificate:
@@ -133,62 +144,52 @@ def test_the_first_goal_that_a_plan_misses_is_the_oracles_and_the_witness_reache
     number: int,
 ) -> None:
     wrong = 0
-    for seed in block(number, 1000):
-        group, rng = random_case(seed).group, Random(seed)
-        oracle = Oracle(group)
+    for where, oracle, best_plan, plan in tried(block(number, 1000), lambda _: BEST):
         objective = partial(default_objective, oracle)
-        best = objective(best_plan := oracle.plan())
-        for place, plan in enumerate(some_plans(rng, best_plan)):
-            where = f"seed {seed}, plan {place}"
-            certificate = check_missed(plan, best, objective, where)
-            assert {finding.name: finding.value for finding in certificate.goals} == {
-                name: -value if name == "racks" and isinstance(value, int) else value
-                for name, value in objective(plan).items()
-            }, where
-            assert [finding.name for finding in certificate.goals] == list(best), where
-            wrong += not certificate.optimal
+        certificate = check_missed(plan, objective(best_plan), objective, where)
+        mine = objective(plan)
+        assert {finding.name: finding.value for finding in certificate.goals} == {
+            name: -value if name == "racks" and isinstance(value, int) else value
+            for name, value in mine.items()
+        }, where
+        assert [finding.name for finding in certificate.goals] == list(mine), where
+        wrong += not certificate.optimal
     assert few() or wrong > scaled(1000)
 
 
 @pytest.mark.parametrize("number", range(2))
 def test_windows_are_checked_as_the_oracle_has_them(number: int) -> None:
     wrong = 0
-    for seed in block(number, 500):
-        group, rng = random_case(seed).group, Random(seed)
-        goal = Goal(max_skew=rng.choice([0, 0, 1, 1, 2, 3, 100]))
-        oracle = Oracle(group, goal)
-        skew = oracle.skew()
-        objective = partial(window_objective, oracle, skew=skew)
-        best = objective(best_plan := oracle.plan())
-        for place, plan in enumerate(some_plans(rng, best_plan)):
-            where = f"seed {seed}, {goal}, plan {place}"
-            certificate = check_missed(plan, best, objective, where)
-            assert certificate.skew == goal.max_skew
-            assert [bounds[1:] for bounds in certificate.allowed] == oracle.window(skew), where
-            wrong += not certificate.optimal
+
+    def some(rng: Random) -> Goal:
+        return Goal(max_skew=rng.choice([0, 0, 1, 1, 2, 3, 100]))
+
+    for where, oracle, best_plan, plan in tried(block(number, 500), some):
+        objective = partial(window_objective, oracle, skew=oracle.skew())
+        certificate = check_missed(plan, objective(best_plan), objective, where)
+        assert certificate.skew == plan.goal.max_skew
+        assert [bounds[1:] for bounds in certificate.allowed] == oracle.window(oracle.skew()), where
+        wrong += not certificate.optimal
     assert few() or wrong > scaled(500)
 
 
 @pytest.mark.parametrize("number", range(2))
 def test_budgets_are_checked_as_the_oracle_has_them(number: int) -> None:
     wrong: set[str] = set()
-    for seed in block(number, 500):
-        group, rng = random_case(seed).group, Random(seed)
-        goal = Goal(max_moves=rng.choice([0, 0, 1, 1, 2, 3, 5]), max_skew=rng.choice([None, None, 0, 1, 2]))
-        oracle = Oracle(group, goal)
-        best_plan = oracle.plan()
-        narrowest = oracle.skew()
-        best = window_objective(oracle, best_plan, narrowest)
-        for place, plan in enumerate(some_plans(rng, best_plan)):
-            certificate = certify(plan)
-            where = f"seed {seed}, {goal}, plan {place}\n{certificate}"
-            assert certificate.optimal == (window_objective(oracle, plan, narrowest) == best), where
-            finding = failed(certificate)
-            if certificate.optimal:
-                assert certificate.skew == narrowest, where
-            if finding:
-                wrong.add(finding.name)
-                check_budget_witness(oracle, plan, certificate, finding)
+
+    def some(rng: Random) -> Goal:
+        most = rng.choice([0, 0, 1, 1, 2, 3, 5])
+        return Goal(max_moves=most, max_skew=rng.choice([None, None, 0, 1, 2]))
+
+    for where, oracle, best_plan, plan in tried(block(number, 500), some):
+        objective = partial(window_objective, oracle, skew=oracle.skew())
+        certificate = certify(plan)
+        assert certificate.optimal == (objective(plan) == objective(best_plan)), f"{where}\n{certificate}"
+        if finding := failed(certificate):
+            wrong.add(finding.name)
+            check_budget_witness(oracle, plan, certificate, finding)
+        else:
+            assert certificate.skew == oracle.skew(), f"{where}\n{certificate}"
     assert wrong <= GOALS
     assert few() or wrong == GOALS
 

@@ -1,6 +1,8 @@
 """Cheapest flows: compiled, in Python, and by OR-tools; and plans with and without the compiled modules."""
 
+import math
 import re
+from collections.abc import Callable
 from dataclasses import fields, replace
 from random import Random
 from typing import Any
@@ -65,6 +67,20 @@ def random_network(seed: int) -> FlowNetwork:
     )
 
 
+def ticking(
+    most: float = math.inf, error: BaseException | None = None
+) -> tuple[Callable[[], None], list[None]]:
+    """What may be called so often, and then raises; and its calls."""
+    calls: list[None] = []
+
+    def tick() -> None:
+        calls.append(None)
+        if error is not None and len(calls) > most:
+            raise error
+
+    return tick, calls
+
+
 def cost_of(network: FlowNetwork) -> int:
     return int(np.maximum(network.flow - network.free, 0).sum())
 
@@ -109,20 +125,21 @@ def check_dual(network: FlowNetwork, sent: SentFlow, seed: int) -> None:
 
 
 @needs_compiler
-def test_both_ways_send_the_same() -> None:
+@pytest.mark.parametrize(("make", "count"), [(random_network, scaled(3_000)), (wide_network, 12)])
+def test_both_ways_send_the_same(make: Callable[[int], FlowNetwork], count: int) -> None:
     stuck = 0
-    for seed in range(scaled(3_000)):
-        network = random_network(seed)
+    for seed in range(count):
+        network = make(seed)
         results = []
         for way in (flow._compiled, IN_PYTHON):
-            ticks: list[None] = []
+            tick, ticks = ticking()
             mine = copied(network)
             with using(way):
-                sent = send(mine, lambda ticks=ticks: ticks.append(None))  # type: ignore[misc]
-            results.append((told(mine, sent), len(ticks)))
+                sent = send(mine, tick)
+            results.append((told(mine, sent), ticks))
         assert results[0] == results[1], seed
         stuck += results[0][0]["stuck"]
-    assert few() or scaled(500) < stuck < scaled(2_500)
+    assert few() or make is wide_network or scaled(500) < stuck < scaled(2_500)
 
 
 def check_limits(before: FlowNetwork, network: FlowNetwork, seed: int) -> None:
@@ -190,9 +207,9 @@ def small_network() -> FlowNetwork:
 def test_nothing_to_send_asks_for_nothing(way: Any) -> None:
     network = small_network()
     network.supply[:] = 0
-    ticks: list[None] = []
+    tick, ticks = ticking()
     with using(way):
-        sent = send(network, lambda: ticks.append(None))
+        sent = send(network, tick)
     assert not ticks
     assert not sent.stuck
 
@@ -223,13 +240,7 @@ def test_a_network_without_arcs_or_nodes_is_stuck(way: Any) -> None:
 @pytest.mark.parametrize("error", [RuntimeError("enough"), KeyboardInterrupt(), StopIteration(3)])
 def test_what_tick_raises_comes_through_as_it_is(way: Any, error: BaseException) -> None:
     for after in range(3):
-        calls: list[None] = []
-
-        def tick(after: int = after, calls: list[None] = calls) -> None:
-            calls.append(None)
-            if len(calls) > after:
-                raise error
-
+        tick, calls = ticking(after, error)
         with using(way), pytest.raises(type(error)) as caught:
             send(small_network(), tick)
         assert caught.value is error
@@ -239,23 +250,14 @@ def test_what_tick_raises_comes_through_as_it_is(way: Any, error: BaseException)
 @each_way
 @pytest.mark.parametrize("options", [{}, {"max_skew": 1}, {"max_moves": 2}])
 def test_a_plan_can_be_given_up_at_any_step(way: Any, options: Any) -> None:
-    class EnoughError(Exception):
-        """It takes too long."""
-
     group = random_case(10).group
     with using(way):
-        steps: list[None] = []
-        expected = plan_exact(group, tick=lambda: steps.append(None), **options)
+        tick, steps = ticking()
+        expected = plan_exact(group, tick=tick, **options)
         assert len(steps) > 5
         for last in range(len(steps)):
-            left = [None] * last
-
-            def tick(left: list[None] = left) -> None:
-                if not left:
-                    raise EnoughError
-                left.pop()
-
-            with pytest.raises(EnoughError):
+            tick, _ = ticking(last, TimeoutError())
+            with pytest.raises(TimeoutError):
                 plan_exact(group, tick=tick, **options)
         assert plan_exact(group, **options).owner.tolist() == expected.owner.tolist()
 
@@ -291,28 +293,25 @@ WRONG = [
     ("flow", [0, 6, 0], "flow[1] must be from 0 to 5, not 6"),
     ("load", [0, -1], f"load[1] must be from 0 to {MOST}, not -1"),
     ("load", [3, 0], "load[0] must be from 0 to 2, not 3"),
+    *(
+        ("pool", pool, f"pool must be from 0 to {MOST}, not {pool}")
+        for pool in (-1, MOST + 1, 2**63, -(2**64))
+    ),
 ]
 
 
 @each_way
 @pytest.mark.parametrize(("name", "values", "message"), WRONG)
 def test_arguments_out_of_range_are_refused_by_name_and_value(
-    way: Any, name: str, values: list[int], message: str
+    way: Any, name: str, values: list[int] | int, message: str
 ) -> None:
-    network = replace(small_network(), **{name: array(values)})
+    given: Any = array(values) if isinstance(values, list) else values
+    network = replace(small_network(), **{name: given})
     before = copied(network)
     with using(way), pytest.raises(ValueError, match=re.escape(message)):
         send(network, lambda: None)
     for field in fields(network):
         assert np.array_equal(getattr(network, field.name), getattr(before, field.name))
-
-
-@each_way
-@pytest.mark.parametrize("pool", [-1, MOST + 1, 2**63, -(2**64)])
-def test_a_pool_out_of_range_is_refused(way: Any, pool: int) -> None:
-    network = replace(small_network(), pool=pool)
-    with using(way), pytest.raises(ValueError, match=f"pool must be from 0 to {MOST}, not {pool}"):
-        send(network, lambda: None)
 
 
 def arguments(network: FlowNetwork) -> list[Any]:
@@ -373,22 +372,13 @@ def test_arrays_that_a_tick_changes_make_no_difference() -> None:
 
 @each_way
 def test_a_network_is_as_it_was_if_tick_raises(way: Any) -> None:
-    class EnoughError(Exception):
-        """It takes too long."""
-
     for seed in range(scaled(300)):
-        network, left = random_network(seed), [None] * (seed % 5)
-
-        def tick(left: list[None] = left) -> None:
-            if not left:
-                raise EnoughError
-            left.pop()
-
+        network = random_network(seed)
         before = copied(network)
         with using(way):
             try:
-                send(network, tick)
-            except EnoughError:
+                send(network, ticking(seed % 5, TimeoutError())[0])
+            except TimeoutError:
                 for name in ("flow", "load", "supply"):
                     assert np.array_equal(getattr(network, name), getattr(before, name)), seed
 
@@ -399,19 +389,6 @@ def test_any_numbers_are_refused_or_sent_the_same_both_ways(data: st.DataObject)
     check_network(data.draw(st.binary(max_size=200)))
 
 
-@needs_compiler
-def test_a_wide_network_is_sent_the_same_both_ways() -> None:
-    for seed in range(12):
-        network = wide_network(seed)
-        results = []
-        for way in (flow._compiled, IN_PYTHON):
-            mine = copied(network)
-            with using(way):
-                sent = send(mine, lambda: None)
-            results.append(told(mine, sent))
-        assert results[0] == results[1], seed
-
-
 @each_way
 def test_a_long_search_calls_tick_within_its_steps(way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     network, counts = wide_network(3), []
@@ -419,7 +396,7 @@ def test_a_long_search_calls_tick_within_its_steps(way: Any, monkeypatch: pytest
         for breath in (2**40, 50):
             monkeypatch.setattr(flow, "_BREATH", breath)
             monkeypatch.setattr(flow, "_COMPILED_BREATH", breath)
-            steps: list[None] = []
-            send(copied(network), lambda steps=steps: steps.append(None))  # type: ignore[misc]
+            tick, steps = ticking()
+            send(copied(network), tick)
             counts.append(len(steps))
     assert counts[1] > 5 * counts[0] > 0

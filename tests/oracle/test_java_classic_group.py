@@ -6,12 +6,12 @@ inferred from their descriptions has to be true.
 Each life comes from a seed, which a failure names. Kafka gives out the member ids, and ours takes the same.
 """
 
-from __future__ import annotations
-
+from base64 import b64decode, b64encode
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from kafka_assignors._cluster.groups import ClassicGroup
 from kafka_assignors._groups.explanation import read_accounts
@@ -19,15 +19,11 @@ from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata, decode_group_metadata
 from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.clock import Clock
-from kafka_assignors.coordinator._simulator.messages import Join, Joined, Sync, Synced
+from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync, Synced
 from kafka_assignors.coordinator._simulator.rounds import State, Trigger
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
+from tests.support.java.oracle import JavaOracle
 from tests.support.scale import few, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from tests.support.java.oracle import JavaOracle
 
 LIVES = scaled(100)
 STEPS = 60
@@ -72,7 +68,7 @@ class Life:
         seed: int,
         *,
         max_sizes: Sequence[int] = (3, 4, 1000, 1000),
-        look: Callable[[Life], None] | None = None,
+        look: Callable[["Life"], None] | None = None,
     ) -> None:
         self.java = java
         self.look = look
@@ -88,7 +84,7 @@ class Life:
         self.group = HostedClassicGroup(self.clock, self.ids.pop, settings)
         self.clients: list[Client] = []
         self.requests = 0
-        self.answered: list[tuple[int, dict[str, Any]]] = []
+        self.answered: list[tuple[int, Joined | Synced]] = []
         self.written: list[GroupMetadataValue] = []
         self.seen: Counter[str] = Counter()
         begun = {
@@ -118,21 +114,21 @@ class Life:
         answer: dict[str, Any] = self.java.ask("host", [what, *arguments])
         return answer
 
-    def do(self, what: str, argument: Any, ours: Callable[[], str | None]) -> dict[str, Any]:
+    def do(self, ours: Callable[[], str | None], what: str, *arguments: Any) -> None:
         """Let a request, or time, do the same to both; a request comes a millisecond after what was last."""
         self.requests += 1
-        said = self.ask(what, argument)
-        answered: list[tuple[int, dict[str, Any]]] = [(number, answer) for number, answer in said["answered"]]
-        self.find_new_id(argument, answered, said["group"])
-        if what not in {"wait", "move"}:
+        said = self.ask(what, *arguments)
+        answered = [(number, read_answer(answer)) for number, answer in said["answered"]]
+        if what == "request":
+            self.find_new_id(arguments, answered, said["group"])
             self.clock.run(self.clock.now + 1)
         answer = ours()
-        where = f"seed {self.seed}, request {self.requests}: {what} {argument}"
-        assert (answer or "") == (said["answer"] or ""), where
-        assert sorted(self.answered, key=number_of) == sorted(map(told, answered), key=number_of), where
+        where = f"seed {self.seed}, request {self.requests}: {what} {arguments}"
+        assert (answer or "") == (said["answer"] or {"error": ""})["error"], where
+        assert sorted(self.answered, key=number_of) == sorted(answered, key=number_of), where
         assert self.shown() == (said["group"] or self.nobody()), where
         self.kafkas = said["group"]
-        self.seen.update(f"answer {shown['error']}" for _, shown in self.answered if shown["error"])
+        self.seen.update(f"answer {shown.error}" for _, shown in self.answered if shown.error)
         self.seen.update([f"answer {answer}"] if answer else [])
         self.seen[self.group.state] += 1
         self.answered.clear()
@@ -140,18 +136,21 @@ class Life:
             self.written.append(self.group._written)
         if self.look is not None:
             self.look(self)
-        return said
 
     def find_new_id(
-        self, argument: Any, answered: Iterable[tuple[int, dict[str, Any]]], group: dict[str, Any] | None
+        self,
+        arguments: Sequence[Any],
+        answered: Iterable[tuple[int, Joined | Synced]],
+        group: dict[str, Any] | None,
     ) -> None:
         """Note the id that Kafka gave to a new member, for ours to give it the same."""
         self.ids.clear()
-        if not isinstance(argument, dict) or argument.get("member_id") != "" or "protocols" not in argument:
+        name, asked, number, _ = arguments
+        if name != "JoinGroup" or asked["memberId"]:
             return
         before = {member["member_id"] for member in (self.kafkas or self.nobody())["members"]}
         after = [member["member_id"] for member in (group or self.nobody())["members"]]
-        given = [shown["member_id"] for number, shown in answered if number == argument["number"]]
+        given = [one.member_id for place, one in answered if place == number and isinstance(one, Joined)]
         new = [member_id for member_id in [*after, *given] if member_id and member_id not in before]
         self.ids.extend(member_id[-36:] for member_id in new[:1])
 
@@ -192,52 +191,67 @@ class Life:
             ],
         }
 
+    def request(
+        self, ours: Callable[[], str | None], name: str, asked: dict[str, Any], client_id: str = ""
+    ) -> None:
+        self.do(ours, "request", name, asked, self.requests, client_id)
+
     def join(self, client: Client) -> None:
-        request = Join(**asdict(client))
         number = self.requests
-        shown = asdict(request) | {
-            "number": number,
-            "protocols": [[name, data.hex()] for name, data in request.protocols.items()],
-        }
 
         def hear(answer: Joined) -> None:
-            self.answered.append((number, told_of_join(answer)))
+            self.answered.append((number, heard(answer)))
             if answer.member_id and (not answer.error or answer.error == "MEMBER_ID_REQUIRED"):
                 client.member_id = answer.member_id
 
-        self.do("join", shown, lambda: self.group.join(request, hear))
+        asked = {
+            "memberId": client.member_id,
+            "groupInstanceId": client.instance_id,
+            "sessionTimeoutMs": client.session_timeout_ms,
+            "rebalanceTimeoutMs": client.rebalance_timeout_ms,
+            "protocolType": "consumer",
+            "protocols": [
+                {"name": name, "metadata": in_json(data)} for name, data in client.protocols.items()
+            ],
+        }
+        join = Join(**asdict(client))
+        self.request(lambda: self.group.join(join, hear), "JoinGroup", asked, client.client_id)
 
     def sync(self, client: Client, generation: int) -> None:
         leads = client.member_id == self.group.leader
         # A leader may forget somebody.
         members = [member for member in self.group.member_ids if leads and self.rng.random() < 0.95]
-        request = Sync(
+        sync = Sync(
             member_id=client.member_id,
             generation=generation,
             instance_id=client.instance_id,
             assignments={member: f"{member[-3:]} {generation}".encode() for member in members},
         )
-        number = self.requests
-        shown = asdict(request) | {
-            "number": number,
-            "assignments": {member: data.hex() for member, data in request.assignments.items()},
+        asked = {
+            "memberId": sync.member_id,
+            "groupInstanceId": sync.instance_id,
+            "generationId": generation,
+            "assignments": [
+                {"memberId": member, "assignment": in_json(data)} for member, data in sync.assignments.items()
+            ],
         }
+        number = self.requests
 
         def hear(answer: Synced) -> None:
-            assignment = "" if answer.error else answer.assignment.hex()
-            self.answered.append((number, {"error": answer.error, "assignment": assignment}))
+            self.answered.append((number, heard(answer)))
 
-        self.do("sync", shown, lambda: self.group.sync(request, hear))
+        self.request(lambda: self.group.sync(sync, hear), "SyncGroup", asked)
 
     def tell(self, what: str, member_id: str, instance_id: str | None, generation: int) -> None:
-        """A heartbeat or a commit."""
-        ask = self.group.heartbeat if what == "beat" else self.group.commit
-        request = {"member_id": member_id, "instance_id": instance_id, "generation": generation}
-        self.do(what, request, lambda: ask(member_id, instance_id, generation))
+        """A heartbeat, or a commit of no offsets."""
+        ask = self.group.heartbeat if what == "Heartbeat" else self.group.commit
+        counted = "generationId" if what == "Heartbeat" else "generationIdOrMemberEpoch"
+        asked = {"memberId": member_id, "groupInstanceId": instance_id, counted: generation}
+        self.request(lambda: ask(member_id, instance_id, generation), what, asked)
 
     def say_goodbye(self, member_id: str, instance_id: str | None) -> None:
-        request = {"member_id": member_id, "instance_id": instance_id}
-        self.do("leave", request, lambda: self.group.leave(member_id, instance_id))
+        member = {"memberId": member_id, "groupInstanceId": instance_id, "reason": None}
+        self.request(lambda: self.group.leave(member_id, instance_id), "LeaveGroup", {"members": [member]})
 
     # What may happen
 
@@ -317,12 +331,12 @@ class Life:
     def beat_all(self) -> None:
         for client in self.members:
             if client.member_id in self.group.member_ids and self.rng.random() < 0.7:
-                self.tell("beat", client.member_id, client.instance_id, self.group.generation)
+                self.tell("Heartbeat", client.member_id, client.instance_id, self.group.generation)
 
     def commit(self) -> None:
         if self.members:
             client = self.rng.choice(self.members)
-            self.tell("commit", client.member_id, client.instance_id, self.group.generation)
+            self.tell("OffsetCommit", client.member_id, client.instance_id, self.group.generation)
 
     def leave(self) -> None:
         if self.members:
@@ -347,7 +361,7 @@ class Life:
         elif kind == 2:
             self.say_goodbye(member_id, instance_id)
         elif self.kafkas is not None:  # with a generation of -1 a commit would make a group of its own
-            self.tell(rng.choice(["beat", "commit"]), member_id, instance_id, max(generation, 0))
+            self.tell(rng.choice(["Heartbeat", "OffsetCommit"]), member_id, instance_id, max(generation, 0))
 
     def linger(self) -> None:
         """Time in which heartbeats are all that members send."""
@@ -357,7 +371,7 @@ class Life:
 
     def wait(self, milliseconds: int = 0) -> None:
         milliseconds = milliseconds or self.rng.choices(*WAITS)[0]
-        self.do("wait", milliseconds, lambda: self.clock.run(self.clock.now + milliseconds))
+        self.do(lambda: self.clock.run(self.clock.now + milliseconds), "wait", milliseconds)
 
     def move(self) -> None:
         milliseconds = self.rng.choice([1, 1000, 30_000])
@@ -368,7 +382,7 @@ class Life:
 
         held = {*self.group._joins, *self.group._syncs}
         waited = [client for client in self.members if client.member_id in held]
-        self.do("move", milliseconds, ours)
+        self.do(ours, "move", milliseconds)
         for client in self.shuffled(waited):
             self.join(client)
 
@@ -388,43 +402,59 @@ class Life:
         said = self.ask("describe")["answer"]
         members = tuple(
             MemberMetadata(
-                member_id=one["member_id"],
-                group_instance_id=one["instance_id"],
-                client_id=one["client_id"],
-                client_host=one["host"],
+                member_id=one["memberId"],
+                group_instance_id=one["groupInstanceId"],
+                client_id=one["clientId"],
+                client_host=one["clientHost"],
                 session_timeout=-1,
-                subscription=bytes.fromhex(one["subscription"]),
-                assignment=bytes.fromhex(one["assignment"]),
+                subscription=b64decode(one["memberMetadata"]),
+                assignment=b64decode(one["memberAssignment"]),
             )
             for one in said["members"]
         )
         value = GroupMetadataValue(
             version=4, protocol_type="", generation=-1, protocol=None, leader=None, members=members
         )
-        return ClassicGroup("group", said["state"], value)
+        return ClassicGroup("group", said["groupState"], value)
 
 
-def number_of(answer: tuple[int, dict[str, Any]]) -> int:
+def in_json(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def number_of(answer: tuple[int, Joined | Synced]) -> int:
     return answer[0]
 
 
-def told(answer: tuple[int, dict[str, Any]]) -> tuple[int, dict[str, Any]]:
-    """Without the member id of an error, which no client reads, unless it is to come back with it."""
-    number, shown = answer
-    error = shown["error"]
-    if "member_id" in shown and error and error != "MEMBER_ID_REQUIRED":
-        return number, {"error": error}
-    return number, shown
-
-
-def told_of_join(answer: Joined) -> dict[str, Any]:
-    if answer.error:
-        return told((0, {"error": answer.error, "member_id": answer.member_id}))[1]
+def read_answer(said: dict[str, Any]) -> Joined | Synced:
+    """An answer of Kafka's to a join or a sync."""
+    error = Error(said["error"])
+    if "members" not in said:
+        return heard(Synced(error=error, assignment=b64decode(said["assignment"])))
     members = [
-        [member_id, instance_id, subscription.hex()]
-        for member_id, instance_id, subscription in answer.members
+        (one["memberId"], one["groupInstanceId"], b64decode(one["metadata"])) for one in said["members"]
     ]
-    return asdict(answer) | {"members": members}
+    return heard(
+        Joined(
+            error=error,
+            member_id=said["memberId"],
+            generation=said["generationId"],
+            strategy=said["protocolName"],
+            leader=said["leader"],
+            members=members,
+            skip_assignment=said["skipAssignment"],
+        )
+    )
+
+
+def heard(answer: Joined | Synced) -> Joined | Synced:
+    """What a client reads: of an error no member id, unless it is to come back with that."""
+    if isinstance(answer, Synced):
+        return Synced(error=answer.error) if answer.error else answer
+    if not answer.error:
+        return replace(answer, members=[*answer.members])
+    comes_back = answer.error is Error.MEMBER_ID_REQUIRED
+    return Joined(error=answer.error, member_id=answer.member_id if comes_back else "")
 
 
 def with_our_host(record: GroupMetadataValue) -> GroupMetadataValue:
@@ -472,7 +502,7 @@ def test_a_group_with_more_than_it_may_have_rebalances_when_its_coordinator_move
         while life.is_in(State.PREPARING):
             life.wait(1000)
             for client in life.members:
-                life.tell("beat", client.member_id, client.instance_id, life.group.generation)
+                life.tell("Heartbeat", client.member_id, client.instance_id, life.group.generation)
         for client in life.clients:
             life.sync(client, life.group.generation)
         assert life.is_in(State.STABLE)

@@ -1,17 +1,11 @@
 """What Kafka's own console consumer prints of records, against what an import reads."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kafka_assignors.history import import_dump
 from kafka_assignors.history._archive import Archive
 from tests.support.dumps import dump_command, printed_record
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.java.oracle import JavaOracle
+from tests.support.java.oracle import JavaOracle
 
 NOON_MS = 1_772_366_400_000
 EVERY_BYTE = bytes(range(256))

@@ -3,29 +3,29 @@
 Each life comes from a seed, which a failure names.
 """
 
-from __future__ import annotations
-
 import base64
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from random import Random
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 from uuid import UUID
 
 from kafka_assignors._wire.java.orders import hash_order, string_order, uuid_hash
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import EpochTrigger, HostedConsumerGroup
-from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, TopicIdPartition
+from kafka_assignors.coordinator._simulator.messages import (
+    ConsumerHeartbeat,
+    ConsumerHeartbeatAnswer,
+    Error,
+    TopicIdPartition,
+)
 from kafka_assignors.coordinator._simulator.reconciliation import EpochState, GroupMember, reconcile
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
+from tests.support.java.oracle import JavaOracle
 from tests.support.scale import few, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
-    from tests.support.java.oracle import JavaOracle
 
 STEPS_OF_MEMBERS = scaled(4000)
 LIVES = scaled(100)
@@ -59,8 +59,24 @@ def with_epochs(partitions: Mapping[TopicIdPartition, int]) -> dict[str, dict[st
     return shown
 
 
-def as_pairs(partitions: Collection[TopicIdPartition]) -> list[tuple[str, int]]:
-    return sorted((topic.hex, partition) for topic, partition in partitions)
+def in_request(partitions: Collection[TopicIdPartition] | None) -> list[dict[str, Any]] | None:
+    """Partitions as a heartbeat names them."""
+    if partitions is None:
+        return None
+    return [
+        {"topicId": in_java(topic), "partitions": [partition for _, partition in those]}
+        for topic, those in groupby(sorted(partitions), lambda one: one.topic_id)
+    ]
+
+
+def in_answer(assignment: dict[str, Any] | None) -> frozenset[TopicIdPartition] | None:
+    if assignment is None:
+        return None
+    return frozenset(
+        TopicIdPartition(UUID(bytes=base64.urlsafe_b64decode(one["topicId"] + "==")), partition)
+        for one in assignment["topicPartitions"]
+        for partition in one["partitions"]
+    )
 
 
 def fields_of(member: GroupMember) -> dict[str, Any]:
@@ -144,9 +160,9 @@ class Case:
                 "assigned": triples(member.assigned),
                 "pending_revocation": triples(member.pending_revocation),
             },
-            "target": as_pairs(self.target),
+            "target": [(topic.hex, partition) for topic, partition in self.target],
             "target_epoch": self.target_epoch,
-            "owned": None if self.owned is None else as_pairs(self.owned),
+            "owned": in_request(self.owned),
             "subscription_changed": self.changed,
             "epochs": triples(self.epochs),
         }
@@ -264,33 +280,37 @@ class Life:
         request = ConsumerHeartbeat(member_id=client.member_id, instance_id=client.instance_id, **said)
         answer = self.group.heartbeat(request)
         self.seen[f"answer {answer.error}"] += 1
-        shown: dict[str, Any] = {"error": answer.error}
-        if not answer.error:
-            assignment = answer.assignment
-            shown |= {
-                "epoch": answer.epoch,
-                "assignment": None
-                if assignment is None
-                else sorted([in_java(topic), number] for topic, number in assignment),
-            }
-        owned = None if request.owned is None else as_pairs(request.owned)
-        topics = None if request.topics is None else sorted(request.topics, key=string_order)
-        told = {name: getattr(request, name) for name in ("member_id", "epoch", "instance_id", "rack")}
-        told |= {"rebalance_timeout_ms": request.rebalance_timeout_ms, "assignor": request.assignor}
-        self.step("heartbeat", {**told, "topics": topics, "owned": owned}, shown)
+        timeout_ms = -1 if request.rebalance_timeout_ms is None else request.rebalance_timeout_ms
+        asked = {
+            "memberId": request.member_id,
+            "memberEpoch": request.epoch,
+            "instanceId": request.instance_id,
+            "rackId": request.rack,
+            "rebalanceTimeoutMs": timeout_ms,
+            "subscribedTopicNames": None
+            if request.topics is None
+            else sorted(request.topics, key=string_order),
+            "serverAssignor": request.assignor,
+            "topicPartitions": in_request(request.owned),
+        }
+        said = self.step("request", "ConsumerGroupHeartbeat", asked)
+        expected = ConsumerHeartbeatAnswer(error=Error(said["error"]))
+        if not expected.error:
+            expected = replace(expected, epoch=said["memberEpoch"], assignment=in_answer(said["assignment"]))
+        assert answer == expected, f"seed {self.seed}, step {self.seen['steps']}: {asked}"
         return answer
 
-    def step(self, what: str, argument: Any, answer: dict[str, Any] | None = None) -> None:
-        """Let the same happen to Kafka's group, and compare all that is kept."""
+    def step(self, what: str, *arguments: Any) -> Any:
+        """Let the same happen to Kafka's group, and compare all that is kept; what Kafka's answers."""
         self.seen["steps"] += 1
-        said = self.java.ask("host", [what, argument])
-        where = f"seed {self.seed}, step {self.seen['steps']}: {what} {argument}"
-        assert answer == said["answer"], where
+        said = self.java.ask("host", [what, *arguments])
+        where = f"seed {self.seed}, step {self.seen['steps']}: {what} {arguments}"
         ours, kafkas = self.shown(), said["group"]
         assert (ours is None) == (kafkas is None), where
         for part, kept in (ours or {}).items():
             assert kept == kafkas[part], where
         self.seen.update(member.state for member in self.group.members.values())
+        return said["answer"]
 
     def shown(self) -> dict[str, Any] | None:
         group = self.group

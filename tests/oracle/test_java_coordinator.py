@@ -1,17 +1,13 @@
 """Leaders and strategies against Kafka's own coordinator, on random groups; a failure names the seed."""
 
-from __future__ import annotations
-
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_assignors._groups.election import NoCommonStrategyError, elect_leader
 from kafka_assignors._wire.java.orders import HashKeys, string_hash
 from kafka_assignors.groups import elect_strategy
+from tests.support.java.oracle import JavaOracle
 from tests.support.scale import few, scaled
-
-if TYPE_CHECKING:
-    from tests.support.java.oracle import JavaOracle
 
 GROUPS = scaled(2000)
 STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky", "my-own", "\N{GRINNING FACE}")

@@ -4,12 +4,11 @@ Each group lives through a random history: the coordinator's answer is what the 
 A history comes from a seed, which a failure names.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 from uuid import UUID
 
 import pytest
@@ -20,13 +19,9 @@ from kafka_assignors._model.plan import check
 from kafka_assignors._wire.java.orders import spread_hash, string_hash, string_order
 from kafka_assignors.planners._kip848_range import plan_kip848_range
 from kafka_assignors.planners._kip848_uniform import plan_kip848_uniform, slot_hash
+from tests.support.java.oracle import JavaOracle
 from tests.support.random_groups import ALPHABET, random_case
 from tests.support.scale import examples, few, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from tests.support.java.oracle import JavaOracle
 
 Assignments = dict[str, dict[str, list[int]]]
 
@@ -49,7 +44,7 @@ class History:
         self.names: set[str] = set()
 
     @classmethod
-    def begun(cls, seed: int) -> History:
+    def begun(cls, seed: int) -> Self:
         history = cls(seed)
         # Hash tables of 16 bins and of 32 grow with the 13th and the 25th key.
         for _ in range(history.rng.choice([1, 2, 3, 6, 12, 24])):

@@ -4,16 +4,15 @@ The records are drawn field by field from Kafka's own message schemas, which are
 says what a record consists of.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
 import zipfile
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -32,12 +31,8 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.offsets_topic.record import RECORD_TYPES
 from kafka_assignors.testing._brokers.jars import kafka_jars
+from tests.support.java.oracle import JavaOracle
 from tests.support.scale import few, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.support.java.oracle import JavaOracle
 
 READ = [0, 1, 2, 3, 4, 5, 6, 7, 8, 16]
 """The types that are read; all others are unknown records."""

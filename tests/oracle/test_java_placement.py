@@ -4,13 +4,12 @@ Each case comes from a seed, which a failure names. AdminUtils is gone from Kafk
 answer: one with Kafka 3.9.1, one with 4.3.1.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,13 +19,9 @@ from kafka_assignors.placement._explicit import parse_explicit
 from kafka_assignors.placement._generators import place_rack_aware
 from kafka_assignors.placement._placement import PlacementError, Racks
 from kafka_assignors.placement._striped import place_striped
+from tests.support.java.oracle import JavaOracle
 from tests.support.random_groups import ALPHABET
 from tests.support.scale import few, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.java.oracle import JavaOracle
 
 CASES = scaled(4000)
 
@@ -129,29 +124,20 @@ KAFKAS_OWN_STRIPED: list[tuple[Racks, set[int], int, int]] = [
 
 
 def kafkas_own() -> list[dict[str, Any]]:
+    what = ("brokers", "partitions", "replication_factor", "start_index", "first_partition", "seed")
     return [
-        {
-            "brokers": list(racks.items()),
-            "partitions": partitions,
-            "replication_factor": factor,
-            "start_index": start,
-            "first_partition": first,
-            "seed": seed,
-        }
-        for racks, partitions, factor, start, first in KAFKAS_OWN
+        dict(zip(what, ([*racks.items()], *sizes, seed), strict=True))
+        for racks, *sizes in KAFKAS_OWN
         for seed in range(10)
     ]
 
 
 def kafkas_own_striped() -> list[dict[str, Any]]:
+    what = ("brokers", "partitions", "replication_factor", "seed")
     return [
-        {
-            "brokers": [(broker, rack, broker in fenced) for broker, rack in racks.items()],
-            "partitions": partitions,
-            "replication_factor": factor,
-            "seed": seed,
-        }
-        for racks, fenced, partitions, factor in KAFKAS_OWN_STRIPED
+        dict(zip(what, (brokers, *sizes, seed), strict=True))
+        for racks, fenced, *sizes in KAFKAS_OWN_STRIPED
+        for brokers in [[(broker, rack, broker in fenced) for broker, rack in racks.items()]]
         for seed in range(10)
     ]
 

@@ -105,14 +105,7 @@ def test_the_order_in_which_arguments_come_does_not_matter(seed: int, order: int
 def test_what_is_planned_is_left_alone_when_planned_again(seed: int) -> None:
     case = random_case(seed)
     plan = case.plan()
-    again = Case(
-        topics=plan.after,
-        racks=case.racks,
-        sizes=case.sizes,
-        brokers=case.brokers,
-        fixed=case.fixed,
-        per_topic=case.per_topic,
-    ).plan()
+    again = replace(case, topics=plan.after, replication_factor=None).plan()
     assert again.after == plan.after
     assert again.moves == ()
 

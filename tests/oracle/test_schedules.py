@@ -1,17 +1,17 @@
 """Groups under drawn schedules: nothing has two owners, and in the end everything has one."""
 
-from __future__ import annotations
-
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from benchmarks.lab.schedules import FIRST_SEED, RESULT
 from kafka_assignors._assignors import Assignor
+from kafka_assignors._timelines.events import Event
 from kafka_assignors.coordinator._simulator import exchange
 from tests.lab.schedules import (
     BrokenError,
@@ -40,11 +40,6 @@ from tests.support.planted_faults import (
     takes_its_instance_id_back_on_aiokafka,
 )
 from tests.support.scale import scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka_assignors._timelines.events import Event
 
 ENOUGH = 2500
 """Schedules within which each planted fault shows."""
@@ -171,14 +166,12 @@ def test_a_leader_of_another_client_that_raises_at_its_plans_is_counted_and_brea
     leader: str,
 ) -> None:
     """kafka-python's round robin raises `KeyError` at a member that does not subscribe to the next topic."""
-    schedule = Schedule(
+    schedule = scheduled(
+        Step(kind="join", target="m1", topics=("t",), client=leader),
+        Step(after_ms=5000, kind="join", target="m2", topics=("u",), client=leader),
         strategy="roundrobin",
         topics={"t": 1, "u": 2},
         seed=1,
-        steps=(
-            Step(kind="join", target="m1", topics=("t",), client=leader),
-            Step(after_ms=5000, kind="join", target="m2", topics=("u",), client=leader),
-        ),
     )
     told = run(schedule)
     assert told.unplanned == (leader == "kafka-python")
@@ -265,14 +258,29 @@ FOUND = {
         topics={"t": 2},
         seed=1_000_278,
     ),
+    # Its successor gets the assignment back, and has to know that a round is to follow.
+    "a slow static leader that restarts between two rounds loses nothing": scheduled(
+        Step(kind="join", target="m1", topics=("t",), static=True),
+        Step(after_ms=120, kind="join", target="m2", topics=("t",)),
+        Step(after_ms=1000, kind="restart", target="m1"),
+        topics={"t": 2},
+        seed=372,
+    ),
+    # They were taken from the consumer, and its listener did not hear of it.
+    "topics that go while a listener on asyncio works are revoked": scheduled(
+        Step(kind="join", target="m3", topics=("t", "v"), client="aio", work_ms=500),
+        Step(after_ms=1000, kind="join", target="m4", topics=("t", "v"), client="aio"),
+        Step(after_ms=20, kind="subscribe", target="m3", topics=("v",)),
+        topics={"t": 1, "v": 1},
+        seed=313,
+    ),
 }
 """What search or chaos found, by what is to hold."""
 
 
 @pytest.mark.parametrize("schedule", FOUND.values(), ids=[*FOUND])
 def test_what_was_found_stays_mended(schedule: Schedule) -> None:
-    told = run(schedule)
-    assert sorted(told.owners) == [f"{t}-{p}" for t, count in schedule.topics.items() for p in range(count)]
+    assert sorted(run(schedule).owners) == [f"{t}-{p}" for t, n in schedule.topics.items() for p in range(n)]
 
 
 def test_a_plan_of_ours_that_raises_is_never_excused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,32 +377,16 @@ def test_a_group_whose_instance_ids_were_contended_comes_to_rest(seed: int) -> N
 def test_a_consumer_whose_instance_id_another_takes_ends(
     client: str, plant: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    schedule = Schedule(
-        strategy="cooperative-sticky",
+    schedule = scheduled(
+        Step(kind="join", target="m1", topics=("t",), client=client, static=True),
+        Step(after_ms=4000, kind="take over", target="m1"),
         topics={"t": 2},
-        steps=(
-            Step(kind="join", target="m1", topics=("t",), client=client, static=True),
-            Step(after_ms=4000, kind="take over", target="m1"),
-        ),
     )
     assert {*run(schedule).owners.values()} == {"m1.2"}
     plant(monkeypatch)
     # They take it from each other every few milliseconds, and each is simulated.
     monkeypatch.setattr(_run, "SETTLING_MS", 5000)
     assert broken(schedule)
-
-
-def test_a_slow_static_leader_that_restarts_between_two_rounds_loses_nothing() -> None:
-    """Found by search: its successor gets the assignment back, and has to know that a round is to follow."""
-    told = live(
-        Step(kind="join", target="m1", topics=("t",), static=True),
-        Step(after_ms=120, kind="join", target="m2", topics=("t",)),
-        Step(after_ms=1000, kind="restart", target="m1"),
-        topics={"t": 2},
-        seed=372,
-    )
-    assert sorted(told.owners) == ["t-0", "t-1"]
-    assert {*told.owners.values()} == {"m1.2", "m2"}
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
@@ -428,47 +420,26 @@ def test_a_static_member_on_asyncio_that_restarts_with_other_topics_leaves_the_o
     assert told.owners["t-0"] == "m7"
 
 
-def test_topics_that_go_while_a_listener_on_asyncio_works_are_revoked() -> None:
-    """Found by search: they were taken from the consumer, and its listener did not hear of it."""
-    told = live(
-        Step(kind="join", target="m3", topics=("t", "v"), client="aio", work_ms=500),
-        Step(after_ms=1000, kind="join", target="m4", topics=("t", "v"), client="aio"),
-        Step(after_ms=20, kind="subscribe", target="m3", topics=("v",)),
-        topics={"t": 1, "v": 1},
-        seed=313,
-    )
-    assert told.owners == {"t-0": "m4", "v-0": "m3"}
-
-
 @pytest.mark.parametrize("client", ["java", "kafka-python"])
 def test_a_static_member_of_another_client_may_refuse_its_old_topics_for_ever(client: str) -> None:
     # No rebalance comes of its restart (KIP-345), so that no leader can give it anything else.
-    schedule = Schedule(
+    told = live(
+        Step(kind="join", target="m1", topics=("t", "u")),
+        Step(kind="join", target="m2", topics=("t", "u"), client=client, static=True, after_ms=2000),
+        Step(kind="restart", target="m2", topics=("u",), after_ms=2000),
         strategy="range",
         topics={"t": 2, "u": 1},
-        steps=(
-            Step(kind="join", target="m1", topics=("t", "u")),
-            Step(kind="join", target="m2", topics=("t", "u"), client=client, static=True, after_ms=2000),
-            Step(kind="restart", target="m2", topics=("u",), after_ms=2000),
-        ),
     )
-    told = run(schedule)
     assert told.owners == {"t-1": "m1"}  # the other is given t-0 and u-0, and takes neither
 
 
 @pytest.mark.parametrize(
-    ("options", "fault"),
-    [({"client": "nobody's"}, 'no client "nobody\'s"'), ({"strategy": "none"}, "no strategy 'none'")],
+    ("client", "strategy", "fault"),
+    [("nobody's", "range", 'no client "nobody\'s"'), ("ours", "none", "no strategy 'none'")],
 )
-def test_what_does_not_exist_is_refused(options: dict[str, str], fault: str) -> None:
+def test_what_does_not_exist_is_refused(client: str, strategy: str, fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
-        run(
-            Schedule(
-                strategy=options.get("strategy", "range"),
-                topics={"t": 1},
-                steps=(Step(kind="join", target="m", topics=("t",), client=options.get("client", "ours")),),
-            )
-        )
+        live(Step(kind="join", target="m", topics=("t",), client=client), strategy=strategy, topics={"t": 1})
 
 
 def test_the_command_says_what_it_ran(capsys: pytest.CaptureFixture[str]) -> None:

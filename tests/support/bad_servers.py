@@ -1,15 +1,11 @@
 """Servers that are no brokers, and do not say so."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import Final
 
 _RESET: Final = struct.pack("ii", 1, 0)
 _ALERT: Final = b"\x15\x03\x03\x00\x02\x02\x46"

@@ -4,21 +4,17 @@ It is looked for on the PATH, or is what the variable CHROMIUM names: where that
 continuous integration, no test is left out for want of a browser.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from typing import Any, BinaryIO
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MISSING = (

@@ -1,14 +1,9 @@
 """Committed offsets as the coordinator writes them."""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from kafka_assignors._groups.snapshots import ArchivedRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SECOND = 1_000_000
 

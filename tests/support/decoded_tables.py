@@ -1,17 +1,13 @@
 """The tables' rows of a batch, by the compiled codec as far as that takes its records."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 
 from kafka_assignors.history import _arrow as native
 from kafka_assignors.history._tables import fast
 from kafka_assignors.history._tables.one_by_one import DECODED
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def decoded_fast(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:

@@ -1,18 +1,14 @@
 """Delta tables as other engines find them: by the log alone, and plain Parquet."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from kafka_assignors.history._store.location import locate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def files_of(table: Path | str, version: int | None = None) -> list[Path]:

@@ -1,16 +1,11 @@
 """Dumps of the offsets topic, as Kafka's console consumer prints them with the options of docs/history.md."""
 
-from __future__ import annotations
-
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._groups.snapshots import ArchivedRecord
 
 
 def printed_bytes(data: bytes | None) -> bytes:

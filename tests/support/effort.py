@@ -1,13 +1,9 @@
 """How much work something is, on any machine: CPU time beside that of a loop of known length; memory."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import TypeVar
 
 _MILLION = 1_000_000
 _T = TypeVar("_T")

@@ -1,11 +1,11 @@
 """A cluster of three brokers as kafka-python's admin client shows it, without brokers."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
+import pytest
 from kafka import TopicPartition
 from kafka.errors import (
     ClusterAuthorizationFailedError,
@@ -25,11 +25,6 @@ from kafka_assignors.placement._cluster.throttle import (
     set_throttle,
 )
 from kafka_assignors.placement._cluster.topics import Reassignment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import pytest
 
 HIDDEN: Final = "no broker answers at h:1: nothing listens there"
 

@@ -1,15 +1,11 @@
 """The kinds of tests: what marks them, and in which order they are begun."""
 
-from __future__ import annotations
-
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROOT: Final = Path(__file__).parents[2]
 

@@ -3,19 +3,15 @@
 The exit status is 1 if something is larger than its limit. `--lower` lowers the limits to what is there.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
 import sys
 import tomllib
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
 LIMITS: Final = ROOT / ".ci" / "lines.toml"

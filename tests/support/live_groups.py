@@ -1,24 +1,18 @@
 """Running groups as they are read, from records of the simulator."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.protocol.admin import DescribeGroupsResponse
 
 from kafka_assignors._assignors import RangeAssignor
-from kafka_assignors._cluster.groups import read_classic_group
+from kafka_assignors._cluster.groups import ClassicGroup, read_classic_group
 from kafka_assignors._groups.joining import Look
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 from kafka_assignors.coordinator import Simulation
+from kafka_assignors.groups._live import LiveGroup
 from website import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafka_assignors._cluster.groups import ClassicGroup
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
-    from kafka_assignors.groups._live import LiveGroup
 
 Described = DescribeGroupsResponse.DescribedGroup
 

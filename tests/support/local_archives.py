@@ -1,12 +1,13 @@
 """Archives of several kinds of groups, in folders: what commands read with Spark and without."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_assignors._assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._common.times import moment
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
@@ -14,12 +15,6 @@ from tests.support.archives import counted, random_records as random_pairs, row
 from tests.support.group_histories import START_US, random_life, random_records
 from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
 from tests.support.written_archives import write_archive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord
 
 DAY = 86_400
 SINCE = moment(START_US + 11_500_000)

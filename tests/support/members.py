@@ -1,15 +1,11 @@
 """Members of a group of the kit that have not started."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.member import Member
-
-if TYPE_CHECKING:
-    from kafka_assignors.testing._groups.specs import Topics
+from kafka_assignors.testing._groups.specs import Topics
 
 
 def config(**own: Any) -> WorkerConfig:

@@ -5,18 +5,14 @@ attributes are left out. What survives is a line that no test needs, or shows th
 is changed where it is and restored in the end, so run this in a copy of the repository.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 OTHERWISE: Final[dict[type[ast.AST], type[ast.AST]]] = {
     one: other

@@ -1,7 +1,5 @@
 """The README and the pages of the documentation, as tests read them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, Final

@@ -7,7 +7,7 @@ lexicographically least.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import combinations
 from random import Random
@@ -38,16 +38,7 @@ class Case:
     under_way: dict[str, dict[int, list[int]]] = field(default_factory=dict)
 
     def plan(self) -> MovePlan:
-        return plan_moves(
-            self.topics,
-            self.racks,
-            replication_factor=self.replication_factor,
-            sizes=self.sizes,
-            brokers=self.brokers,
-            fixed=self.fixed,
-            per_topic=self.per_topic,
-            under_way=self.under_way,
-        )
+        return plan_moves(**{field.name: getattr(self, field.name) for field in fields(self)})
 
     @property
     def allowed(self) -> list[int]:
@@ -76,14 +67,13 @@ class Case:
         def mixed(mapping: Mapping[Any, Any]) -> dict[Any, Any]:
             return dict(random.sample(list(mapping.items()), len(mapping)))
 
-        return Case(
+        return replace(
+            self,
             topics=mixed({topic: mixed(of) for topic, of in self.topics.items()}),
             racks=mixed(self.racks),
-            replication_factor=self.replication_factor,
             sizes=None if self.sizes is None else mixed(self.sizes),
             brokers=None if self.brokers is None else random.sample(self.brokers, len(self.brokers)),
             fixed=random.sample(self.fixed, len(self.fixed)),
-            per_topic=self.per_topic,
         )
 
 

@@ -1,11 +1,11 @@
 """Faults to plant into the hand-over of partitions, each of which a search of schedules has to find."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pytest
 
 from kafka_assignors._assignors import (
     _adapter as adapter,
@@ -17,19 +17,13 @@ from kafka_assignors._assignors._membership import hand_over
 from kafka_assignors._assignors._membership.certainty import Certainty
 from kafka_assignors._assignors._membership.claims import Claim, Memory
 from kafka_assignors._assignors._membership.phases import Phase, Verdict
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.plan import Plan
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
 from kafka_assignors.aio._host import AiokafkaHost
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.planners._cooperative import awaited_holders
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
-
-    from kafka_assignors._model.group import Group
-    from kafka_assignors._model.plan import Plan
 
 FLOWS = ("ours",)
 WAITS = ("waits",)

@@ -1,7 +1,5 @@
 """The pytest plug-in: its entry point is a distribution of its own, without which it is loaded by name."""
 
-from __future__ import annotations
-
 from importlib.metadata import entry_points
 from typing import Final
 

@@ -3,17 +3,13 @@
 With `--fail` the exit status is 1 if any is, as before a release.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 RESULTS: Final = Path("benchmarks", "results")

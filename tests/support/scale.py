@@ -3,8 +3,6 @@
 `--oracle-scale` is for loops over seeds, the profile for hypothesis, `--slowness` for waits.
 """
 
-from __future__ import annotations
-
 import hypothesis
 
 GATE_SCALE = 0.2

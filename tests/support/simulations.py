@@ -1,21 +1,14 @@
 """Groups in virtual time, of either protocol, that read twelve partitions of one topic."""
 
-from __future__ import annotations
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Any, Final, TypeVar
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-from kafka_assignors._assignors import CooperativeStickyAssignor
+from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor
+from kafka_assignors.coordinator._simulator import target_assignment
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import ConsumerGroupSimulation, Simulation
-from kafka_assignors.coordinator._simulator.what_if import rolling_restart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from random import Random
-
-    from kafka_assignors._assignors import Assignor
-    from kafka_assignors.coordinator._simulator import target_assignment
-    from kafka_assignors.coordinator._simulator.what_if import Cost
+from kafka_assignors.coordinator._simulator.what_if import Cost, rolling_restart
 
 QUICK: Final = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000)
 QUICK_BROKER: Final = BrokerSettings(session_timeout_ms=6000, heartbeat_interval_ms=300)

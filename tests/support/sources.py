@@ -6,19 +6,15 @@ records those of a release, after somebody has read what has changed. What is re
 oldest release of the record, by hand: a test that fails shows its hash.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 _UNIT: Final = Path(__file__).parents[1] / "unit"
 

@@ -4,8 +4,6 @@ Processes have been seen to stand still for up to 4 seconds. Then members are ex
 out, and a test that fails says nothing of the code.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Final

@@ -1,18 +1,14 @@
 """What the results of a run mean: each failure counts, and what did not run is named. A plug-in of pytest."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Generator
+from typing import Any, Final
 
 import pytest
 from _pytest.runner import runtestprotocol
 
 from tests.support.kinds import LEFT_OUT
 from tests.support.stalls import LONGEST, Watch
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 WATCH: Final = Watch()
 """What this process sees of the machine while a test runs."""

@@ -1,22 +1,17 @@
 """Archives in folders, of rows made by hand: without Spark, by what its tasks do."""
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, write_days
 from kafka_assignors.history._archive_format import log_of
+from kafka_assignors.history._counts import Counts
+from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.history._store.writing import TaskFiles, run_task
 from tests.support.archives import batch_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from kafka_assignors.history._counts import Counts
-    from kafka_assignors.history._store.log import DataFile
 
 
 def write_archive(folder: Path, parts: Iterable[Sequence[Mapping[str, Any]]]) -> str:

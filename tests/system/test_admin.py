@@ -1,23 +1,18 @@
 """Why no broker can be reached, said soon."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors.history import Archive, Engine, capture
 from tests.support.scale import longer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def nobody() -> str:

@@ -1,13 +1,12 @@
 """`kafka-assignors history` on small archives: without Spark, pandas or Java."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +15,6 @@ from kafka_assignors.history import _engine, _spark
 from kafka_assignors.history._schemas import GROUPS
 from tests.support.delta_tables import rows_of
 from tests.support.local_archives import SINCE, story
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 METRICS = [("coop", 6, 1), ("range", 5, 2), ("g", 2, 2)]
 """Groups, how often they rebalanced, and their members; from SINCE on."""

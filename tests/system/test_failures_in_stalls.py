@@ -1,16 +1,11 @@
 """A test of a group that fails while the machine stands still has a second try, and each is named."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support import plugin
 from tests.support.kinds import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytest_plugins = ["pytester"]
 

@@ -1,10 +1,9 @@
 """Which way a cluster is had, what is refused, and how waiting for brokers ends; no broker is started."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -12,13 +11,8 @@ from kafka_assignors.testing._brokers import broker as broker_module, cluster, e
 from kafka_assignors.testing._brokers.broker import Broker, wait_until_complete
 from kafka_assignors.testing._brokers.cluster import Cluster, choose_way, incomplete, kafka_cluster
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
-from kafka_assignors.testing._brokers.layout import PLAIN
+from kafka_assignors.testing._brokers.layout import PLAIN, Layout
 from kafka_assignors.testing._brokers.metadata import ClusterState, SeenPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kafka_assignors.testing._brokers.layout import Layout
 
 NOBODY = "127.0.0.1:1"  # a port on which nothing listens
 

@@ -1,7 +1,5 @@
 """The choice of the image, settings as variables, and what is said without Docker; no container runs."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import warnings

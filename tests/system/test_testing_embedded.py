@@ -1,7 +1,5 @@
 """Processes that cannot outlive their Python, ports, and settings; with small processes instead of Java."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select
@@ -10,22 +8,18 @@ import socket
 import ssl
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from kafka_assignors.testing._brokers import embedded, watched
 from kafka_assignors.testing._brokers.credentials import Credentials
+from kafka_assignors.testing._brokers.embedded import Brokers
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
 from kafka_assignors.testing._brokers.watched import WatchedProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kafka_assignors.testing._brokers.embedded import Brokers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the embedded broker needs a POSIX shell")
 

@@ -1,7 +1,5 @@
 """The cache of jars is whole or absent, whatever happens to a fetch. No network is used but loopback."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import http.server
@@ -9,9 +7,9 @@ import io
 import sys
 import threading
 import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,9 +20,6 @@ from kafka_assignors.testing._brokers.jars import (
     fetch_jars,
     kafka_jars,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 
 @pytest.fixture(autouse=True)

@@ -1,22 +1,17 @@
 """Faults of the network, seen from both ends of real connections; the test is client and broker in one."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from kafka_assignors.testing._brokers.access import Security
 from kafka_assignors.testing._brokers.network import Network
 from kafka_assignors.testing._brokers.proxy import Direction, Traffic, client_id_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOT_YET = 0.15  # seconds in which nothing comes
 PATIENCE = 10.0  # seconds in which something does

@@ -1,9 +1,8 @@
 """Consumers of confluent-kafka that are observed, on librdkafka's mock broker."""
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
@@ -11,9 +10,6 @@ from confluent_kafka import Consumer
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.testing._groups.clients.confluent import ObservedConfluentConsumer
 from kafka_assignors.testing._topics import LOG_LEVEL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SECONDS = 60.0
 """A laden machine needs a few."""

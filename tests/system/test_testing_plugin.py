@@ -1,7 +1,5 @@
 """The plug-in's options and fixtures, in pytest runs of their own; no broker is started."""
 
-from __future__ import annotations
-
 import base64
 import html
 import re

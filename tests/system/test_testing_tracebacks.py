@@ -1,14 +1,10 @@
 """What pytest shows of an error of the test kit: the test's own line and the message, no line of the kit."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.support import plugin
-
-if TYPE_CHECKING:
-    import pytest
 
 pytest_plugins = ["pytester"]
 

@@ -1,14 +1,10 @@
 """Unit tests start no process and use no network: who tries is refused. They belong to tests/system."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REFUSED: Final = frozenset(
     {

@@ -1,7 +1,5 @@
 """The page on bugs shows services, and messages, that tests on real brokers have."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,15 +1,13 @@
 """Names that others chose, on every way out: none commands a terminal, or makes a line or a long one."""
 
-from __future__ import annotations
-
 import io
 import logging
 import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import generate_latest
@@ -31,6 +29,7 @@ from kafka_assignors._groups.joining import Look
 from kafka_assignors.coordinator import Simulation
 from kafka_assignors.groups._explain import ExplainedGroup
 from kafka_assignors.groups._metrics import _Groups
+from kafka_assignors.groups._status import GroupStatus
 from kafka_assignors.history._info import ArchiveInfo
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS
 from kafka_assignors.placement import Placements, draw
@@ -45,11 +44,6 @@ from tests.support.history_reports import (
     what_if,
 )
 from website import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from kafka_assignors.groups._status import GroupStatus
 
 NAME = "e\nCRITICAL forged\r\x1b[2J\x07\u202ex\u2028\x85\0"
 LONG = "a-group-with-a-name-of-fifty-letters-as-people-have-it"

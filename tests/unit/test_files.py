@@ -1,11 +1,10 @@
 """Files that commands write: whole and new, or as they were, with an error that says so."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +14,6 @@ from kafka_assignors.groups import ClusterError, _metrics
 from kafka_assignors.placement import Placements, draw
 from kafka_assignors.placement._quality import measure
 from kafka_assignors.placement._reassignment_file import write_rollback
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PLACED = {"orders": {0: [1, 2], 1: [2, 1]}}
 

@@ -1,17 +1,13 @@
 """Which tests a run leaves out unless it is a whole one."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.support.kinds import ROOT, left_out
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 
 @dataclass(eq=False)

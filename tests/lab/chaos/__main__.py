@@ -3,14 +3,13 @@
 python -m tests.lab.chaos --assignor cooperative-sticky --events 100
 """
 
-from __future__ import annotations
-
 import random
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, get_args
+from typing import Final, get_args
 
 import click
 
@@ -27,9 +26,6 @@ from tests.lab.chaos._run import (
     unleash,
 )
 from tests.lab.chaos._script import Script, plan_events
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MODULE: Final = "tests.lab.chaos"
 

@@ -1,19 +1,13 @@
 """What chaos is let loose on: a strategy, with the options of its members, and what has to hold then."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 
 from kafka_assignors import _leader
-from kafka_assignors._assignors import CooperativeStickyAssignor, CopartitionedAssignor
+from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor, CopartitionedAssignor
 from tests.lab.chaos._model import Limits
 from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, Promise, priority_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from kafka_assignors._assignors import Assignor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +20,7 @@ class Case:
     limits: Limits = field(default_factory=Limits)
 
     @classmethod
-    def of(cls, assignor: type[Assignor]) -> Case:
+    def of(cls, assignor: type[Assignor]) -> Self:
         return cls(assignor=assignor, promise=PROMISES.get(assignor.name, EXCLUSIVE))
 
 

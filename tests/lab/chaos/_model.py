@@ -1,12 +1,8 @@
 """What a script of chaos is made of, and a model of group and cluster that says what makes sense when."""
 
-from __future__ import annotations
-
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from typing import Final, Literal
 
 QUORUM: Final = 3
 """Nodes of a cluster that can spare one."""

@@ -1,10 +1,9 @@
 """What an assignor promises in all events, compared with a timeline."""
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kafka import TopicPartition
 
@@ -19,13 +18,9 @@ from kafka_assignors._timelines.events import (
     Started,
     name_of,
 )
+from kafka_assignors._timelines.ownership import Overlap
 from kafka_assignors._timelines.timeline import Timeline
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from kafka_assignors._timelines.ownership import Overlap
-    from kafka_assignors.testing._groups.specs import Sharing
+from kafka_assignors.testing._groups.specs import Sharing
 
 Balance = Literal["best", "best of equals", "by topic", "none"]
 """How even loads are: the best that subscriptions allow; the same where all subscribe alike; of each topic,

@@ -1,19 +1,12 @@
 """What chaos did to groups, and what they made of it, as a page."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from kafka_assignors.testing._groups.specs import SETTINGS as GROUP_SETTINGS
 from tests.lab.chaos._model import Limits
-from tests.lab.chaos._run import MIXED, SETTINGS, bound
+from tests.lab.chaos._run import MIXED, SETTINGS, Outcome, bound
 from tests.lab.chaos._script import SLOWEST_MS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.lab.chaos._run import Outcome
 
 _HEAD = """\
 # Chaos

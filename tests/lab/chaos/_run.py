@@ -1,37 +1,31 @@
 """Scripts of chaos done to a real group, and what has to hold all the time."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from kafka import TopicPartition
 
-from kafka_assignors._assignors import StickyAssignor
+from kafka_assignors._assignors import Assignor, StickyAssignor
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors._timelines.lines import MANY
+from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing import delete_topic
+from kafka_assignors.testing._brokers.cluster import Cluster
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.logs import summary
+from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, grow_topic
 from tests.lab.chaos._cases import Case
+from tests.lab.chaos._model import ScriptStep
 from tests.lab.chaos._promises import EXCLUSIVE, keep
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kafka_assignors._assignors import Assignor
-    from kafka_assignors._timelines.timeline import Timeline
-    from kafka_assignors.testing._brokers.cluster import Cluster
-    from kafka_assignors.testing._groups.member import Member
-    from tests.lab.chaos._model import ScriptStep
-    from tests.lab.chaos._script import Script
+from tests.lab.chaos._script import Script
 
 SETTINGS: Final[Mapping[str, Any]] = {
     "session_timeout_ms": 3000,
@@ -67,7 +61,7 @@ class ChaosError(KafkaAssignorsError, AssertionError):
     The message has the seed, the steps so far, what was wrong and the timeline.
     """
 
-    def __init__(self, message: str, outcome: Outcome) -> None:
+    def __init__(self, message: str, outcome: "Outcome") -> None:
         super().__init__(message)
         self.outcome = outcome
 
@@ -178,7 +172,7 @@ class _ScriptRun:
         self._promise = EXCLUSIVE if client == "mixed" else case.promise
         self._topics = dict(zip(script.limits.topics, (load.topics[0] for load in loads), strict=True))
         self._sizes = dict(zip(self._topics.values(), script.limits.partitions, strict=True))
-        self._members: dict[str, Member] = {}  # by their names in the script, under which they restart
+        self._members = dict[str, Member]()  # by their names in the script, under which they restart
         slowest = max(step.poll_ms + step.work_ms for step in script.steps)
         self._bound = bound(group.settings, slowest) if within is None else within
         self._checked = NO_GENERATION

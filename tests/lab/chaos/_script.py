@@ -7,17 +7,13 @@ Decisions depend on the seed and on a model of what the steps before did. They n
 real group. So a script can be run again.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from tests.lab.chaos._model import Kind, Limits, Model, ScriptStep
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 WEIGHTS: Final[Mapping[Kind, int]] = {
     "join": 6,

@@ -1,11 +1,10 @@
 """What aiokafka's coordinator code asks of its client, answered by a simulated group's coordinator."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aiokafka import errors
 from aiokafka.protocol.group import (
@@ -15,17 +14,11 @@ from aiokafka.protocol.group import (
     SyncGroupRequest,
 )
 
-from kafka_assignors.coordinator._simulator.messages import Join, Sync
-from tests.lab.clients.connection import CODES, Connection, GroupClient, SimulatedCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.messages import Error
-    from tests.lab.clients.connection import Performed
-    from tests.lab.clients.event_loop import VirtualLoop
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+from kafka_assignors.coordinator._simulator.clock import Clock
+from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
+from tests.lab.clients.connection import CODES, Connection, GroupClient, Performed, SimulatedCluster
+from tests.lab.clients.event_loop import VirtualLoop
 
 REQUEST_TIMEOUT: Final = 40.0
 """Seconds for which aiokafka waits for an answer: `request_timeout_ms`."""

@@ -35,19 +35,22 @@ test_aiokafka_behaviour.py, test_aiokafka_groups.py and test_cooperative_aiokafk
 broker: a changed subscription of aiokafka's own consumer, and heartbeats that are cancelled as they leave.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable, Collection, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aiokafka import ConsumerRebalanceListener
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.coordinator.protocol import ConsumerProtocol
+from kafka.structs import TopicPartition
 
+from kafka_assignors._assignors import Assignor
 from kafka_assignors._timelines.events import (
     Closed,
+    Crashed,
+    Event,
     Failed,
 )
 from kafka_assignors.aio._consumer import is_cooperative
@@ -57,14 +60,6 @@ from kafka_assignors.aio._strategies import strategies
 from tests.lab.clients.aiokafka_client import SimulatedClient
 from tests.lab.clients.event_loop import VirtualLoop, in_loop_time
 from tests.lab.clients.real_member import RealMember
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors._assignors import Assignor
-    from kafka_assignors._timelines.events import Crashed, Event
 
 COMMITS_MS: Final = 2000
 """How often a consumer commits what it has consumed: `auto_commit_interval_ms`."""

@@ -1,21 +1,16 @@
 """What a client's own coordinator code asks of its library's client, answered by a simulated coordinator."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors.coordinator._simulator.messages import Error
-
-if TYPE_CHECKING:
-    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.messages import Join, Joined, Sync, Synced
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+from kafka_assignors.coordinator._simulator.clock import Clock
+from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync, Synced
 
 CODES: Final[Mapping[Error, int]] = {
     Error.NONE: 0,

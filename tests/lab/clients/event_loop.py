@@ -1,19 +1,15 @@
 """asyncio's event loop in virtual time."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio import events
 from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextvars import Context
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
+from typing import Any, Final, TypeVar, TypeVarTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from concurrent.futures import Executor
-    from contextvars import Context
-
-    from kafka_assignors.coordinator._simulator.clock import Clock, Timer
+from kafka_assignors.coordinator._simulator.clock import Clock, Timer
 
 _ENDING_STEPS: Final = 100
 """How often tasks that are cancelled may cancel or await others, until all have ended."""

@@ -7,28 +7,29 @@ are simulated in which the coordinator has something to do. integration_tests/te
 that to a real broker.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
 
 from kafka import ConsumerRebalanceListener
 from kafka.consumer.subscription_state import SubscriptionState
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
-from kafka.structs import MemberState
+from kafka.structs import MemberState, TopicPartition
 from kafka.util import Timer
 
 from kafka_assignors._assignors import Assignor
 from kafka_assignors._assignors._flow import FlowingCoordinator
 from kafka_assignors._assignors._host import KafkaPythonHost
-from kafka_assignors._assignors._membership.host import CALLING
+from kafka_assignors._assignors._membership.host import CALLING, Cancel, Host
 from kafka_assignors._assignors._relied_on import wait
 from kafka_assignors._timelines.events import (
     Closed,
     Failed,
     Rejected,
 )
+from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from tests.lab.clients.kafka_python_client import (
     CLOCK,
     SimulatedManager,
@@ -36,16 +37,6 @@ from tests.lab.clients.kafka_python_client import (
 )
 from tests.lab.clients.network import NetworkedMember
 from tests.lab.clients.real_member import RealMember
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors._assignors._membership.host import Cancel, Host
-    from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-
 
 _LONG_MS: Final = 1000
 """How long a poll may be that stands for many without work in between."""

@@ -3,14 +3,13 @@
 Its coroutines run in the virtual time of their consumer, as does all that asks `time.monotonic` meanwhile.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextvars import ContextVar
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import kafka.coordinator.base
 import kafka.coordinator.consumer
@@ -31,15 +30,10 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 
 from kafka_assignors._assignors import _adapter, _flow, _flow_member, _host, _joins
 from kafka_assignors._assignors._membership import host
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+from kafka_assignors.coordinator._simulator.clock import Clock, Timer
 from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
-from tests.lab.clients.connection import CODES, GroupClient, SimulatedCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-    from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from tests.lab.clients.connection import Performed
+from tests.lab.clients.connection import CODES, GroupClient, Performed, SimulatedCluster
 
 REQUEST_TIMEOUT_MS: Final = 30_000
 """How long kafka-python waits for an answer: `request_timeout_ms`."""

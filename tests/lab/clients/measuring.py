@@ -1,16 +1,12 @@
 """The load-aware strategy with members that measure something, though nobody reads records."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_assignors._assignors import LoadAwareAssignor
 from kafka_assignors._assignors._measures import Measures
 from kafka_assignors._wire.measured import Measured
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 
 class _Drawn(Measures):

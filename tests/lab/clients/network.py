@@ -1,17 +1,13 @@
 """Simulated consumers whose network fails: it is cut, or loses the coordinator's answers."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from kafka_assignors._timelines.events import CutOff, Reconnected
 from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from kafka_assignors.coordinator._simulator.exchange import RETRY_MS, Attempt, EndedExchange
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class NetworkedConsumer(ClassicConsumer):

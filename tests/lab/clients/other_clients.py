@@ -4,13 +4,13 @@ By their sources: Java's consumer 3.9 (`AbstractCoordinator`, `ConsumerCoordinat
 `AbstractStickyAssignor`) and librdkafka 2.15 (`rdkafka_cgrp.c`, `rdkafka_assignor.c`).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.structs import TopicPartition
 
 from kafka_assignors._assignors import CooperativeStickyAssignor, _messages as messages
 from kafka_assignors._assignors._host import calling
@@ -21,17 +21,10 @@ from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived
 from kafka_assignors._wire.user_data import encode_generation
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
-from kafka_assignors.coordinator._simulator.messages import Error
+from kafka_assignors.coordinator._simulator.exchange import Attempt
+from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced
 from kafka_assignors.planners._kip54 import plan_kip54
 from tests.lab.clients.network import NetworkedMember
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.coordinator._simulator.exchange import Attempt
-    from kafka_assignors.coordinator._simulator.messages import Joined, Synced
 
 
 class _Alone(NetworkedMember):

@@ -1,21 +1,16 @@
 """A simulated consumer that runs its library's own coordinator code, in virtual time."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from kafka.structs import TopicPartition
 
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived, Joining, Led
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+from kafka_assignors.coordinator._simulator.clock import Clock
+from kafka_assignors.coordinator._simulator.simulation import Simulation
 from tests.lab.clients.network import NetworkedConsumer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 
 class RealMember(NetworkedConsumer):

@@ -1,24 +1,17 @@
 """`python -m tests.lab.schedules`: search for a schedule that breaks a group."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
 from kafka_assignors._common.progress import progress_bar
 from tests.lab.schedules._clients import CLIENTS, STRATEGIES
 from tests.lab.schedules._exhaustive import every
-from tests.lab.schedules._schedule import draw
+from tests.lab.schedules._schedule import Schedule, draw
 from tests.lab.schedules._search import Tally, broken, search, shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.lab.schedules._schedule import Schedule
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

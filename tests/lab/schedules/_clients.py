@@ -1,13 +1,15 @@
 """What members of a schedule are: which client, with which assignors."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 
 from kafka_assignors import _leader
-from kafka_assignors._assignors import CooperativeStickyAssignor, CopartitionedAssignor
+from kafka_assignors._assignors import Assignor, CooperativeStickyAssignor, CopartitionedAssignor
 from kafka_assignors._common.strategies import STRATEGIES as TABLE, load
+from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from tests.lab.clients.flowing_member import kafka_python_member
 from tests.lab.clients.measuring import MeasuringAssignor
 from tests.lab.clients.other_clients import (
@@ -17,14 +19,6 @@ from tests.lab.clients.other_clients import (
     LibrdkafkaMember,
     UnaidedMember,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
-
-    from kafka_assignors._assignors import Assignor
-    from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 
 _KINDS: Final[Mapping[str, Callable[..., ClassicConsumer]]] = {
     "ours": kafka_python_member,

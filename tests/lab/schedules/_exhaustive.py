@@ -4,14 +4,10 @@ Three members, three partitions of two topics. Each step changes something, and 
 exchange of requests or after a period of polls. Members are alike, so they join in one order.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from tests.lab.schedules._schedule import ENDS, Schedule, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 TOPICS: Final[Mapping[str, int]] = {"t": 2, "u": 1}
 MEMBERS: Final = ("m1", "m2", "m3")

@@ -1,11 +1,12 @@
 """Do a schedule to a simulated group, and hold the group to what has to be true at every instant."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
+
+from kafka.structs import TopicPartition
 
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.events import (
@@ -23,21 +24,15 @@ from kafka_assignors._timelines.events import (
     name_of,
 )
 from kafka_assignors._wire.codec import read_subscriptions
+from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation, next_name
 from tests.lab.clients.flowing_member import FlowingMember
+from tests.lab.clients.network import NetworkedConsumer
 from tests.lab.clients.other_clients import UnaidedMember
 from tests.lab.clients.real_member import close
 from tests.lab.schedules._clients import COOPERATIVE, OURS, STANDBYS, make_client
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-    from tests.lab.clients.network import NetworkedConsumer
-    from tests.lab.schedules._schedule import Schedule, Step
+from tests.lab.schedules._schedule import Schedule, Step
 
 SESSION_MS: Final = 6000
 HEARTBEAT_MS: Final = 1000

@@ -7,15 +7,11 @@ A schedule can be printed as a script that runs it again, and shortened. If a st
 because the step before it is gone, it does nothing.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from random import Random
-from typing import TYPE_CHECKING, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, Self
 
 WEIGHTS: Final[Mapping[str, int]] = {
     "join": 8,

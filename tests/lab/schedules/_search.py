@@ -1,23 +1,18 @@
 """Look for schedules that break a group, among many that are drawn; and shorten one that does."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final, Self
 
 from kafka_assignors._common.garbage import no_garbage_collection
 from tests.lab.schedules._run import BrokenError, run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from tests.lab.schedules._schedule import Schedule
+from tests.lab.schedules._schedule import Schedule
 
 CHUNK: Final = 250
 """How many schedules a process runs at a time."""
@@ -36,7 +31,7 @@ class Tally:
     unplanned: int = 0
     broken: list[tuple[Schedule, str]] = field(default_factory=list)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: Self) -> None:
         self.schedules += other.schedules
         self.steps += other.steps
         self.generations += other.generations

@@ -39,6 +39,7 @@ def classes_in(package: str) -> Callable[[str], Any]:
 common = classes_in("org.apache.kafka.common")
 consumer = classes_in("org.apache.kafka.clients.consumer")
 coordinator = classes_in("org.apache.kafka.coordinator.group")
+stored = classes_in("org.apache.kafka.coordinator.group.generated")
 runtime = classes_in("org.apache.kafka.coordinator.common.runtime")
 lang, util = classes_in("java.lang"), classes_in("java.util")
 
@@ -160,7 +161,7 @@ def hexed(buffer: Any) -> str | None:
     return None if buffer is None else python_bytes(buffer).hex()
 
 
-def user_data(strategy: str, member: dict[str, Any], owned: Any) -> Any:
+def user_data(strategy: str, member: dict[str, Any]) -> Any:
     """What the member's own assignor says in the subscription, after it was told what it owns."""
     if member.get("user_data_hex") is not None:  # what another client said
         return byte_buffer(bytes.fromhex(member["user_data_hex"]))
@@ -169,20 +170,21 @@ def user_data(strategy: str, member: dict[str, Any], owned: Any) -> Any:
         group = consumer("ConsumerGroupMetadata")(
             "group", member["generation"], string(member["member_id"]), optional(None)
         )
-        assignor.onAssignment(consumer("ConsumerPartitionAssignor$Assignment")(owned), group)
+        owned = consumer("ConsumerPartitionAssignor$Assignment")(java_partitions(member["owned"]))
+        assignor.onAssignment(owned, group)
     return assignor.subscriptionUserData(util("HashSet")())
 
 
-def subscription(strategy: str, member: dict[str, Any]) -> Any:
-    owned = java_partitions(member["owned"] or {})
+def subscription(member: dict[str, Any], data: Any) -> Any:
+    """What a member says to its leader, with this user data."""
     made = consumer("ConsumerPartitionAssignor$Subscription")(
         java_list(string(topic) for topic in member["topics"]),
-        user_data(strategy, member, owned),
-        owned,
+        data,
+        java_partitions(member["owned"] or {}),
         member["generation"],
         optional(member["rack"]),
     )
-    if member["instance_id"] is not None:
+    if member.get("instance_id") is not None:
         made.setGroupInstanceId(optional(member["instance_id"]))
     return made
 
@@ -199,7 +201,7 @@ def assign(request: dict[str, Any]) -> list[dict[str, Any]]:
     def answer_to(group: dict[str, Any]) -> dict[str, Any]:
         members = util("HashMap")()
         for member in group["members"]:
-            members.put(string(member["member_id"]), subscription(strategy, member))
+            members.put(string(member["member_id"]), subscription(member, user_data(strategy, member)))
         answer = consumer(CLASSES[strategy])().assign(
             cluster(group["topics"]), consumer("ConsumerPartitionAssignor$GroupSubscription")(members)
         )
@@ -220,13 +222,7 @@ def protocol() -> Any:
 def write_subscription(request: dict[str, Any]) -> str | None:
     """The bytes of a subscription in the version that `version` says, as hex."""
     data = request["user_data_hex"]
-    made = consumer("ConsumerPartitionAssignor$Subscription")(
-        java_list(string(topic) for topic in request["topics"]),
-        None if data is None else byte_buffer(bytes.fromhex(data)),
-        java_partitions(request["owned"]),
-        request["generation"],
-        optional(request["rack"]),
-    )
+    made = subscription(request, None if data is None else byte_buffer(bytes.fromhex(data)))
     return hexed(protocol().serializeSubscription(made, jpype.JShort(request["version"])))
 
 
@@ -247,7 +243,7 @@ def read_assignment(data: str) -> dict[str, list[int]]:
 
 def write_user_data(member: dict[str, Any]) -> str | None:
     """What the member's assignor (`strategy`) says of what it owned, as hex."""
-    return hexed(user_data(member["strategy"], member, java_partitions(member["owned"] or {})))
+    return hexed(user_data(member["strategy"], member))
 
 
 def read_sticky(data: str) -> dict[str, Any]:
@@ -451,36 +447,28 @@ def topic_image(name: str, identity: str, partitions: int) -> Any:
     return jpype.JClass("org.apache.kafka.image.TopicImage")(string(name), topic_id(identity), registrations)
 
 
-@cache
-def no_topics() -> Any:
-    return jpype.JClass("org.apache.kafka.image.MetadataImage").EMPTY
-
-
 def metadata_image(group: dict[str, Any]) -> Any:
-    empty = no_topics()
-    topics = empty.topics()
+    kind = jpype.JClass("org.apache.kafka.image.MetadataImage")
+    topics = kind.EMPTY.topics()
     for name, partitions in group["topics"].items():
         topics = topics.including(topic_image(name, group["topic_ids"][name], partitions))
-    image = jpype.JClass("org.apache.kafka.image.MetadataImage")(
-        empty.provenance(),
-        empty.features(),
-        empty.cluster(),
-        topics,
-        empty.configs(),
-        empty.clientQuotas(),
-        empty.producerIds(),
-        empty.acls(),
-        empty.scram(),
-        empty.delegationTokens(),
-    )
+    before, after = ("provenance", "features", "cluster"), ("configs", "clientQuotas", "producerIds", "acls")
+    parts = (*before, "topics", *after, "scram", "delegationTokens")
+    image = kind(*(topics if part == "topics" else getattr(kind.EMPTY, part)() for part in parts))
     return runtime("KRaftCoordinatorMetadataImage")(image)
 
 
-def coordinator_member(member: dict[str, Any]) -> Any:
-    builder = coordinator("modern.consumer.ConsumerGroupMember$Builder")(string(member["member_id"]))
-    builder.setSubscribedTopicNames(java_list(string(topic) for topic in member["topics"]))
-    if member["instance_id"] is not None:
-        builder.setInstanceId(string(member["instance_id"]))
+def coordinator_member(described: dict[str, Any]) -> Any:
+    """A member of a consumer group with all that a test says of it."""
+    builder = coordinator("modern.consumer.ConsumerGroupMember$Builder")(string(described["member_id"]))
+    builder.setSubscribedTopicNames(java_list(string(topic) for topic in described["topics"]))
+    if described.get("instance_id") is not None:
+        builder.setInstanceId(string(described["instance_id"]))
+    if "state" in described:
+        builder.setMemberEpoch(described["epoch"]).setPreviousMemberEpoch(described["previous_epoch"])
+        builder.setState(coordinator("modern.MemberState").valueOf(described["state"]))
+        builder.setAssignedPartitions(epochs_of_partitions(described["assigned"]))
+        builder.setPartitionsPendingRevocation(epochs_of_partitions(described["pending_revocation"]))
     return builder.build()
 
 
@@ -568,17 +556,6 @@ def partitions_with_epochs(text: str) -> dict[str, dict[str, int]]:
     }
 
 
-def current_member(described: dict[str, Any]) -> Any:
-    """A member of a consumer group with all that a test says of it."""
-    builder = coordinator("modern.consumer.ConsumerGroupMember$Builder")(string(described["member_id"]))
-    builder.setMemberEpoch(described["epoch"]).setPreviousMemberEpoch(described["previous_epoch"])
-    builder.setState(coordinator("modern.MemberState").valueOf(described["state"]))
-    builder.setSubscribedTopicNames(java_list(string(topic) for topic in described["topics"]))
-    builder.setAssignedPartitions(epochs_of_partitions(described["assigned"]))
-    builder.setPartitionsPendingRevocation(epochs_of_partitions(described["pending_revocation"]))
-    return builder.build()
-
-
 def epochs_of_partitions(partitions: list[tuple[str, int, int]]) -> Any:
     made = util("HashMap")()
     for topic, partition, epoch in partitions:
@@ -586,18 +563,6 @@ def epochs_of_partitions(partitions: list[tuple[str, int, int]]) -> Any:
             made.put(topic_id(topic), util("HashMap")())
         made.get(topic_id(topic)).put(jpype.JInt(partition), jpype.JInt(epoch))
     return made
-
-
-def request_partitions(partitions: list[tuple[str, int]] | None) -> Any:
-    """Partitions as a heartbeat names them."""
-    if partitions is None:
-        return None
-    return java_list(
-        message("ConsumerGroupHeartbeatRequestData$TopicPartitions")
-        .setTopicId(topic_id(topic))
-        .setPartitions(java_list(map(jpype.JInt, numbers)))
-        for topic, numbers in by_topic(partitions).items()
-    )
 
 
 @lru_cache(maxsize=10_000)
@@ -643,11 +608,12 @@ def reconcile(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
         def epoch_of(topic: Any, partition: Any, epochs: dict[tuple[str, int], int] = epochs) -> Any:
             return jpype.JInt(epochs.get((str(topic), int(partition)), -1))
 
-        builder = coordinator("modern.consumer.CurrentAssignmentBuilder")(current_member(case["member"]))
+        builder = coordinator("modern.consumer.CurrentAssignmentBuilder")(coordinator_member(case["member"]))
         builder.withMetadataImage(metadata_image(case))
         builder.withTargetAssignment(case["target_epoch"], coordinator("modern.Assignment")(target))
         builder.withHasSubscriptionChanged(case["subscription_changed"])
-        builder.withOwnedTopicPartitions(request_partitions(case["owned"]))
+        asked = request_of("ConsumerGroupHeartbeat", {"topicPartitions": case["owned"]})
+        builder.withOwnedTopicPartitions(asked.topicPartitions())
         builder.withCurrentPartitionEpoch(
             jpype.JProxy("java.util.function.BiFunction", dict={"apply": epoch_of})
         )
@@ -675,27 +641,51 @@ def check_of_heartbeats() -> Callable[[Any], None]:
     return check
 
 
-def message(name: str) -> Any:
-    return common(f"message.{name}")()
+REQUESTS = {
+    "ConsumerGroupHeartbeat": ("consumerGroupHeartbeat", 1),
+    "Heartbeat": ("classicGroupHeartbeat", 4),
+    "JoinGroup": ("classicGroupJoin", 9),
+    "LeaveGroup": ("classicGroupLeave", 5),
+    "OffsetCommit": ("commitOffset", 9),
+    "SyncGroup": ("classicGroupSync", 5),
+}
+"""What the shard does at each request, and the version in which that comes."""
+HELD = {"JoinGroup", "SyncGroup"}
+"""Those of them that are answered when the round is complete."""
 
 
-def request_of(name: str, request: dict[str, Any]) -> Any:
-    """A member's request to the coordinator of the group."""
-    return message(f"{name}RequestData").setGroupId(string("group")).setMemberId(string(request["member_id"]))
+@cache
+def usual_request(name: str) -> dict[str, Any]:
+    """A request that says nothing, as Kafka's JSON has it."""
+    usual: dict[str, Any] = fields_of(common(f"message.{name}RequestData")(), REQUESTS[name][1])
+    return {**usual, "groupId": "group"}
+
+
+def request_of(name: str, fields: dict[str, Any]) -> Any:
+    """A request with some fields otherwise than usual."""
+    asked = {**usual_request(name), **fields}
+    return message_of(common(f"message.{name}RequestData"), REQUESTS[name][1], asked)
+
+
+def answer_of(name: str, answer: Any) -> dict[str, Any]:
+    """An answer as Kafka's JSON has it, and the name of its error: empty if there was none."""
+    fields: dict[str, Any] = fields_of(answer, REQUESTS[name][1])
+    codes = [one.get("errorCode", 0) for one in (fields, *fields.get("members", ()))]
+    error = common("protocol.Errors").forCode(jpype.JShort(max(codes)))
+    return {"error": str(error.name()) if max(codes) else "", **fields}
 
 
 class Coordinator:
     """Kafka's `GroupCoordinatorShard`, with a clock that goes when it is told to."""
 
-    request_version = 1
-
     def __init__(self, settings: dict[str, Any], topics: dict[str, Any]) -> None:
         self.now = 1_000_000
+        self.log: list[Any] = []
         self.timers: dict[str, tuple[int, int, Any]] = {}
         self.scheduled = 0
         self.settings = settings
-        self.held: dict[int, tuple[Callable[[Any], dict[str, Any]], Any]] = {}
-        self.client_id = "client"
+        self.held: dict[int, tuple[str, Any]] = {}
+        self.client_id, self.request_version = "client", 0
         self.context = jpype.JProxy(
             "org.apache.kafka.server.authorizer.AuthorizableRequestContext",
             dict={
@@ -764,6 +754,9 @@ class Coordinator:
 
     def write(self, result: Any) -> None:
         """Do with a request's or a timer's outcome what the broker does; the log takes all at once."""
+        if result is None:
+            return
+        self.log.extend(result.records())
         if result.replayRecords():
             self.replay(result.records())
         if result.appendFuture() is not None:
@@ -790,40 +783,32 @@ class Coordinator:
         self.shard.onMetadataUpdate(jpype.JProxy(runtime("CoordinatorMetadataDelta"), dict=delta), image)
         self.image = image
 
-    def heartbeat(self, request: dict[str, Any]) -> dict[str, Any]:
-        data = request_of("ConsumerGroupHeartbeat", request).setMemberEpoch(request["epoch"])
-        data.setInstanceId(string_or_null(request["instance_id"]))
-        data.setRackId(string_or_null(request["rack"]))
-        if request["rebalance_timeout_ms"] is not None:
-            data.setRebalanceTimeoutMs(request["rebalance_timeout_ms"])
-        if request["topics"] is not None:
-            data.setSubscribedTopicNames(java_list(string(topic) for topic in request["topics"]))
-        data.setServerAssignor(string_or_null(request["assignor"]))
-        data.setTopicPartitions(request_partitions(request["owned"]))
+    def request(
+        self, name: str, fields: dict[str, Any], number: int = 0, client_id: str = "client"
+    ) -> dict[str, Any] | None:
+        """What is answered to a request; None if that is answered later, under its number."""
+        does, self.request_version = REQUESTS[name]
+        self.client_id = client_id
+        data = request_of(name, fields)
+        held = [jpype.JClass("java.util.concurrent.CompletableFuture")()] if name in HELD else []
+        self.held.update((number, (name, answer)) for answer in held)
         try:
-            check_of_heartbeats()(data)
-            result = self.shard.consumerGroupHeartbeat(self.context, data)
+            if name == "ConsumerGroupHeartbeat":
+                check_of_heartbeats()(data)
+            result = getattr(self.shard, does)(self.context, data, *held)
         except jpype.JException as error:
             return {"error": str(common("protocol.Errors").forException(error).name())}
         self.write(result)
-        answer = result.response()
-        assignment = answer.assignment()
-        return {
-            "error": "",
-            "epoch": int(answer.memberEpoch()),
-            "assignment": None
-            if assignment is None
-            else sorted(
-                [str(one.topicId()), int(partition)]
-                for one in assignment.topicPartitions()
-                for partition in one.partitions()
-            ),
-        }
+        return None if held else answer_of(name, result.response())
 
     def answered(self) -> list[tuple[int, dict[str, Any]]]:
         """The answers that were held and are there by now, each once."""
         done = [number for number, (_, answer) in self.held.items() if answer.isDone()]
-        return [(number, show(answer.get())) for number in done for show, answer in [self.held.pop(number)]]
+        return [
+            (number, answer_of(name, answer.get()))
+            for number in done
+            for name, answer in [self.held.pop(number)]
+        ]
 
     def replay(self, records: Any) -> None:
         for record in records:
@@ -851,30 +836,12 @@ class Coordinator:
         }
 
 
-def error_name(code: int) -> str:
-    """The name of an answer's error, empty if there was none."""
-    return "" if code == 0 else str(common("protocol.Errors").forCode(jpype.JShort(code)).name())
-
-
-def of_instance(name: str, request: dict[str, Any]) -> Any:
-    """A request of a member of a classic group, which may be static."""
-    return request_of(name, request).setGroupInstanceId(string_or_null(request["instance_id"]))
-
-
 class ClassicCoordinator(Coordinator):
-    """The same with a classic group. What it holds back is answered later, under a number of the request."""
+    """The same with a classic group. A request comes a millisecond after the step before it."""
 
-    request_version = 9
-
-    def __init__(self, *given: dict[str, Any]) -> None:
-        self.log: list[Any] = []
-        super().__init__(*given)
-
-    def write(self, result: Any) -> None:
-        """Write to the log, then do what waits for that."""
-        if result is not None:
-            self.log.extend(result.records())
-            super().write(result)
+    def request(self, *given: Any) -> dict[str, Any] | None:
+        self.wait(1)
+        return super().request(*given)
 
     def move(self, away: int) -> None:
         """Let another broker become the coordinator, which reads the log."""
@@ -885,94 +852,6 @@ class ClassicCoordinator(Coordinator):
         self.build()
         self.replay(self.log)
         self.load()
-
-    def hold(self, number: int, show: Callable[[Any], dict[str, Any]]) -> Any:
-        """What the answer to a request is to be put into."""
-        answer = jpype.JClass("java.util.concurrent.CompletableFuture")()
-        self.held[number] = show, answer
-        return answer
-
-    def join(self, request: dict[str, Any]) -> None:
-        data = of_instance("JoinGroup", request).setProtocolType(string("consumer"))
-        data.setSessionTimeoutMs(request["session_timeout_ms"])
-        data.setRebalanceTimeoutMs(request["rebalance_timeout_ms"])
-        protocols = message("JoinGroupRequestData$JoinGroupRequestProtocolCollection")
-        for name, subscription in request["protocols"]:
-            one = message("JoinGroupRequestData$JoinGroupRequestProtocol").setName(string(name))
-            protocols.add(one.setMetadata(byte_array(bytes.fromhex(subscription))))
-        data.setProtocols(protocols)
-        self.client_id = request["client_id"]
-        held = self.hold(request["number"], self.show_joined)
-        self.write(self.shard.classicGroupJoin(self.context, data, held))
-
-    @staticmethod
-    def show_joined(answer: Any) -> dict[str, Any]:
-        error = error_name(answer.errorCode())
-        if error:
-            return {"error": error, "member_id": str(answer.memberId())}
-        return {
-            "error": "",
-            "member_id": str(answer.memberId()),
-            "generation": int(answer.generationId()),
-            "strategy": str(answer.protocolName()),
-            "leader": str(answer.leader()),
-            "members": [
-                [
-                    str(member.memberId()),
-                    text_or_none(member.groupInstanceId()),
-                    bytes(member.metadata()).hex(),
-                ]
-                for member in answer.members()
-            ],
-            "skip_assignment": bool(answer.skipAssignment()),
-        }
-
-    def sync(self, request: dict[str, Any]) -> None:
-        data = of_instance("SyncGroup", request).setGenerationId(request["generation"])
-        assignments = request["assignments"].items()
-        data.setAssignments(
-            java_list(
-                message("SyncGroupRequestData$SyncGroupRequestAssignment")
-                .setMemberId(string(member))
-                .setAssignment(byte_array(bytes.fromhex(assignment)))
-                for member, assignment in assignments
-            )
-        )
-        held = self.hold(request["number"], self.show_synced)
-        self.write(self.shard.classicGroupSync(self.context, data, held))
-
-    @staticmethod
-    def show_synced(answer: Any) -> dict[str, Any]:
-        error = error_name(answer.errorCode())
-        return {"error": error, "assignment": "" if error else bytes(answer.assignment()).hex()}
-
-    def beat(self, request: dict[str, Any]) -> str:
-        data = of_instance("Heartbeat", request).setGenerationId(request["generation"])
-        return self.error_of(
-            lambda: self.shard.classicGroupHeartbeat(self.context, data), lambda answer: answer.errorCode()
-        )
-
-    def commit(self, request: dict[str, Any]) -> str:
-        """Commit no offsets."""
-        data = of_instance("OffsetCommit", request).setGenerationIdOrMemberEpoch(request["generation"])
-        return self.error_of(lambda: self.shard.commitOffset(self.context, data), lambda _: 0)
-
-    def leave(self, request: dict[str, Any]) -> str:
-        member = message("LeaveGroupRequestData$MemberIdentity").setMemberId(string(request["member_id"]))
-        member.setGroupInstanceId(string_or_null(request["instance_id"]))
-        data = message("LeaveGroupRequestData").setGroupId(string("group")).setMembers(java_list([member]))
-        return self.error_of(
-            lambda: self.shard.classicGroupLeave(self.context, data),
-            lambda answer: answer.members().get(0).errorCode(),
-        )
-
-    def error_of(self, ask: Callable[[], Any], read: Callable[[Any], int]) -> str:
-        try:
-            result = ask()
-        except jpype.JException as error:
-            return str(common("protocol.Errors").forException(error).name())
-        self.write(result)
-        return error_name(read(result.response()))
 
     def group(self) -> Any:
         """Kafka's own object, None if there is no such group."""
@@ -1013,24 +892,13 @@ class ClassicCoordinator(Coordinator):
             "awaits_sync": bool(member.isAwaitingSync()),
         }
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Any:
+        """The group as DescribeGroups has it."""
         manager = private(self.shard, "groupMetadataManager")
         groups = java_list([string("group")])
-        (described,) = manager.describeGroups(self.context, groups, jpype.JLong(2**63 - 1))
-        return {
-            "state": str(described.groupState()),
-            "members": [
-                {
-                    "member_id": str(member.memberId()),
-                    "instance_id": text_or_none(member.groupInstanceId()),
-                    "client_id": str(member.clientId()),
-                    "host": str(member.clientHost()),
-                    "subscription": bytes(member.memberMetadata()).hex(),
-                    "assignment": bytes(member.memberAssignment()).hex(),
-                }
-                for member in described.members()
-            ],
-        }
+        described = manager.describeGroups(self.context, groups, jpype.JLong(2**63 - 1))
+        (group,) = fields_of(common("message.DescribeGroupsResponseData")().setGroups(described), 5)["groups"]
+        return group
 
     def written(self) -> list[str]:
         """The values of all records that were written, as hex."""
@@ -1046,8 +914,8 @@ def host(step: list[Any]) -> dict[str, Any]:
     """What a step in the life of a group comes to: the answer to it, answers that were held, and the group.
 
     Steps are ["consumer" | "classic", settings of the broker, topics and topic ids], which begins another
-    group; and a method of its coordinator, with what that takes. A request to a classic group comes a
-    millisecond after the step before it. Ids in answers are as Kafka writes them.
+    group; and a method of its coordinator, with what that takes. Ids in answers are as
+    Kafka writes them.
     """
     what, *arguments = step
     answer = None
@@ -1056,14 +924,11 @@ def host(step: list[Any]) -> dict[str, Any]:
             HOSTED.pop().metrics.close()
         HOSTED.append(KINDS[what](*arguments))
     else:
-        if what in REQUESTS:
-            HOSTED[-1].wait(1)
         answer = getattr(HOSTED[-1], what)(*arguments)
     return {"answer": answer, "answered": HOSTED[-1].answered(), "group": HOSTED[-1].state()}
 
 
 KINDS = {"consumer": Coordinator, "classic": ClassicCoordinator}
-REQUESTS = {"join", "sync", "beat", "commit", "leave"}
 
 
 @cache
@@ -1071,19 +936,20 @@ def object_mapper() -> Any:
     return jpype.JClass("com.fasterxml.jackson.databind.ObjectMapper")()
 
 
-def message_of(name: str, version: int, fields: dict[str, Any]) -> Any:
-    """A message of the offsets topic from its fields, as Kafka's JSON has them."""
+def message_of(kind: Any, version: int, fields: dict[str, Any]) -> Any:
+    """A message from its fields, as Kafka's JSON has them."""
     node = object_mapper().readTree(string(json.dumps(fields)))
-    return converter(name).read(node, jpype.JShort(version))
+    return converter(str(kind.class_.getName())).read(node, jpype.JShort(version))
 
 
 def fields_of(message: Any, version: int) -> Any:
-    name = message.getClass().getSimpleName()
-    return json.loads(str(converter(name).write(message, jpype.JShort(version)).toString()))
+    written = converter(str(message.getClass().getName())).write(message, jpype.JShort(version))
+    return json.loads(str(written.toString()))
 
 
-def converter(name: str) -> Any:
-    return coordinator(f"generated.{name}JsonConverter")
+@cache
+def converter(message: str) -> Any:
+    return jpype.JClass(f"{message}JsonConverter")
 
 
 def write_records(records: list[dict[str, Any]]) -> list[dict[str, str | None]]:
@@ -1097,12 +963,14 @@ def write_records(records: list[dict[str, Any]]) -> list[dict[str, str | None]]:
     serde = coordinator("GroupCoordinatorRecordSerde")()
     answers: list[dict[str, str | None]] = []
     for record in records:
-        key = versioned(message_of(f"{record['name']}Key", 0, record["key"]), jpype.JShort(record["type"]))
+        key = versioned(
+            message_of(stored(f"{record['name']}Key"), 0, record["key"]), jpype.JShort(record["type"])
+        )
         if record["value"] is None:
             made = runtime("CoordinatorRecord").tombstone(key.message())
             answers.append({"key": bytes(serde.serializeKey(made)).hex(), "value": None})
             continue
-        message = message_of(f"{record['name']}Value", record["version"], record["value"])
+        message = message_of(stored(f"{record['name']}Value"), record["version"], record["value"])
         for tag, data in record["tags"]:
             message.unknownTaggedFields().add(raw_field(tag, byte_array(bytes.fromhex(data))))
         value = versioned(message, jpype.JShort(record["version"]))
