@@ -133,7 +133,7 @@ def test_wrong_names_are_said_before_anything_is_run(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="there is no assignor 'stick'"):
         what_if(records, assignors=["stick"])
-    with pytest.raises(ValueError, match="there is no scenario 'tomorrow'"):
+    with pytest.raises(ValueError, match="'tomorrow'; choose 'as it was' or 'static members'"):
         what_if(records, scenarios=["tomorrow"])
     with pytest.raises(ValueError, match="there is no scenario to replay"):
         what_if(records, scenarios=[])
