@@ -118,7 +118,7 @@ def steps_before() -> Mapping[str, Callable[[Any], object]]:
         for name in ("_metrics", "_pieces", "_what_if.job", "_snapshots", "_archive_report")
     )
     topics = import_module("kafka_assignors._groups.topics")
-    seen = topics.TopicsSeen.known({})
+    seen = topics.TopicsSeen.told({})
     scenarios = import_module("kafka_assignors.history._what_if.scenarios").Scenario
     wanted = job._parts([scenarios.of(name) for name in report.SCENARIOS], report.ASSIGNORS, split=False)  # noqa: SLF001 - as the job does
 
