@@ -143,7 +143,7 @@ class Assignor(AbstractPartitionAssignor):
         """What members claim in their subscriptions, the user data in which may be any bytes."""
         del subscriptions
         return Claimed(
-            table=ClaimTable.empty(len(ids)),
+            claims=ClaimTable.empty(len(ids)),
             generations=np.full(len(ids), NO_GENERATION),
             holds=np.zeros(len(ids), dtype=np.bool_),
             weights=np.ones(len(ids), dtype=np.int64),
@@ -227,18 +227,13 @@ class Assignor(AbstractPartitionAssignor):
         self, ids: Sequence[str], instance_ids: Sequence[str | None], subscriptions: Subscriptions
     ) -> Members:
         """What members claim, as the Group has it; instance ids of dynamic members are None or empty."""
-        claimed = self.read_claims(ids, subscriptions)
         return Members(
             ids=ids,
             instance_ids=[instance_id or None for instance_id in instance_ids],
             topics=subscriptions.topics,
             topics_of=subscriptions.topics_of,
             racks=subscriptions.racks,
-            claims=claimed.table,
-            generations=claimed.generations,
-            holds=claimed.holds,
-            weights=claimed.weights,
-            extras=claimed.extras,
+            **vars(self.read_claims(ids, subscriptions)),
         )
 
     def lead(self, group: Group) -> dict[str, messages.EncodedAssignment]:

@@ -53,7 +53,7 @@ def decode_members(value: GroupMetadataValue) -> tuple[list[SnapshotMember], lis
     each = zip(
         columns.racks,
         columns.topics_of.tolist(),
-        _by_topic(claimed.table),
+        _by_topic(claimed.claims),
         _read_assignments([member.assignment for member in value.members]),
         strict=True,
     )

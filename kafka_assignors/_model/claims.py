@@ -176,7 +176,7 @@ class Claimed:
     has, by their numbers, members that send more than a weight.
     """
 
-    table: ClaimTable
+    claims: ClaimTable
     generations: IntArray
     holds: BoolArray
     weights: IntArray

@@ -6,8 +6,8 @@ from typing import Self, overload
 
 import numpy as np
 
-from kafka_assignors._model.arrays import BoolArray, IntArray, places
-from kafka_assignors._model.claims import NO_EXTRA, ClaimTable, Extra, TableClaims
+from kafka_assignors._model.arrays import IntArray, places
+from kafka_assignors._model.claims import NO_EXTRA, Claimed, ClaimTable, Extra, TableClaims
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import TopicSets
 
@@ -54,12 +54,11 @@ class Member:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Members(Sequence[Member]):
+class Members(Claimed, Sequence[Member]):
     """The members of a group as columns. As a sequence it makes them one by one, for who asks.
 
     Instance ids are None for dynamic members. `topics_of` (M,) is which of the different sets of topics each
-    subscribes to. `generations` (M,) are those in which they owned what they claim, `holds` (M,) whether they
-    hold it now. `weights` is (M,), too. `extras` has, by their numbers, members that send more than a weight.
+    subscribes to.
     """
 
     ids: Sequence[str]
@@ -67,11 +66,6 @@ class Members(Sequence[Member]):
     topics: TopicSets
     topics_of: IntArray
     racks: Sequence[str | None]
-    claims: ClaimTable
-    generations: IntArray
-    holds: BoolArray
-    weights: IntArray
-    extras: Mapping[int, Extra] = field(default_factory=dict)
 
     @classmethod
     def of(cls, members: Iterable[Member], tick: Tick = go_on) -> Self:

@@ -27,6 +27,7 @@ consuming it. Weight and extra count where the user data does; elsewhere the wei
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def claims_of(
     count = len(subscriptions.user_data)
     stated = subscriptions.generations
     claimed = Claimed(
-        table=subscriptions.owned,
+        claims=subscriptions.owned,
         generations=np.where(stated == NOT_STATED, NO_GENERATION, stated),
         holds=np.full(count, strategy != "sticky"),
         weights=np.ones(count, dtype=np.int64),
@@ -57,9 +58,9 @@ def claims_of(
 
 
 def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataError]]:
-    prior = decode_all(subscriptions.user_data)
+    prior, faults = decode_all(subscriptions.user_data)
     silent = np.array(list(map(len, subscriptions.user_data))) == 0
-    table, stated = prior.table, subscriptions.generations
+    table, stated = prior.claims, subscriptions.generations
     if subscriptions.owned.claimant.size and silent.any():
         table = ClaimTable.of(
             [
@@ -69,14 +70,8 @@ def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, Use
                 )
             ]
         )
-    claimed = Claimed(
-        table=table,
-        generations=np.where(silent & (stated != NOT_STATED), stated, prior.generations),
-        holds=np.zeros(silent.size, dtype=np.bool_),
-        weights=prior.weights,
-        extras=prior.extras,
-    )
-    return claimed, prior.faults
+    generations = np.where(silent & (stated != NOT_STATED), stated, prior.generations)
+    return replace(prior, claims=table, generations=generations), faults
 
 
 def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataError]]:
@@ -98,16 +93,16 @@ def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataE
     generations = np.where(stated == NOT_STATED, short_generations, stated)
     faults = {}
     if longer:
-        prior = decode_all([data[number] for number in longer])
-        faults = {longer[index]: fault for index, fault in prior.faults.items()}
+        prior, unreadable = decode_all([data[number] for number in longer])
+        faults = {longer[index]: fault for index, fault in unreadable.items()}
         extras |= {longer[index]: extra for index, extra in prior.extras.items()}
         claims: list[TableClaims | dict[str, list[int]]] = [*table.claims()]
         for number, wish, generation, weight in zip(
-            longer, prior.table.claims(), prior.generations, prior.weights, strict=True
+            longer, prior.claims.claims(), prior.generations, prior.weights, strict=True
         ):
             generations[number], weights[number] = generation, weight
             if not owns[number]:
                 claims[number], holds[number] = wish, False
         table = ClaimTable.of(claims)
-    claimed = Claimed(table=table, generations=generations, holds=holds, weights=weights, extras=extras)
+    claimed = Claimed(claims=table, generations=generations, holds=holds, weights=weights, extras=extras)
     return claimed, faults

@@ -25,8 +25,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from kafka_assignors._model.arrays import IntArray
-from kafka_assignors._model.claims import NO_EXTRA, ClaimTable, Extra
+from kafka_assignors._model.claims import NO_EXTRA, Claimed, ClaimTable, Extra
 from kafka_assignors._model.members import MAX_PRIORITY, MAX_WEIGHT, NO_GENERATION
 from kafka_assignors._wire.codec import encode_partition_list, read_partition_lists
 from kafka_assignors._wire.reader import INT16, INT32, Reader, UnreadableError
@@ -79,24 +78,12 @@ def encode_sticky(
     return encode_partition_list(listed) + encode_generation(generation, weight, extra)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AllUserData:
-    """The prior assignments of many members.
+def decode_all(data: Sequence[bytes]) -> tuple[Claimed, dict[int, UserDataError]]:
+    """Read the prior assignments of many members at once.
 
-    What cannot be read, or has no bytes, claims nothing; `faults` says why, by the member's number.
-    `generations` and `weights` are (M,). A generation is `NO_GENERATION` in layouts without one. `extras` has
-    those who send more than a weight, by their numbers.
+    What cannot be read, or has no bytes, claims nothing; second, why it cannot be, by the member's number. A
+    generation is `NO_GENERATION` in layouts without one.
     """
-
-    table: ClaimTable
-    generations: IntArray
-    weights: IntArray
-    extras: Mapping[int, Extra]
-    faults: Mapping[int, UserDataError]
-
-
-def decode_all(data: Sequence[bytes]) -> AllUserData:
-    """Read the prior assignments of many members at once."""
     lists = read_partition_lists(list(data))
     sizes = np.fromiter(map(len, data), dtype=np.int64, count=len(data))
     left = np.where(lists.lengths >= 0, sizes - lists.lengths, -1)
@@ -122,7 +109,9 @@ def decode_all(data: Sequence[bytes]) -> AllUserData:
             if any(prior.extra):
                 extras[number] = prior.extra
         table = ClaimTable.of(claims)
-    return AllUserData(table=table, generations=generations, weights=weights, extras=extras, faults=faults)
+    holds = np.zeros(sizes.size, dtype=np.bool_)
+    claimed = Claimed(claims=table, generations=generations, holds=holds, weights=weights, extras=extras)
+    return claimed, faults
 
 
 def decode_sticky(data: bytes) -> StickyUserData:

@@ -260,5 +260,5 @@ def _claims(
             racks=(),
         )
         claimed, _ = claims_of(strategies[strategy], said)
-        claims[its] = _of_claimants(claimed.table, dict)
+        claims[its] = _of_claimants(claimed.claims, dict)
     return claims.tolist()

@@ -99,13 +99,13 @@ def _both_ways(read: Callable[[], _T]) -> _T:
 
 
 def _user_data(blobs: list[bytes]) -> list[Any]:
-    read = decode_all(blobs)
+    read, faults = decode_all(blobs)
     return [
-        *([*claim.items()] for claim in read.table.claims()),
+        *([*claim.items()] for claim in read.claims.claims()),
         read.generations.tolist(),
         read.weights.tolist(),
         read.extras,
-        {number: str(fault) for number, fault in read.faults.items()},
+        {number: str(fault) for number, fault in faults.items()},
     ]
 
 

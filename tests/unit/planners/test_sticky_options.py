@@ -157,10 +157,10 @@ class TestWeightsOnTheWire:
     @pytest.mark.parametrize("weight", [0, -1, MAX_WEIGHT + 1, 2**31 - 1, -(2**31)])
     def test_a_weight_that_is_none_counts_as_1(self, weight: int) -> None:
         raw = encode_sticky({"t": [0]}, 4) + struct.pack(">i", weight)
-        read = decode_all([raw, encode_sticky({}, 5, 3)])
+        read, _ = decode_all([raw, encode_sticky({}, 5, 3)])
         assert read.weights.tolist() == [1, 3]
         assert read.generations.tolist() == [4, 5]
-        assert read.table.claims()[0] == {"t": [0]}
+        assert read.claims.claims()[0] == {"t": [0]}
         assert (decode_sticky(raw).generation, decode_sticky(raw).weight) == (4, 1)
         assert decode_generation(struct.pack(">2i", 4, weight)) == (4, 1, NO_EXTRA)
 
@@ -170,7 +170,8 @@ class TestWeightsOnTheWire:
         assert encode_generation(7, 2, measured) == bytes.fromhex("00000007 00000002 00000005") + b"kaany"
         assert decode_generation(encode_generation(7, 1, standby)) == (7, 1, standby)
         assert decode_generation(encode_generation(7, 2, measured)) == (7, 2, measured)
-        read = decode_all([encode_sticky({"t": [0]}, 4, 3, measured), b"", encode_sticky({}, 5, 1, standby)])
+        blobs = [encode_sticky({"t": [0]}, 4, 3, measured), b"", encode_sticky({}, 5, 1, standby)]
+        read, _ = decode_all(blobs)
         assert (read.weights.tolist(), read.extras) == ([3, 1, 1], {0: measured, 2: standby})
 
     @pytest.mark.parametrize(("weight", "priority"), [(0, 1), (MAX_WEIGHT + 1, 1), (1, 1001), (1, -1001)])

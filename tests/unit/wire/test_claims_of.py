@@ -103,7 +103,7 @@ def counted(strategy: str | None, blobs: list[bytes]) -> list[Counts]:
     return [
         Counts(dict(claims), int(generation), holds=bool(holds), weight=int(weight), fault=number in faults)
         for number, (claims, generation, holds, weight) in enumerate(
-            zip(claimed.table.claims(), claimed.generations, claimed.holds, claimed.weights, strict=True)
+            zip(claimed.claims.claims(), claimed.generations, claimed.holds, claimed.weights, strict=True)
         )
     ]
 
