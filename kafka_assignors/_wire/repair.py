@@ -34,23 +34,12 @@ class Repair(NamedTuple):
 
 
 def read_repaired(blobs: list[bytes]) -> tuple[Subscriptions, dict[int, Repair]]:
-    """Read many subscriptions, with the `repairs` in place, and these by their numbers."""
-    read = read_subscriptions(blobs)
-    found = repairs(blobs, read)
-    if found:
-        read = read_subscriptions(
-            [found[number].subscription if number in found else blob for number, blob in enumerate(blobs)]
-        )
-    return read, found
+    """Read many subscriptions, and what to decode in place of those that kafka-python's leader fails on.
 
-
-def repairs(blobs: list[bytes], read: Subscriptions | None = None) -> dict[int, Repair]:
-    """What to decode in place of subscriptions that kafka-python's leader fails on, by their numbers.
-
-    Takes memory in proportion to the bytes that are there, for any counts that they announce.
+    The latter are by their numbers, and what is read is what then stands in place. Takes memory in
+    proportion to the bytes that are there, for any counts that they announce.
     """
-    if read is None:
-        read = read_subscriptions(blobs)
+    read = read_subscriptions(blobs)
     illegal = frozenset(name for name in read.topics.names if _LEGAL.fullmatch(name) is None)
     faults = {}
     if illegal:
@@ -62,7 +51,12 @@ def repairs(blobs: list[bytes], read: Subscriptions | None = None) -> dict[int, 
         faults[number] = "names a null as a topic, or cannot be read behind its topics: that does not count"
     for number in read.unreadable:
         faults[number] = f"gets nothing: its subscription ({len(blobs[number])} bytes) cannot be read"
-    return {number: Repair(_rewritten(read, number, illegal), fault) for number, fault in faults.items()}
+    found = {number: Repair(_rewritten(read, number, illegal), fault) for number, fault in faults.items()}
+    if found:
+        read = read_subscriptions(
+            [found[number].subscription if number in found else blob for number, blob in enumerate(blobs)]
+        )
+    return read, found
 
 
 def _rewritten(read: Subscriptions, number: int, illegal: Collection[str]) -> bytes:

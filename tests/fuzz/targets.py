@@ -37,7 +37,7 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors._wire.repair import repairs
+from kafka_assignors._wire.repair import read_repaired
 from kafka_assignors._wire.user_data import (
     StickyUserData,
     UserDataError,
@@ -127,7 +127,7 @@ def check_subscriptions(data: bytes) -> None:
     assert read == [one for blob in blobs for one in read_subscriptions([blob])]
     _both_ways(lambda: [*codec.read_subscriptions(blobs).strange])
     left = [*blobs]
-    for number, repair in repairs(blobs).items():
+    for number, repair in read_repaired(blobs)[1].items():
         left[number] = repair.subscription
     for raw in left:
         for topic in ConsumerProtocolSubscription.decode(raw).topics:

@@ -28,7 +28,7 @@ subscribe to all, and none lets go, nobody is given any, and the leader asks on,
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
@@ -61,16 +61,6 @@ class _Given:
     owner: IntArray
     waits: bool
     unheard: Mapping[str, int]
-
-    @classmethod
-    def by(cls, plan: Plan, *, waits: bool, unheard: Mapping[str, int]) -> Self:
-        return cls(
-            members=plan.group.members.ids,
-            existing=plan.group.existing,
-            owner=plan.owner,
-            waits=waits,
-            unheard=unheard,
-        )
 
     def assigned(self, group: Group) -> IntArray:
         """(N,) the member of a later group that each of its partitions was given to, or `NOBODY`."""
@@ -190,7 +180,13 @@ class HandOver:
             owner = plan.owner.copy()
             held_back = self._leave(plan, awaited, owner)
         sent = plan if owner is plan.owner else Plan.from_owner(group, owner, units=plan.units)
-        self._making = _Given.by(sent, waits=bool(held_back.size), unheard=self._unheard)
+        self._making = _Given(
+            members=group.members.ids,
+            existing=group.existing,
+            owner=owner,
+            waits=bool(held_back.size),
+            unheard=self._unheard,
+        )
         return sent, held_back
 
     def _count(self, group: Group, host: Host) -> None:

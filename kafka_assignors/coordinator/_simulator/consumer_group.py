@@ -10,7 +10,7 @@ As in Kafka, the epoch of a new group is 1, so that of its first member is 2.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from kafka_assignors._wire.java.orders import HashKeys, hash_order, string_hash
@@ -25,6 +25,7 @@ from kafka_assignors.coordinator._simulator.messages import (
     TopicIdPartition,
 )
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, reconcile
+from kafka_assignors.coordinator._simulator.rounds import RebalanceCause
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import (
     ASSIGNORS,
@@ -50,19 +51,6 @@ EpochTrigger = Literal[
 """What makes a new group epoch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpochCause:
-    """Why there was a new group epoch.
-
-    The member is the one whose heartbeat brought it about.
-    """
-
-    time_ms: int
-    trigger: EpochTrigger
-    member_id: str
-    epoch: int
-
-
 class HostedConsumerGroup:
     """A KIP-848 group on its coordinator.
 
@@ -81,7 +69,7 @@ class HostedConsumerGroup:
         self.target_epoch = 1
         self.targets: dict[str, Target] = {}
         self.members: dict[str, GroupMember] = {}
-        self.causes: list[EpochCause] = []
+        self.causes: list[RebalanceCause] = []
         self._clock = clock
         self._topics = dict(topics)
         self.settings = settings or BrokerSettings()
@@ -238,7 +226,9 @@ class HostedConsumerGroup:
         self.epoch += 1
         self._known_topics = topics
         self.causes.append(
-            EpochCause(time_ms=self._clock.now, trigger=trigger, member_id=member_id, epoch=self.epoch)
+            RebalanceCause(
+                time_ms=self._clock.now, trigger=trigger, member_id=member_id, generation=self.epoch
+            )
         )
 
     @property

@@ -53,10 +53,13 @@ NEW_MEMBER_MS: Final = 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceCause:
-    """Why a rebalance began, whose doing it was, and the generation that it ended."""
+    """Why a rebalance began, whose doing it was, and the generation that it ended.
+
+    In a KIP-848 group: why there was a new epoch, whose heartbeat brought it about, and that epoch.
+    """
 
     time_ms: int
-    trigger: Trigger
+    trigger: str
     member_id: str
     generation: int
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from kafka_assignors._wire.repair import repairs
+from kafka_assignors._wire.repair import read_repaired
 from tests.support.effort import with_memory
 from tests.support.wire import ODD, partition_list, subscription
 
@@ -22,7 +22,7 @@ LEGAL = st.from_regex(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,8}", fullmatch=True)
 def repaired(raw: bytes) -> tuple[bytes, str] | None:
     """What is put in place of a subscription between others that are fine, and why."""
     good = [subscription(3, ["t"]), subscription(0, ["u"])]
-    found = repairs([good[0], raw, good[1]])
+    _, found = read_repaired([good[0], raw, good[1]])
     assert found.keys() <= {1}
     return (found[1].subscription, found[1].fault) if found else None
 
@@ -83,11 +83,11 @@ def test_what_kafka_never_writes_does_not_count(name: str) -> None:
     )
 )
 def test_what_is_right_is_left_alone(blobs: list[bytes]) -> None:
-    assert repairs(blobs) == {}
+    assert read_repaired(blobs)[1] == {}
 
 
 def test_a_megabyte_of_names_takes_megabytes() -> None:
     raw = subscription(3, [struct.pack(">I", number).hex() for number in range(100_000)] + [""])
-    found, peak = with_memory(lambda: repairs([raw]))
+    found, peak = with_memory(lambda: read_repaired([raw])[1])
     assert len(found[0].subscription) == len(raw) - 2
     assert peak < 50 * len(raw)
