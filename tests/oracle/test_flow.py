@@ -15,7 +15,7 @@ from ortools.graph.python import min_cost_flow
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._exact import flow
 from kafka_assignors.planners._exact.flow import UNLIMITED, FlowNetwork, SentFlow, send
-from tests.support.networks import array, check_network, copied, told, using, wide_network
+from tests.support.networks import MOST, array, check_network, copied, told, using, wide_network
 from tests.support.random_groups import random_case
 from tests.support.scale import examples, few, scaled
 
@@ -262,7 +262,6 @@ def test_a_plan_can_be_given_up_at_any_step(way: Any, options: Any) -> None:
         assert plan_exact(group, **options).owner.tolist() == expected.owner.tolist()
 
 
-MOST = 2**62
 SIZES = "the arrays of the network do not fit each other"
 RIGHT: dict[str, list[int]] = {
     field.name: getattr(small_network(), field.name).tolist()
@@ -300,15 +299,15 @@ WRONG = [
 ]
 
 
-@each_way
+@needs_compiler
 @pytest.mark.parametrize(("name", "values", "message"), WRONG)
-def test_arguments_out_of_range_are_refused_by_name_and_value(
-    way: Any, name: str, values: list[int] | int, message: str
+def test_compiled_arguments_out_of_range_are_refused_by_name_and_value(
+    name: str, values: list[int] | int, message: str
 ) -> None:
     given: Any = array(values) if isinstance(values, list) else values
     network = replace(small_network(), **{name: given})
     before = copied(network)
-    with using(way), pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         send(network, lambda: None)
     for field in fields(network):
         assert np.array_equal(getattr(network, field.name), getattr(before, field.name))

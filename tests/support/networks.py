@@ -1,5 +1,6 @@
 """Networks for the flow: as random numbers make them, and as any bytes do."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from typing import Any, Final
@@ -12,6 +13,8 @@ from kafka_assignors.planners._exact.flow import UNLIMITED, FlowNetwork, SentFlo
 
 ODD: Final = (-1, 2**31 - 1, 2**31, 2**32, 2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1, -(2**63))
 """Numbers at which something may overflow."""
+MOST: Final = 2**62
+"""The most units that there may be."""
 WIDE: Final = 200
 """The first byte of a network that is wide, and up."""
 
@@ -103,9 +106,39 @@ def using(way: Any) -> AbstractContextManager[object]:
     return patch.object(flow, "_compiled", way)
 
 
-def outcome(network: FlowNetwork) -> tuple[dict[str, Any], str]:
+def check_numbers(n: FlowNetwork) -> None:
+    """What the compiled module has to refuse, so that it reads and writes nothing else."""
+    cells, nodes, arcs = n.supply.size, n.base.size, n.heads.size
+    sizes = {"starts": cells + 1, "extra": nodes, "load": nodes, "free": arcs, "high": arcs, "flow": arcs}
+    for name, size in sizes.items():
+        if getattr(n, name).size != size:
+            raise ValueError(f"{name} must have {size} entries, not {getattr(n, name).size}")
+    in_range = [
+        0 <= n.pool <= MOST,
+        *(
+            ((each >= 0) & (each <= MOST)).all()
+            for each in (n.supply, n.base, n.extra, n.load, n.free, n.high)
+        ),
+        ((n.flow >= 0) & (n.flow <= n.high)).all(),
+        sum(n.supply.tolist()) + sum(n.load.tolist()) <= MOST,
+        (n.load - n.base <= n.extra).all(),
+        (n.starts[0], n.starts[-1]) == (0, arcs),
+        (n.starts[1:] >= n.starts[:-1]).all() and (n.starts <= arcs).all(),
+    ]
+    if not all(in_range):
+        raise ValueError(f"out of range: {in_range}")
+    before = np.append(0, n.heads[:-1] + 1)[:arcs]
+    before[n.starts[:-1][n.starts[:-1] < arcs]] = 0
+    if not ((n.heads >= before) & (n.heads < nodes)).all():
+        raise ValueError(f"heads must ascend in a cell, below {nodes}, not {n.heads}")
+
+
+def outcome(
+    network: FlowNetwork, check: Callable[[FlowNetwork], None] = lambda _: None
+) -> tuple[dict[str, Any], str]:
     """What sending leaves behind and tells, and why it was refused, if so."""
     try:
+        check(network)
         return told(network, send(network, lambda: None)), ""
     except ValueError as error:
         left = {field.name: getattr(network, field.name) for field in fields(network)}
@@ -118,7 +151,7 @@ def check_network(data: bytes) -> None:
     mine, other = copied(network), copied(network)
     result, refusal = outcome(mine)
     with using(None):
-        other_result, other_refusal = outcome(other)
+        other_result, other_refusal = outcome(other, check_numbers)
     # A flow that is no cheapest one may be noticed by one of them and not by the other.
     if "cheapest" not in refusal + other_refusal and not network.flow.any():
         assert bool(refusal) == bool(other_refusal), (refusal, other_refusal)

@@ -33,7 +33,6 @@ UNLIMITED: Final = 2**62
 """The capacity of an arc without limit."""
 
 _FAR: Final = 2**62
-_MOST_UNITS: Final = 2**62
 _BREATH = 2**16
 """After how many arcs looked at to call `tick`: some 30 ms."""
 _COMPILED_BREATH = 2**20
@@ -110,12 +109,11 @@ def send(network: FlowNetwork, tick: Tick) -> SentFlow:
     updated in place. The tick may raise to give up. The network is then as it was.
 
     Raises:
-        ValueError: The arrays do not fit each other, a number is out of range, or the flow that is there is
-            not a cheapest one. Not every such flow is noticed.
+        ValueError: The flow that is there is not a cheapest one; not every such flow is noticed. Compiled, it
+            refuses arrays that do not fit each other, and numbers out of range, too.
     """
     if _compiled is not None:
         return _send_compiled(network, tick)
-    _check(network)
     return _Sender(network, tick).run()
 
 
@@ -125,48 +123,6 @@ def send_if_any(network: FlowNetwork, tick: Tick) -> SentFlow:
         return send(network, tick)
     cells, nodes = np.zeros_like(network.supply), np.zeros_like(network.load)
     return SentFlow(stuck=False, cells=cells, nodes=nodes, pool=0)
-
-
-def _check(network: FlowNetwork) -> None:
-    """Refuse what the compiled module refuses: its numbers have 64 bits."""
-    n = network
-    cells, nodes, arcs = n.supply.size, n.base.size, n.heads.size
-    sizes = {"starts": cells + 1, "extra": nodes, "load": nodes, "free": arcs, "high": arcs, "flow": arcs}
-    for name, size in sizes.items():
-        if getattr(n, name).size != size:
-            raise ValueError(
-                f"the arrays of the network do not fit each other: {name} must have {size} entries, "
-                f"not {getattr(n, name).size}. There are {cells} cells (supply), {nodes} nodes (base) "
-                f"and {arcs} arcs (heads)"
-            )
-    if not 0 <= n.pool <= _MOST_UNITS:
-        raise ValueError(f"pool must be from 0 to {_MOST_UNITS}, not {n.pool}")
-    for name in ("supply", "base", "extra", "load", "free", "high"):
-        _check_range(name, getattr(n, name), 0, _MOST_UNITS)
-    _check_range("flow", n.flow, 0, n.high)
-    if sum(n.supply.tolist()) + sum(n.load.tolist()) > _MOST_UNITS:
-        raise ValueError(f"supply and load must come to no more than {_MOST_UNITS} units in all")
-    wrong = np.flatnonzero(n.load - n.base > n.extra)
-    if wrong.size:
-        raise _out_of_range("load", wrong[0], n.load, 0, int(n.base[wrong[0]]) + int(n.extra[wrong[0]]))
-    _check_range("starts", n.starts, np.maximum.accumulate(np.append(0, n.starts[:-1])), arcs)
-    if (n.starts[0], n.starts[-1]) != (0, arcs):
-        raise ValueError(f"starts must go from 0 to {arcs}, not from {n.starts[0]} to {n.starts[-1]}")
-    before = np.append(0, n.heads[:-1] + 1)[:arcs]
-    before[n.starts[:-1][n.starts[:-1] < arcs]] = 0
-    _check_range("heads", n.heads, before, nodes - 1)
-
-
-def _check_range(name: str, numbers: IntArray, least: IntArray | int, most: IntArray | int) -> None:
-    wrong = np.flatnonzero((numbers < least) | (numbers > most))
-    if wrong.size:
-        place = wrong[0]
-        lowest, highest = (int(np.broadcast_to(each, numbers.shape)[place]) for each in (least, most))
-        raise _out_of_range(name, place, numbers, lowest, highest)
-
-
-def _out_of_range(name: str, place: np.intp, numbers: IntArray, least: int, most: int) -> ValueError:
-    return ValueError(f"{name}[{place}] must be from {least} to {most}, not {numbers[place]}")
 
 
 def _send_compiled(network: FlowNetwork, tick: Tick) -> SentFlow:
