@@ -176,11 +176,6 @@ class Group:
         held = self.claims.held
         return np.stack((self.claims.partition[held], self.claims.member[held]), axis=1)
 
-    @property
-    def revocation_required(self) -> bool:
-        """Whether a member claims a partition of a topic in which it takes no part, or no longer."""
-        return not self.claims.subscribed.all()
-
     @cached_property
     def topic_of(self) -> IntArray:
         """(N,) the number of each partition's topic."""

@@ -22,13 +22,6 @@ class Numbers(dict[_Key, int]):
         return number
 
 
-class Names(Numbers[str]):
-    """Names, numbered as they come first."""
-
-    def numbers(self, names: Collection[str]) -> IntArray:
-        return np.fromiter(map(self.__getitem__, names), dtype=np.int64, count=len(names))
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopicSets(Sequence[frozenset[str]]):
     """Sets of names. As a sequence it makes them one by one, for who asks.
@@ -47,11 +40,11 @@ class TopicSets(Sequence[frozenset[str]]):
         listed = list(sets)
         bounds = np.zeros(len(listed) + 1, dtype=np.int64)
         np.cumsum([len(each) for each in listed], out=bounds[1:])
-        names = Names()
+        names = Numbers[str]()
         entries = [np.empty(0, dtype=np.int64)]
         for each in listed:
             tick()
-            entries.append(names.numbers(each))
+            entries.append(np.fromiter(map(names.__getitem__, each), dtype=np.int64, count=len(each)))
         return cls(names=list(names), bounds=bounds, entries=np.concatenate(entries))
 
     def __len__(self) -> int:

@@ -35,12 +35,13 @@ from kafka_assignors._common.strategies import COOPERATIVE
 from kafka_assignors._model.claims import Claimed, ClaimTable, Extra, TableClaims
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.codec import NOT_STATED, Subscriptions
-from kafka_assignors._wire.user_data import UserDataError, decode_all, decode_generation
+from kafka_assignors._wire.reader import UnreadableError
+from kafka_assignors._wire.user_data import decode_all, decode_generation
 
 
 def claims_of(
     strategy: str | None, subscriptions: Subscriptions
-) -> tuple[Claimed, Mapping[int, UserDataError]]:
+) -> tuple[Claimed, Mapping[int, UnreadableError]]:
     """What members claim, and by their numbers why user data that should count cannot be read."""
     if strategy == "sticky" and any(subscriptions.user_data):
         return _remembered(subscriptions)
@@ -57,7 +58,7 @@ def claims_of(
     return claimed, {}
 
 
-def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataError]]:
+def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UnreadableError]]:
     prior, faults = decode_all(subscriptions.user_data)
     silent = np.array(list(map(len, subscriptions.user_data))) == 0
     table, stated = prior.claims, subscriptions.generations
@@ -74,7 +75,7 @@ def _remembered(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, Use
     return replace(prior, claims=table, generations=generations), faults
 
 
-def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UserDataError]]:
+def _held(subscriptions: Subscriptions) -> tuple[Claimed, Mapping[int, UnreadableError]]:
     stated, data = subscriptions.generations, subscriptions.user_data
     owns = np.bincount(subscriptions.owned.claimant, minlength=len(data)) > 0
     short_generations = np.full(len(data), NO_GENERATION)

@@ -44,9 +44,6 @@ _MARK: Final = b"ka"
 Layout = Literal["Java v1", "Java v0", "with options", "kafka-python"]
 """The layouts of a prior assignment."""
 
-UserDataError = UnreadableError
-"""User data that is in none of the known layouts."""
-
 
 @dataclass(frozen=True, slots=True)
 class StickyUserData:
@@ -78,7 +75,7 @@ def encode_sticky(
     return encode_partition_list(listed) + encode_generation(generation, weight, extra)
 
 
-def decode_all(data: Sequence[bytes]) -> tuple[Claimed, dict[int, UserDataError]]:
+def decode_all(data: Sequence[bytes]) -> tuple[Claimed, dict[int, UnreadableError]]:
     """Read the prior assignments of many members at once.
 
     What cannot be read, or has no bytes, claims nothing; second, why it cannot be, by the member's number. A
@@ -101,7 +98,7 @@ def decode_all(data: Sequence[bytes]) -> tuple[Claimed, dict[int, UserDataError]
             claims[number] = {}
             try:
                 prior = decode_sticky(data[number])
-            except UserDataError as fault:
+            except UnreadableError as fault:
                 faults[number] = fault
                 continue
             claims[number] = prior.claims
@@ -115,12 +112,12 @@ def decode_all(data: Sequence[bytes]) -> tuple[Claimed, dict[int, UserDataError]
 
 
 def decode_sticky(data: bytes) -> StickyUserData:
-    """Read a prior assignment in whichever layout accounts for every byte, or raise UserDataError."""
+    """Read a prior assignment in whichever layout accounts for every byte, or raise UnreadableError."""
     return _read_any(data)[1]
 
 
 def layout_of(data: bytes) -> Layout:
-    """In which layout a prior assignment is written; raises UserDataError if in none that is known."""
+    """In which layout a prior assignment is written; raises UnreadableError if in none that is known."""
     return _read_any(data)[0]
 
 
@@ -129,9 +126,9 @@ def _read_any(data: bytes) -> tuple[Layout, StickyUserData]:
     for layout, read in _LAYOUTS.items():
         try:
             return layout, read(data)
-        except UserDataError as fault:
+        except UnreadableError as fault:
             faults.append(f"{layout}: {fault}")
-    raise UserDataError(f"{len(data)} bytes are no sticky user data ({'; '.join(faults)})")
+    raise UnreadableError(f"{len(data)} bytes are no sticky user data ({'; '.join(faults)})")
 
 
 def decode_generation(data: bytes) -> tuple[int, int, Extra] | None:
@@ -174,13 +171,13 @@ def _read_java(data: bytes, *, with_generation: bool = True, with_options: bool 
     generation = reader.int32("the generation") if with_generation else NO_GENERATION
     options = _read_options(data[reader.offset :] if with_options else b"")
     if options is None or (reader.left and not with_options):
-        raise UserDataError(f"{reader.left} bytes are left over")
+        raise UnreadableError(f"{reader.left} bytes are left over")
     return StickyUserData(claims, generation, *options)
 
 
 def _read_kafka_python(data: bytes) -> StickyUserData:
     if not data.startswith(_KAFKA_PYTHON_PREFIX):
-        raise UserDataError(f"it does not begin with {_KAFKA_PYTHON_PREFIX.hex()}")
+        raise UnreadableError(f"it does not begin with {_KAFKA_PYTHON_PREFIX.hex()}")
     return _read_java(data[len(_KAFKA_PYTHON_PREFIX) :])
 
 

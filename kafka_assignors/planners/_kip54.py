@@ -108,7 +108,7 @@ class _General:
         ]
         before, before_score = list(self.owner), self._score()
         # If nothing must be revoked anyway, try first to balance by moving the newly assigned only.
-        if not self.group.revocation_required:
+        if self.group.claims.subscribed.all():
             self._reassign(unassigned)
         moved = self._reassign(self.all_partitions)
         if not initializing and moved and self._score() >= before_score:

@@ -37,10 +37,10 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
+from kafka_assignors._wire.reader import UnreadableError
 from kafka_assignors._wire.repair import read_repaired
 from kafka_assignors._wire.user_data import (
     StickyUserData,
-    UserDataError,
     decode_all,
     decode_generation,
     decode_sticky,
@@ -153,7 +153,7 @@ def check_user_data(data: bytes) -> None:
                 None,  # generation 0 with a weight, which no member can have
             )
         prior = None
-        with suppress(UserDataError):
+        with suppress(UnreadableError):
             prior = decode_sticky(blob)
         if prior is None:
             assert (number in faults) == bool(blob)

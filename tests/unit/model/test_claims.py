@@ -178,7 +178,7 @@ class TestGroups:
         for same in (claims, out_of_tables(claims, Random(seed), tables), out_of_table(claims)):
             group = Group.of(sizes, members_with(same, Random(seed)))
             assert (group.owner.tolist(), group.previous.tolist()) == expected[:2]
-            assert (sorted(group.holders.tolist()), group.revocation_required) == expected[2:]
+            assert (sorted(group.holders.tolist()), not group.claims.subscribed.all()) == expected[2:]
 
     @pytest.mark.parametrize("ids", [[5, 9, 2**31 - 1], [0, 1, 3], [1, 2, 3], [2**31 - 1], [0, 2]])
     def test_ids_with_gaps_are_found(self, ids: list[int]) -> None:

@@ -15,8 +15,8 @@ from kafka_assignors._assignors import _sticky as sticky
 from kafka_assignors._assignors._host import KafkaPythonHost
 from kafka_assignors._model.claims import NO_EXTRA, Extra
 from kafka_assignors._model.members import MAX_WEIGHT, Member
+from kafka_assignors._wire.reader import UnreadableError
 from kafka_assignors._wire.user_data import (
-    UserDataError,
     decode_all,
     decode_generation,
     decode_sticky,
@@ -179,7 +179,7 @@ class TestWeightsOnTheWire:
         raw = struct.pack(">2i", weight, priority)
         for behind in (raw, raw + b"kaany"):
             assert decode_generation(struct.pack(">i", 4) + behind) is None
-            with pytest.raises(UserDataError):
+            with pytest.raises(UnreadableError):
                 decode_sticky(encode_sticky({"t": [0]}, 4) + behind)
         assert decode_generation(struct.pack(">3i", 4, 1, 1) + b"xxany") is None
 

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
+from kafka_assignors._wire.reader import UnreadableError
 from kafka_assignors._wire.user_data import (
-    UserDataError,
     decode_generation,
     decode_sticky,
     encode_sticky,
@@ -47,13 +47,13 @@ IN_NO_LAYOUT = {
 
 @pytest.mark.parametrize("data", IN_NO_LAYOUT.values(), ids=IN_NO_LAYOUT)
 def test_bytes_in_no_layout_are_an_error_of_their_own(data: bytes) -> None:
-    with pytest.raises(UserDataError, match=f"{len(data)} bytes are no sticky user data"):
+    with pytest.raises(UnreadableError, match=f"{len(data)} bytes are no sticky user data"):
         decode_sticky(data)
 
 
 def test_an_absurd_count_costs_no_memory() -> None:
     def refused() -> None:
-        with pytest.raises(UserDataError):
+        with pytest.raises(UnreadableError):
             decode_sticky(struct.pack(">i", 2**31 - 1) + b"\x00" * 1_000)
 
     assert with_memory(refused)[1] < 100_000
