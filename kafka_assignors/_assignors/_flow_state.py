@@ -1,5 +1,6 @@
 """What the coordinator of a consumer that reads on while it joins keeps, beside what kafka-python's keeps."""
 
+import time
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +19,9 @@ class FlowState:
 
     `asked_again` is whether it was asked to join again since JoinGroup was answered. kafka-python's
     `rejoin_needed` is true until the assignment is taken, and is this from then on. The next join may begin
-    at `not_before`. Until `listens_until` it sends heartbeats sooner than due. `commits` are not answered
-    yet, in order. `former_join` was on its way when it last left its group.
+    at `not_before`. Until `listens_until` it sends heartbeats sooner than due. `changed` is when the phase
+    last did. `commits` are not answered yet, in order. `former_join` was on its way when it last left its
+    group.
     """
 
     def __init__(self, certainty: Certainty) -> None:
@@ -28,6 +30,7 @@ class FlowState:
         self.asked_again = False
         self.not_before = 0.0
         self.listens_until = 0.0
+        self.changed = 0.0
         self.commits: list[Commit] = []
         self.former_join: Any = None
         self._waiting: list[Any] = []
@@ -35,6 +38,7 @@ class FlowState:
     def on(self, event: Event) -> None:
         """Go to the next phase; what waits for the end of a join continues, also when another one begins."""
         before, self.phase = self.phase, after(self.phase, event)
+        self.changed = time.monotonic()
         if self.phase not in {before, Phase.SYNCING}:
             waiting, self._waiting = self._waiting, []
             for future in waiting:
@@ -42,7 +46,7 @@ class FlowState:
 
     async def no_join(self, future: Any) -> None:
         """Wait until no join is on its way, by a new future."""
-        if self.phase in {Phase.JOINING, Phase.SYNCING}:
+        if self.phase.waits_for_others:
             self._waiting.append(future)
             await future
 

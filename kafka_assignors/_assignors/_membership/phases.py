@@ -47,6 +47,11 @@ class Phase(Enum):
         return self not in {Phase.OUT, Phase.ENTERING}
 
     @property
+    def waits_for_others(self) -> bool:
+        """Whether it is in a join that lasts until other members have joined, and the leader has planned."""
+        return self in {Phase.JOINING, Phase.SYNCING}
+
+    @property
     def holds_commits(self) -> bool:
         """Whether a commit would be refused, and is sent when the assignment is there."""
         return self is Phase.SYNCING

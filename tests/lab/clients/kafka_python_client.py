@@ -28,7 +28,7 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.consumer.group import JoinGroupResponse
 
-from kafka_assignors._assignors import _adapter, _flow, _flow_member, _host, _joins
+from kafka_assignors._assignors import _adapter, _flow, _flow_member, _flow_state, _host, _joins
 from kafka_assignors._assignors._membership import host
 from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.clock import Clock, Timer
@@ -62,6 +62,7 @@ for _module in (
     _adapter,
     _flow,
     _flow_member,
+    _flow_state,
     _host,
     _joins,
     host,

@@ -30,7 +30,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.protocol.metadata import CoordinatorType
 from kafka.structs import MemberState, OffsetAndMetadata
 
-from kafka_assignors._assignors import _flow, _flow_member
+from kafka_assignors._assignors import _flow, _flow_member, _flow_state
 from kafka_assignors._assignors._flow import FlowingCoordinator, install
 from kafka_assignors._assignors._flow_member import _OvertakenError
 from kafka_assignors._assignors._flow_state import FlowState, JoinsApart
@@ -165,7 +165,7 @@ def put(coordinator: Any, change: dict[str, Any]) -> None:
     for name, value in change.items():
         if name == "until":
             coordinator._flow.certainty.until = value
-        elif name in {"phase", "listens_until"}:
+        elif name in {"phase", "listens_until", "changed"}:
             setattr(coordinator._flow, name, value)
         else:
             setattr(coordinator, name, value)
@@ -198,11 +198,22 @@ def test_without_a_group_or_with_partitions_of_its_own_choice_it_is_kafka_python
         assert asked.time_to_next_poll() == 7.5
 
 
+def waiting(since: float, phase: Phase = Phase.JOINING) -> dict[str, Any]:
+    return {"rejoin_needed": True, "phase": phase, "changed": since}
+
+
 @pytest.mark.parametrize(
     ("change", "usual", "seconds"),
     [
         pytest.param({}, 2.5, 2.5, id="nothing to do"),
-        pytest.param({"rejoin_needed": True}, 2.5, 0.05, id="has to join"),
+        pytest.param({"rejoin_needed": True, "changed": 0.0}, 2.5, 0.05, id="has to join"),
+        pytest.param(waiting(99.9), 2.5, 0.05, id="joins"),
+        pytest.param(waiting(97.0), 2.5, 0.3, id="joins, for 3 s"),
+        pytest.param(waiting(97.0, Phase.SYNCING), 2.5, 0.3, id="syncs, for 3 s"),
+        pytest.param(waiting(0.0), 2.5, 0.5, id="joins, for long"),
+        pytest.param(waiting(0.0) | {"until": 100.2}, 2.5, 0.2, id="joins until it is not certain"),
+        pytest.param(waiting(0.0) | {"until": 99.0}, 2.5, 0.05, id="joins and is not certain"),
+        pytest.param(waiting(0.0, Phase.ASSIGNED), 2.5, 0.05, id="has an assignment to take"),
         pytest.param({"until": 101.5}, 2.5, 1.5, id="until it is not certain"),
         pytest.param({"listens_until": 100.1}, 2.5, 0.05, id="listens"),
         pytest.param({"listens_until": 100.1}, 0.01, 0.01, id="listens, and something is due"),
@@ -743,6 +754,15 @@ def test_joins_go_where_all_goes_if_there_is_no_second_connection_to_be_had(apar
         joins.send(request, 7)
     assert manager.sent == [(name, 7, None) for name in NAMES]
     assert flow.phase is Phase.ENTERING
+
+
+def test_a_members_state_has_the_time_of_its_latest_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = FlowState(Certainty(9.0, 60.0))
+    monkeypatch.setattr(_flow_state, "time", SimpleNamespace(monotonic=iter([7.0, 8.0]).__next__))
+    flow.on(Event.JOIN_SENT)
+    assert (flow.phase, flow.changed) == (Phase.ENTERING, 7.0)
+    flow.on(Event.JOIN_ANSWERED)
+    assert (flow.phase, flow.changed) == (Phase.SYNCING, 8.0)
 
 
 def test_what_waits_for_the_end_of_a_join_goes_on_with_whatever_ends_it() -> None:
