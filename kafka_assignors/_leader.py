@@ -8,6 +8,7 @@ from kafka_assignors._common.escaping import get_logger
 from kafka_assignors._common.strategies import ASSIGNORS, load
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import canonical_order
+from kafka_assignors._model.racks import KnownRacks
 from kafka_assignors._wire.codec import read_subscriptions
 
 log = get_logger(__name__)
@@ -20,7 +21,7 @@ def lead(
     topics: Mapping[str, Collection[int]],
     members: Iterable[tuple[str, str | None, bytes]],
     strategy: str | Assignor = "sticky",
-    replica_racks: Mapping[tuple[str, int], frozenset[str]] | None = None,
+    replica_racks: KnownRacks | None = None,
 ) -> dict[str, bytes]:
     """Assign as a group's leader would.
 
@@ -29,7 +30,8 @@ def lead(
         members: Member id, instance id (None for a dynamic member) and ConsumerProtocolSubscription of each
             member. One whose subscription cannot be read gets nothing.
         strategy: The name of a strategy, or an assignor.
-        replica_racks: The racks of each (topic, partition id)'s replicas.
+        replica_racks: The racks of each (topic, partition id)'s replicas, or a function of topic and ids. A
+            function that has lists by topic is several times faster.
 
     Returns:
         The ConsumerProtocolAssignment of each member by member id.

@@ -12,7 +12,8 @@ import json
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -235,13 +236,11 @@ def _named(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _replica_racks(group: Group) -> dict[tuple[str, int], frozenset[str]] | None:
-    racks = {
-        (topic.name, partition): frozenset(places)
-        for topic in group.topics
-        for partition, places in enumerate(topic.racks or ())
-    }
-    return racks or None
+def _replica_racks(group: Group) -> Callable[[str, Iterable[int]], Iterable[frozenset[str]]] | None:
+    """By topic and partition id, as franz-go's client has those of leaders; None if they are unknown."""
+    one = cache(frozenset[str])  # as by brokers: partitions on the same ones share it
+    racks = {topic.name: [*map(one, topic.racks)] for topic in group.topics if topic.racks}
+    return (lambda topic, ids: map(racks[topic].__getitem__, ids)) if racks else None
 
 
 def _replicas(group: Group) -> tuple[dict[str, int], Callable[[tuple[str, ...]], list[int]]]:

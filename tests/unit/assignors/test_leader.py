@@ -17,11 +17,12 @@ from kafka_assignors import (
     lead,
 )
 from kafka_assignors._model.members import Member
+from kafka_assignors._model.racks import RacksOfTopic
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.planners._exact import flow
 from tests.support.by_hand import cluster_of, joined
-from tests.support.random_groups import RACKS, Case, random_case
+from tests.support.random_groups import RACKS, Case, Racks, random_case
 from tests.support.scale import sampled
 from tests.support.wire import ODD, partition_list, subscription
 
@@ -91,6 +92,10 @@ def driven(assignor: Any, case: Case, members: Joined) -> dict[str, bytes]:
     return {member_id: assignment.encode() for member_id, assignment in assigned.items()}
 
 
+def function_of(racks: Racks) -> RacksOfTopic:
+    return lambda topic, ids: [racks.get((topic, number), frozenset()) for number in ids]
+
+
 def partitions_in(assignment: bytes) -> list[tuple[str, int]]:
     return [(topic, number) for topic, number in ConsumerProtocolAssignment.decode(assignment).partitions()]
 
@@ -111,7 +116,8 @@ def test_a_leader_sends_byte_by_byte_what_an_assignor_in_kafka_python_sends(assi
         members = told_by(case, Random(seed))
         expected = driven(assignor(), case, members)
         assert lead(case.topics, members, assignor(), case.replica_racks) == expected, seed
-        assert lead(case.topics, members, assignor.name, case.replica_racks) == expected, seed
+        racks_of = None if (racks := case.replica_racks) is None else function_of(racks)
+        assert lead(case.topics, members, assignor.name, racks_of) == expected, seed
 
 
 @pytest.mark.usefixtures("in_python")
