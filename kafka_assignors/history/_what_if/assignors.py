@@ -210,17 +210,18 @@ class ByContract:
             self._leader = who[order[0]]
         has = had
         for _ in range(ROUNDS):
-            had, has = has, self._round(group, order)
+            had, has = has, self._round(situation, order)
             if not self.cooperative or not (has != had)[had != NOBODY].any():
                 break  # nobody lost anything, so that nobody joins again
         return has
 
-    def _round(self, group: Group, order: Sequence[int]) -> IntArray:
+    def _round(self, situation: Situation, order: Sequence[int]) -> IntArray:
         """One generation."""
         from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment  # noqa: PLC0415 - slow to import
 
         from kafka_assignors.coordinator._simulator.exchange import lead_by_contract  # noqa: PLC0415 - as above
 
+        group, places = situation.group, situation.place_of
         members = group.members
         assignors = [self._assignors[one] for one in _identities(group)]
         joined = [
@@ -231,7 +232,6 @@ class ByContract:
             )
             for number in order
         ]
-        places = {group.name_of(number): number for number in range(group.size)}
         topics: dict[str, list[int]] = {}
         for topic, partition in places:
             topics.setdefault(topic, []).append(partition)

@@ -21,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka_assignors._common.times import moment
 from kafka_assignors._groups import reasons
 from kafka_assignors._groups.best import find_wanted
 from kafka_assignors._groups.moved import count_moved, owners_that_differ
@@ -31,7 +30,6 @@ from kafka_assignors.history._what_if.commits import Commits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from kafka_assignors._groups.rebalances import Span
     from kafka_assignors._groups.topics import TopicsSeen
@@ -108,11 +106,6 @@ class Course:
     lost: frozenset[str] = frozenset()
     avoided: tuple[int, ...] = ()
     commits: Commits = field(default_factory=Commits)
-
-    @property
-    def since(self) -> datetime | None:
-        """When it begins."""
-        return moment(self.steps[0].began_us) if self.steps else None
 
 
 class CourseBuilder:

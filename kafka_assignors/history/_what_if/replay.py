@@ -49,7 +49,7 @@ def row_of(
     imbalances = [one.imbalance for one in rebalances if one.members]
     return WhatIf(
         group=course.group,
-        since=course.since,
+        since=moment(course.steps[0].began_us) if course.steps else None,
         assignor=assignor,
         scenario=scenario,
         rebalances=len(rebalances),
