@@ -20,7 +20,7 @@ from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
 from kafka_assignors.history._info import ArchiveInfo
 from kafka_assignors.history._report.job import ReportPage
-from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
+from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from kafka_assignors.history._tables.job import TableCounts
 from kafka_assignors.placement._moving import Cancelled
 from kafka_assignors.placement._topics import CreatedTopic
@@ -58,7 +58,13 @@ class _Rows(NamedTuple):
     table: pa.Schema
 
 
-_ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Fields | _Rows]]] = {
+class _Described(NamedTuple):
+    """A list of objects that a part of docs/history_tables.md describes."""
+
+    part: str
+
+
+_ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Fields | _Rows | _Described]]] = {
     "plan": ("One object.", _Run(("plan", "GROUP"))),
     "demo": ("A list with an object for each strategy.", _Example(examples.demo_runs)),
     "group explain": ("Of a classic group:", _Example(examples.explained_classic)),
@@ -95,7 +101,10 @@ _ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Fields | _Rows]]] = {
     ),
     "history tables": ("One object.", _Fields(TableCounts)),
     "history metrics": ("A list with an object for each group.", _Rows(GROUPS)),
-    "history what-if": ("A list with an object for each group, assignor and scenario.", _Rows(WHAT_IF)),
+    "history what-if": (
+        "A list with an object for each group, assignor and scenario.",
+        _Described("what_if"),
+    ),
     "history watch": (
         "An object a line for each rebalance, with `quiet` (see the glossary) beside these.",
         _Rows(REBALANCES),
@@ -124,6 +133,8 @@ def answers() -> str:
             parts += [f"```json\n{_compact(to_json(source.result()))}\n```"]
         elif isinstance(source, _Rows):
             parts += [_columns(source.table)]
+        elif isinstance(source, _Described):
+            parts += [_description(source.part)]
         else:
             rows = _attributes(source.kind)
             parts += [
@@ -173,6 +184,12 @@ def _columns(table: pa.Schema) -> str:
         for field in table
     ]
     return "| key | type | value |\n|---|---|---|\n" + "\n".join(rows)
+
+
+def _description(part: str) -> str:
+    page = (ROOT / "docs" / "history_tables.md").read_text(encoding="utf-8")
+    rows = page.split(f"\n## `{part}`\n")[1].split("\n## ")[0].split("|---|---|---|\n")[1].strip()
+    return f"| key | type | value |\n|---|---|---|\n{rows}"
 
 
 def _kind(arrow: str) -> str:

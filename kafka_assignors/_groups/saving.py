@@ -20,7 +20,7 @@ WORTH_MOVES: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """A row of `schemas.WHAT_IF`, whose comments say what the fields are."""
+    """What a replay of a group came to; docs/history_tables.md says under `what_if` what the fields are."""
 
     group: str
     assignor: str

@@ -29,7 +29,6 @@ _NESTED: Final = {
     "counts": pa.map_(pa.string(), pa.int32()),
     "ids": pa.list_(_some("element", pa.int32())),
     "strings": pa.list_(_some("element", pa.string())),
-    "times": pa.list_(_some("element", TIME)),
     "moves": pa.list_(_some("element", _OWNER_MOVE)),
     "reasons": pa.list_(_some("element", _REASON)),
 }
@@ -247,20 +246,3 @@ reasons          counts   how many rebalances had each reason; member restarted 
                           minutes after one of its name was gone
 """)
 """One row for each group: how restless it was."""
-
-WHAT_IF: Final = _schema("""\
-group            string   the group
-assignor         string   the assignor that it was replayed with; actual for what happened
-scenario         string   as it was; static members
-rebalances       int32    how many rebalances there were
-moved            int64    how many partitions changed their owner
-imbalance        float64  the mean of imbalance over the rebalances that left somebody there
-worst_imbalance  int32    the largest
-failed           int32    how often the assignor raised or left partitions out, at the beginning too
-since            time?    when the history begins that was replayed; null if nothing could be read
-avoided          times    when the rebalances ended that were left out
-hottest          float64? how many times the mean member's records the most loaded member had, from the first
-                          rebalance on; null if no commits tell that
-problem          string?  why it was not replayed; null if it was
-""")
-"""One row for each group, assignor and scenario."""
