@@ -27,7 +27,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from kafka_assignors._groups.saving import AS_IT_WAS
 from kafka_assignors._groups.snapshots import Partitions, SnapshotMember
@@ -36,24 +36,10 @@ from kafka_assignors.history._what_if.course import Course, CourseStep
 STATIC: Final = "static members"
 _DEFAULT_SESSION_MS: Final = 45_000
 
-_Named = dict[str, "SnapshotMember"]
+_Named = dict[str, SnapshotMember]
 """The members of a step by their names."""
-
-
-class _Stay(NamedTuple):
-    """From when to when a member is in the group; microseconds."""
-
-    start: int
-    end: int | None
-
-
-class _Absence(NamedTuple):
-    """From when to when a member is away without the group knowing, and whether it is missed then."""
-
-    name: str
-    start: int
-    end: int
-    is_missed: bool
+_Stay = tuple[int, int | None]
+"""From when to when a member is in the group; microseconds."""
 
 
 def scenario_of(name: str) -> Callable[[Course], Course]:
@@ -69,11 +55,13 @@ def _with_static_members(course: Course) -> Course:
     if not names:
         return course
     named = _rename(course, names)
-    absences = _absences(named, times, {*names.values()}, course.until_us)
-    steps = _steps(course, times, named, absences)
-    late = {one.start for one in absences if one.is_missed}
-    came = zip(course.steps, times, strict=True)
-    stayed = {step.rebalance for step in steps} | {step.rebalance for step, time in came if time in late}
+    absent, missed = _absences(named, times, {*names.values()}, course.until_us)
+    step_at = dict(zip(times, course.steps, strict=True))
+    late = [(over, step_at[gone]) for over, gone in missed]
+    moments: dict[int, tuple[CourseStep, _Named | None]] = {over: (step, None) for over, step in late}
+    moments |= {time: (step, here) for (time, step), here in zip(step_at.items(), named, strict=True)}
+    steps = _steps(moments, absent)
+    stayed = {step.rebalance for step in (*steps, *(step for _, step in late))}
     avoided = [one.ended_us for number, one in enumerate(course.happened, 1) if number not in stayed]
     return replace(course, steps=tuple(steps), avoided=tuple(avoided))
 
@@ -109,9 +97,9 @@ def _client_names(course: Course, times: list[int]) -> dict[str, str]:
 def _one_by_one(members: Iterable[SnapshotMember], stays: Mapping[str, list[_Stay]], until: int) -> bool:
     """Whether none of these came while another was there, but for what its session made of it."""
     times = sorted(
-        (stay.start, until if stay.end is None else stay.end, _session_us(member))
+        (start, until if end is None else end, _session_us(member))
         for member in members
-        for stay in stays[member.identity]
+        for start, end in stays[member.identity]
     )
     there: list[tuple[int, int, int]] = []
     for came in times:
@@ -129,9 +117,9 @@ def _stays_of(named: Iterable[Iterable[str]], times: Iterable[int]) -> dict[str,
     for time, names in zip(times, named, strict=True):
         now = set(names)
         for name in present - now:
-            stays[name][-1] = stays[name][-1]._replace(end=time)
+            stays[name][-1] = stays[name][-1][0], time
         for name in now - present:
-            stays[name].append(_Stay(time, None))
+            stays[name].append((time, None))
         present = now
     return dict(stays)
 
@@ -149,36 +137,33 @@ def _rename(course: Course, names: Mapping[str, str]) -> list[_Named]:
     return [{one.identity: one for one in map(called, step.members)} for step in course.steps]
 
 
-def _absences(named: Sequence[_Named], times: Sequence[int], static: set[str], until: int) -> list[_Absence]:
-    """When members that are static now were away, until they were back or their sessions over."""
+def _absences(
+    named: Sequence[_Named], times: Sequence[int], static: set[str], until: int
+) -> tuple[dict[int, dict[str, int]], list[tuple[int, int]]]:
+    """Until when members that are static now are away unknown to the group, by when they went.
+
+    Also when members are missed, and when these went.
+    """
     members = {name: member for step in named for name, member in step.items()}
-    found = []
+    absent: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    missed: list[tuple[int, int]] = []
     for name, stays in _stays_of(named, times).items():
-        if name not in static:
-            continue
-        for stay, following in zip(stays, [*stays[1:], None], strict=True):
-            if stay.end is None:
+        for (_, gone), (back, _) in zip(stays, [*stays[1:], (None, None)], strict=True):
+            if gone is None or name not in static:
                 continue
-            missed = stay.end + _session_us(members[name])
-            if following is not None or missed <= until:
-                is_missed = following is None or following.start >= missed
-                end = missed if following is None else min(missed, following.start)
-                found.append(_Absence(name, stay.end, end, is_missed))
-    return found
+            over = gone + _session_us(members[name])
+            if back is not None and back < over:
+                absent[gone][name] = back
+            elif back is not None or over <= until:
+                absent[gone][name] = over
+                missed.append((over, gone))
+    return absent, missed
 
 
 def _steps(
-    course: Course, times: list[int], named: Sequence[_Named], absences: Iterable[_Absence]
+    moments: Mapping[int, tuple[CourseStep, _Named | None]], absent: Mapping[int, Mapping[str, int]]
 ) -> list[CourseStep]:
     """The steps if absent members stay until they are missed; those without another cause are left out."""
-    step_at = dict(zip(times, course.steps, strict=True))
-    moments: dict[int, tuple[CourseStep, _Named | None]] = {
-        one.end: (step_at[one.start], None) for one in absences if one.is_missed
-    }
-    moments |= {time: (step, here) for time, step, here in zip(times, course.steps, named, strict=True)}
-    gone: defaultdict[int, dict[str, int]] = defaultdict(dict)
-    for one in absences:
-        gone[one.start][one.name] = one.end
     seen: _Named = {}
     here: _Named = {}
     before: set[str] = set()
@@ -192,7 +177,7 @@ def _steps(
             has_other_cause, before = identities == before, identities
             here, partitions = members, step.partitions
             seen |= here
-            away |= gone[time]
+            away |= absent.get(time, {})
         away = {name: end for name, end in away.items() if end > time}
         made = CourseStep(
             rebalance=step.rebalance if members is not None else -number,
