@@ -1,13 +1,7 @@
 """A cooperative consumer of kafka-python that reads on while it joins (KIP-429).
 
-kafka-python 3.0 returns nothing from `poll` while a join is on its way: `ConsumerCoordinator.poll` waits for
-JoinGroup and SyncGroup, though the consumer keeps its partitions. Here the join continues in the I/O thread.
-A poll starts it, returns the records of what the consumer keeps, and takes the assignment once it is there.
-`kafka_assignors._assignors._membership` has the rules: the phases, whose answers count, until when partitions
-are certainly the consumer's, and when heartbeats are sent.
-
-JoinGroup and SyncGroup go over a connection of their own. A broker answers a connection in order, so commits,
-heartbeats and LeaveGroup would wait behind a JoinGroup until all members have joined.
+docs/design.md says under "Records flow while a group rebalances" what kafka-python 3.0 does, and how this
+differs. `kafka_assignors._assignors._membership` has the rules.
 
 The application's thread runs `poll` and `time_to_next_poll`, with what these read. `request_rejoin` may
 come from any thread. All else runs in the I/O thread.

@@ -1,11 +1,7 @@
 """The consumer that an assignor works for: what it may know of it, and ask of it.
 
-kafka-python hands an assignor topics, members and assignments. It does not hand it whether the consumer
-rebalances eagerly or cooperatively, that it fell out of the group, or even which consumer it is. A
-cooperative assignor that guesses leaves partitions without an owner, or with two. The consumer's coordinator
-knows all of it, and is always the caller. So it is looked up on the call stack, in
-`KafkaPythonHost.on_the_stack` and nowhere else. Other consumers, the simulated ones among them, name
-themselves with `calls`.
+kafka-python's coordinator is looked up on the call stack, in `KafkaPythonHost.on_the_stack` and nowhere else;
+docs/design.md says why. Other consumers, the simulated ones among them, name themselves with `calls`.
 """
 
 import threading

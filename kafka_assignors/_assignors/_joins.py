@@ -1,22 +1,11 @@
 """Joins that kafka-python leaves half done, completed: of eager consumers, and where records do not flow on.
 
-kafka-python 3.0.12 continues JoinGroup and SyncGroup between two polls, but a poll that finds them done joins
-again (`BaseCoordinator.join_group_async`). So an application that polls for a moment and works for long may
-never get its assignment. A leader of that kind makes its group rebalance for ever. And what
-`ConsumerCoordinator._on_join_prepare_async` does before a join, it does once. A consumer that is expelled, or
-narrows its subscription, while it joins still holds what it has to revoke.
+docs/design.md says under "Joins are completed" what kafka-python 3.0.12 does, and what is done in its place.
+`complete` wraps `_do_join_and_sync_async` of one coordinator.
 
-`complete` wraps `_do_join_and_sync_async` of one coordinator:
-
-- A join that has ended since the last poll is taken in this one, as Java's consumer does (its `joinFuture`).
-  The coordinator must still know the member: it is asked if its last answer is old.
-- That the consumer refused an assignment, as it does not subscribe to all of its topics, is noted. A static
-  member that comes back with fewer topics gets its old assignment again and again. Only a subscription that
-  differs from the last one ends that (KIP-345).
-- A cooperative consumer that is joining revokes what it has to give up before it joins again. It calls
-  `on_partitions_lost` if it was expelled, `on_partitions_revoked` for topics that it no longer subscribes to.
-- An eager consumer that missed a generation continues at the commits: others may have had its partitions
-  then. kafka-python keeps positions over a rebalance. Where nothing is committed, they stay.
+That the consumer refused an assignment, as it does not subscribe to all of its topics, is noted as well. A
+static member that comes back with fewer topics gets its old assignment again and again. Only a subscription
+that differs from the last one ends that (KIP-345).
 """
 
 import time

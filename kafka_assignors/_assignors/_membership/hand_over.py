@@ -1,25 +1,8 @@
 """A leader's care for what changes hands in a cooperative rebalance: nothing early, and nothing for ever.
 
-What a leader believes of members' claims:
-
-1. *What a member says it holds, nobody else is given until it revokes it*, however often it was asked to. A
-   member may join again with what it was to revoke because it never learned of it. kafka-python discards a
-   join that ends between two polls. Any client joins again if its SyncGroup is answered
-   REBALANCE_IN_PROGRESS. No count of rounds distinguishes such a member from a broken one. Nor does the
-   generation that it says: Java's consumer says the one that it joined, kafka-python's own class says none.
-2. *Of two members that say they hold one partition*, the newest generation is believed, and the other is to
-   revoke it. A generation does not count if it is yet to come. Nor does that of this leader's last plan, if
-   the plan gave the partition to another member. A member that took that plan cannot hold it.
-3. *A static member that has not taken this leader's last plan yet* may do so at any moment. The coordinator
-   keeps its old subscription for it. What the plan gave it counts as held.
-4. *A static member that says an older generation than the last* may have taken the last plan, if that was
-   another leader's, and hang. So partitions of its topics that nobody claims count as held. The next round
-   shows whether it has missed that plan. One that says no generation is taken for new.
-5. *A member that never revokes keeps what it says it holds.* A claim can be false for ever. Then no round
-   follows by itself. So the leader begins one after 2 heartbeats, and again after 4 and 8. What is claimed
-   all the same is given to the claimant, and an error says so: each partition has an owner, and none has two.
-   Partitions of topics to which the claimant does not subscribe cannot be given to it: others get them.
-   A standby subscribes: what it never revokes it keeps.
+docs/design.md has under this heading the rules 1 to 5 by which a leader believes members' claims;
+docs/guarantees.md says what a false claim costs. By rule 4 a member that says no generation is taken for new.
+By rule 5 partitions are given to the claimant if it subscribes to their topics, a standby among them.
 
 Of partitions that belong together (`Plan.units`) all wait if one does, by any of these rules: all holders
 revoke theirs. By rule 5 a claimant gets all of them. If several members claim some, or the claimant does not

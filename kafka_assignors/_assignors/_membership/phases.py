@@ -68,41 +68,28 @@ class Event(Enum):
     FELL_OUT = "the coordinator does not know the member, or it leaves"
 
 
-NEXT: Final[Mapping[Phase, Mapping[Event, Phase]]] = MappingProxyType(
+NEXT: Final[Mapping[Event, Mapping[Phase, Phase]]] = MappingProxyType(
     {
-        Phase.OUT: {Event.JOIN_SENT: Phase.ENTERING},
-        Phase.ENTERING: {
-            Event.JOIN_ANSWERED: Phase.SYNCING,
-            Event.FAILED: Phase.OUT,
-            Event.FELL_OUT: Phase.OUT,
+        Event.JOIN_SENT: {
+            Phase.OUT: Phase.ENTERING,
+            **dict.fromkeys((Phase.STABLE, Phase.RETRYING, Phase.SYNCING, Phase.ASSIGNED), Phase.JOINING),
         },
-        Phase.STABLE: {Event.JOIN_SENT: Phase.JOINING, Event.FELL_OUT: Phase.OUT},
-        Phase.JOINING: {
-            Event.JOIN_ANSWERED: Phase.SYNCING,
-            Event.FAILED: Phase.RETRYING,
-            Event.FELL_OUT: Phase.OUT,
+        Event.JOIN_ANSWERED: dict.fromkeys((Phase.ENTERING, Phase.JOINING), Phase.SYNCING),
+        Event.SYNC_ANSWERED: {Phase.SYNCING: Phase.ASSIGNED},
+        Event.TAKEN: {Phase.ASSIGNED: Phase.STABLE},
+        Event.FAILED: {
+            Phase.ENTERING: Phase.OUT,
+            **dict.fromkeys((Phase.JOINING, Phase.SYNCING, Phase.ASSIGNED), Phase.RETRYING),
         },
-        Phase.RETRYING: {Event.JOIN_SENT: Phase.JOINING, Event.FELL_OUT: Phase.OUT},
-        Phase.SYNCING: {
-            Event.JOIN_SENT: Phase.JOINING,
-            Event.SYNC_ANSWERED: Phase.ASSIGNED,
-            Event.FAILED: Phase.RETRYING,
-            Event.FELL_OUT: Phase.OUT,
-        },
-        Phase.ASSIGNED: {
-            Event.JOIN_SENT: Phase.JOINING,
-            Event.TAKEN: Phase.STABLE,
-            Event.FAILED: Phase.RETRYING,
-            Event.FELL_OUT: Phase.OUT,
-        },
+        Event.FELL_OUT: dict.fromkeys(Phase, Phase.OUT),
     }
 )
-"""What follows each phase. An event that is not listed changes nothing: it speaks of a join that is over."""
+"""What each event leads to. A phase that is not listed stays: the event speaks of a join that is over."""
 
 
 def after(phase: Phase, event: Event) -> Phase:
     """The phase that an event leads to."""
-    return NEXT[phase].get(event, phase)
+    return NEXT[event].get(phase, phase)
 
 
 class Sender(Enum):
