@@ -1,9 +1,9 @@
 """Rows of an archive, made by hand and at random."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,10 +18,6 @@ from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.history._schemas import ARCHIVE
 from tests.support.offsets_topic import WRITTEN
 from tests.support.wire import NULL, partition_list, subscription
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from random import Random
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -1,16 +1,17 @@
 """Histories of groups: by hand, and from the simulator with the records that its coordinator writes."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from kafka_assignors._assignors import Assignor
 from kafka_assignors._assignors._messages import make_subscription
-from kafka_assignors._groups.activity import GroupFollower
+from kafka_assignors._groups.activity import Activity, GroupFollower
+from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, SnapshotMember
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.members import NO_GENERATION
@@ -23,13 +24,6 @@ from kafka_assignors._wire.offsets_topic import (
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.history._snapshots import SnapshotReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from kafka_assignors._assignors import Assignor
-    from kafka_assignors._groups.activity import Activity
-    from kafka_assignors._groups.rebalances import Rebalance
 
 QUICK = MemberSettings(
     session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000, poll_ms=50

@@ -1,9 +1,8 @@
 """Hand-made rows and snapshots for reports."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change
@@ -13,9 +12,6 @@ from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 from kafka_assignors.history._metrics import GroupSummary
 from kafka_assignors.history._report.drawing import ReportedGroup, draw
 from kafka_assignors.history._report.page import render
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
 HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'{{ 7 * 7 }}"

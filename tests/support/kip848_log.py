@@ -1,8 +1,7 @@
 """The log of a KIP-848 group, written by hand: records with the bytes that a coordinator writes (all v0)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from typing import Any, Self
 from uuid import UUID
 
 from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -12,9 +11,6 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from tests.support.group_histories import START_US, partitions_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TOPIC_IDS = {"t": UUID(int=1), "u": UUID(int=2)}
 AWAY = -2

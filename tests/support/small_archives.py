@@ -1,37 +1,30 @@
 """Small archives that are written by Spark."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, Run
 from kafka_assignors.history._archive_format import log_of
+from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection, SparkError
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
 from kafka_assignors.history._spark import frame as spark_frame, reason, run_frame, spark_schema
+from kafka_assignors.history._store.log import DataFile, Log
 from kafka_assignors.history._store.reading import source_of_files, through
 from tests.support.archives import group, member, row
 from tests.support.dumps import write_dump
 from tests.support.kip848_log import Log as GroupLog, two_come
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from kafka_assignors._groups.snapshots import ArchivedRecord
-    from kafka_assignors.history._archive import Run
-    from kafka_assignors.history._counts import Counts
-    from kafka_assignors.history._store.log import DataFile, Log
 
 DAY = 86_400
 """An offset for each second."""
