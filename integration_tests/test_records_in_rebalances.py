@@ -17,7 +17,6 @@ from kafka.errors import (
     RebalanceInProgressError,
 )
 from kafka.protocol.consumer import (
-    HeartbeatRequest,
     LeaveGroupRequest,
     SyncGroupRequest,
 )
@@ -32,7 +31,7 @@ from integration_tests.support.reading_consumer import (
 from integration_tests.support.waiting import Gate, wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._assignors._relied_on import new_future
-from kafka_assignors.testing import Cluster, Load, create_topic, grow_topic
+from kafka_assignors.testing import Cluster, Load, create_topic
 
 PARTITIONS = 6
 STOCK: dict[str, Any] = {"assignor": StockCooperativeSticky}
@@ -97,29 +96,6 @@ class Held:
 
 
 @pytest.mark.usefixtures("load")
-def test_partitions_that_stay_are_read_and_committed_while_one_member_is_slow_to_join(
-    group: Application,
-) -> None:
-    leader, slow = both_halted(group)
-    leader.read.clear()  # the second to join has read again what the first one read alone
-    slow.read.clear()
-    leader.go()
-    new = group.consumer("c").go()
-    wait_for("the leader to join", lambda: leader.phase == "JOINING", SECONDS)
-    before, calls = leader.held, len(leader.calls)
-    leader.reads_on(before)
-    leader.halt()
-    while leader.poll() == 0:
-        pass
-    leader.consumer.commit()
-    assert (leader.phase, leader.held, leader.calls[calls:]) == ("JOINING", before, [])
-    group.resumed({"a": 2, "b": 2, "c": 2})
-    assert [call.method for call in leader.calls[calls:]][:1] == ["revoked"]
-    assert new.errors == leader.errors == slow.errors == []
-    assert group.read_twice().keys() <= new.held  # from the last commit on, as nobody committed these
-
-
-@pytest.mark.usefixtures("load")
 def test_nothing_of_a_revoked_partition_comes_after_its_listener_which_can_read_its_position(
     group: Application,
 ) -> None:
@@ -139,95 +115,6 @@ def test_nothing_of_a_revoked_partition_comes_after_its_listener_which_can_read_
         for partition in revoked.partitions:
             assert revoked.read[partition] == len(one.read[partition])
             assert revoked.positions[partition] == one.read[partition][-1] + 1
-
-
-def test_a_long_poll_on_an_idle_topic_takes_its_assignment_at_once(group: Application) -> None:
-    members = two(group)
-    for one in members:
-        one.halt()
-        one.go(60_000)
-    new = group.consumer("c").go(60_000)
-    group.settled({"a": 2, "b": 2, "c": 2})
-    for one in (*members, new):
-        assert sum(one.count().values()) == 0  # so these are the first polls still
-        one._stopping.set()
-    with Load(group.access, group.topics[0], rate=100):
-        for one in (*members, new):
-            one.halt()
-
-
-@pytest.mark.usefixtures("load")
-def test_an_iteration_continues_through_a_rebalance(group: Application) -> None:
-    one = group.consumer("a", consumer_timeout_ms=500)
-    ended = threading.Event()
-
-    def iterate() -> None:
-        while not ended.is_set():
-            for record in one.consumer:
-                one.read[TopicPartition(record.topic, record.partition)].append(record.offset)
-                if ended.is_set():
-                    break
-
-    thread = threading.Thread(target=iterate)
-    thread.start()
-    try:
-        wait_for("all partitions", lambda: len(one.held) == PARTITIONS, SECONDS)
-        slow = group.consumer("b")
-
-        def joins() -> bool:
-            slow.poll(0)
-            return one.phase == "JOINING" or len(one.held) == 3
-
-        wait_for("it to join again", joins, SECONDS)
-        before = one.count()
-
-        def read_on() -> list[TopicPartition]:
-            return [part for part, number in one.count().items() if number >= before.get(part, 0) + 20]
-
-        # What moves may be revoked by now: the other one's join continues without a poll.
-        wait_for("what stays to be read on", lambda: len(read_on()) >= 3, SECONDS)
-        slow.go()
-        group.settled({"a": 3, "b": 3})
-        one.reads_on(one.held)
-    finally:
-        ended.set()
-        thread.join()
-
-
-@pytest.mark.usefixtures("load")
-def test_pauses_seeks_and_positions_work_while_a_join_waits(group: Application) -> None:
-    _, other = both_halted(group)
-    paused, sought, free = sorted(other.held)
-    while not (other.read[paused] and other.read[sought] and other.read[free]):
-        other.poll()
-    other.begin_join()
-    other.consumer.pause(paused)
-    other.consumer.seek(sought, 0)
-    at = {one: other.consumer.position(one) for one in (paused, sought)}
-    assert at[sought] == 0
-    before = other.count()
-    while other.count()[sought] == before[sought] or other.count()[free] == before[free]:
-        other.poll()
-    assert other.read[sought][before[sought]] == 0
-    assert (other.count()[paused], other.phase) == (before[paused], "JOINING")
-    group.resumed({"a": 3, "b": 3})
-    assert other.consumer.paused() == {paused}
-    assert other.consumer.position(paused) == at[paused]
-
-
-def test_patterns_new_topics_and_growing_ones_are_followed(
-    kafka_cluster: Cluster, topic_factory: Callable[..., str]
-) -> None:
-    first = topic_factory(4)
-    with application(kafka_cluster) as group, Load(kafka_cluster, first, rate=200):
-        group.started({"a": 2, "b": 2}, pattern=f"^{first}.*")
-        create_topic(kafka_cluster, 4, name=f"{first}-2")
-        group.settled({"a": 4, "b": 4})
-        grow_topic(kafka_cluster, first, 6)
-        group.settled({"a": 5, "b": 5})
-        for one in group.consumers:
-            one.reads_on([partition for partition in one.held if partition.topic == first])
-            assert one.errors == []
 
 
 # Commits
@@ -306,74 +193,6 @@ def test_with_auto_commit_no_record_is_read_twice_or_lost_as_members_come_and_go
 
 
 # Membership
-
-
-def test_the_second_round_begins_without_the_next_regular_heartbeat(group: Application) -> None:
-    """Heartbeats of 20 s: a round that waited for one would not end within the first of them."""
-    slow = {"heartbeat_interval_ms": 20_000, "session_timeout_ms": 60_000}
-    group.started({"a": 6}, **slow)
-    group.consumer("b", **slow).go()
-    leader = group.consumers[0]
-    leader.coordinator.request_rejoin()  # it would hear of the newcomer with the next heartbeat
-    began = time.monotonic()
-    group.settled({"a": 3, "b": 3})
-    assert time.monotonic() - began < 20
-
-
-@pytest.mark.usefixtures("load")
-def test_a_new_member_reads_when_a_heartbeat_is_answered_which_is_sent_at_once(group: Application) -> None:
-    """SyncGroup's answer renews no session if the group was stable already."""
-    one = group.consumer("a", heartbeat_interval_ms=20_000, session_timeout_ms=60_000)
-    answers = Held(one, HeartbeatRequest)
-    began = time.monotonic()
-    while len(answers) == 0:
-        one.poll()
-    assert time.monotonic() - began < 20
-    assert (one.phase, len(one.held), one.poll(500)) == ("STABLE", PARTITIONS, 0)
-    answers.release()
-    one.go()
-    one.reads_on(one.held)
-
-
-@pytest.mark.usefixtures("load")
-@pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
-def test_an_application_that_stops_in_a_join_is_expelled_by_its_poll_interval(
-    leads: bool, group: Application
-) -> None:
-    """Beside it another one that has stopped, for which its JoinGroup waits; a third reads on."""
-    settings = {"max_poll_interval_ms": 6000, "heartbeat_interval_ms": 500}
-    leader, second, third = group.started({"a": 2, "b": 2, "c": 2}, **settings)
-    stops, other = (leader, second) if leads else (second, leader)
-    other.halt()
-    stops.begin_join()
-    held, stays = stops.held, third.held
-    wait_for("the third to have all", lambda: len(third.held) == PARTITIONS, SECONDS)
-    assert not any(one.method == "lost" for one in third.calls)
-    assert not any(call.partitions & stays for call in third.calls if call.method == "revoked")
-    before = stops.count()
-    stops.poll(0)
-    assert (stops.calls[-1].method, stops.calls[-1].partitions) == ("lost", held)
-    assert {one: stops.count().get(one) for one in held} == {one: before.get(one) for one in held}
-    group.resumed({"a": 2, "b": 2, "c": 2})
-
-
-def test_the_connection_of_joins_is_closed_when_an_assignment_is_taken(group: Application) -> None:
-    """It would be idle until the next join: a firewall drops it, and that join waits for long."""
-    members = two(group)
-    for one in members:
-        connections = {str(node) for node in [*one.coordinator._manager._conns]}
-        assert [name for name in connections if name.endswith("-joins")] == []
-        assert str(one.coordinator.coordinator_id) in connections
-
-
-def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> None:
-    leader, other = both_halted(group)
-    other.begin_join()
-    member = other.generation.member_id
-    other.close(timeout_ms=60_000)  # behind the JoinGroup it would wait for the leader, which does not poll
-    assert member not in group.listed
-    leader.go()
-    group.settled({leader.name: 6})
 
 
 def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Application) -> None:
