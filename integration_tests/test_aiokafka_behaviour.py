@@ -50,19 +50,6 @@ async def test_aiokafkas_consumer_joins_again_though_its_application_does_not_po
         assert taken.partitions == given.partitions
 
 
-async def test_aiokafkas_consumer_is_told_that_it_has_to_give_up_what_it_lost(
-    kafka_cluster: Cluster, members: Members
-) -> None:
-    """`GroupCoordinator._on_join_prepare`: there is no on_partitions_lost."""
-    a = own(members, "a")
-    async with a:
-        await members.settled({"a": 6})
-        generation, mark = a.generation, len(a.told)
-        await asyncio.to_thread(expelled, kafka_cluster, members, a)
-        await until(lambda: a.generation > generation and len(a.told) == mark + 2, "a to be back")
-        assert a.told[mark:] == [Told("revoked", ALL), Told("assigned", ALL)]
-
-
 async def test_a_refused_commit_throws_aiokafkas_consumer_out_of_its_group(
     topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
@@ -118,34 +105,6 @@ async def test_a_static_leader_that_comes_back_is_not_told_that_it_leads(
         await members.settled({"again": 6})
         assert again.generation == generation
         assert again.consumer._coordinator._group_subscription is None
-
-
-async def test_a_static_member_that_comes_back_with_other_topics_leaves_the_old_ones(
-    kafka_cluster: Cluster,
-) -> None:
-    """Without a rebalance it gets its old assignment (KIP-345), and nobody else would get that.
-
-    aiokafka's own consumer ends at it (`Subscription._assign`).
-    """
-    one, two = create_topic(kafka_cluster, 2), create_topic(kafka_cluster, 2)
-    members = Members.on(kafka_cluster, one)
-    both = members.member("both")
-    both.consumer.subscribe([one, two], listener=both)
-    first = members.member("first", group_instance_id="static")
-    async with both:
-        async with first:
-            await until(lambda: len(first.consumer.assignment()) == 2, "its only topic")
-        again = members.member("again", group_instance_id="static")
-        again.consumer.subscribe([two], listener=again)
-        async with again:
-            had = {tp for tp in again.consumer.assignment() if tp.topic == one}
-            assert had == set()
-
-            def shared() -> bool:
-                theirs, its = both.consumer.assignment(), again.consumer.assignment()
-                return {tp.topic for tp in its} == {two} and len(theirs | its) == 4 and not (theirs & its)
-
-            await until(shared, "all four to have an owner")
 
 
 async def test_an_assignment_of_other_topics_ends_aiokafkas_own_consumer(kafka_cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Groups on aiokafka beside other clients, hostile members and brokers that die; how members fall out."""
+"""Groups on aiokafka beside other clients, hostile members and brokers that die."""
 
 from __future__ import annotations
 
@@ -182,12 +182,6 @@ async def test_members_get_what_has_a_replica_in_their_rack(
 
         await members.settled({"a": 3, "b": 3, "c": 3})
         await until(lambda: in_rack() == best, f"{best} in their racks, of {leads}")
-
-
-# Falling out; test_cooperative_aiokafka has more ways
-
-
-# Brokers
 
 
 async def test_a_join_survives_the_death_of_the_coordinator(disturbed_brokers: Cluster) -> None:

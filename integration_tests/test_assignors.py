@@ -4,7 +4,6 @@ Every `wait_stable` compares the members' own word with the broker's DescribeGro
 partition owned as the strategy means it.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -95,30 +94,6 @@ def test_broadcast_gives_everything_to_everybody(topic_factory: MakeTopic, consu
     assert sizes(group.wait_stable(ownership="broadcast")) == {"b": 3, "c": 5}
 
 
-@pytest.mark.parametrize("assignor", [CooperativeStickyAssignor, StickyAssignor, RangeAssignor])
-def test_a_static_member_that_comes_back_with_fewer_topics_gets_its_partitions_of_them(
-    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
-) -> None:
-    """The coordinator gives it what it had, which it cannot take, and by itself makes no rebalance."""
-    wanted, dropped = topic_factory(4), topic_factory(4)
-    group = consumer_group([wanted, dropped], [assignor])
-    for name in "ab":
-        group.join(name, instance_id=f"instance-{name}")
-    group.wait_stable()
-    leader = group.timeline.of(Led)[-1].member  # one that comes back makes a rebalance
-    (follower,) = {*"ab"} - {leader}
-    back = group.members[follower].restart(topics=[wanted])
-    after = group.wait_stable()
-    by_topic = {name: Counter(one.topic for one in owned) for name, owned in after.assignments.items()}
-    if assignor is RangeAssignor:
-        assert by_topic == {leader: {wanted: 2, dropped: 4}, back.name: {wanted: 2}}
-    else:
-        assert by_topic == {leader: {dropped: 4}, back.name: {wanted: 4}}
-    # Given the old ones, told to give them up, given the new ones: not again and again until it is expelled.
-    assert len([event for event in group.timeline.of(Joining) if event.member == back.name]) <= 4
-    assert never_two_owners(group)
-
-
 @pytest.mark.parametrize("assignor", [*EXCLUSIVE, BroadcastAssignor])
 def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_generation(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
@@ -195,21 +170,6 @@ def test_no_partition_stays_without_an_owner_when_all_members_are_lost_at_once(
     group, given = all_members_lost_at_once(assignor, topic_factory, consumer_group)
     assert given == 6
     assert sizes(group.wait_stable()) == {"a": 2, "b": 2, "new": 2, "doorstop": 1}
-    assert never_two_owners(group)
-
-
-@pytest.mark.parametrize("assignor", STICKY)
-def test_a_member_that_unsubscribes_and_subscribes_again_claims_nothing_of_others(
-    assignor: Any, scene: Scene
-) -> None:
-    group = scene.group([assignor])
-    for name in "abc":
-        group.join(name)
-    group.wait_stable()
-    group.members["a"].unsubscribe()
-    assert sizes(group.wait_stable()) == {"b": 3, "c": 3}
-    group.members["a"].subscribe(scene.topic)
-    assert sizes(group.wait_stable()) == {"a": 2, "b": 2, "c": 2}
     assert never_two_owners(group)
 
 

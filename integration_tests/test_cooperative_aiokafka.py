@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka.errors import IllegalStateError
 
-from integration_tests.support.aio_members import Member, Members, expelled, joins, partition, reading, until
+from integration_tests.support.aio_members import Members, joins, partition, reading, until
 from integration_tests.support.patience import QUICK
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import (
@@ -17,7 +17,6 @@ from kafka_assignors import (
     RangeAssignor,
 )
 from kafka_assignors._timelines.events import AssignmentReceived, Lost, Revoked
-from kafka_assignors.aio import FencedInstanceIdError
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client, existing_partitions
@@ -45,11 +44,6 @@ def revoked_in_vain(group: ConsumerGroup) -> dict[str, list[str]]:
                     found.setdefault(name, []).append(str(event))
     return found
 
-
-EAGER_AND_COOPERATIVE = [
-    pytest.param([CooperativeStickyAssignor, RangeAssignor], id="eager"),
-    pytest.param([CooperativeStickyAssignor], id="cooperative"),
-]
 
 # In processes of their own
 
@@ -119,30 +113,6 @@ async def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_b
         assert a.kinds("lost") == slow.kinds("lost") == []
 
 
-@pytest.mark.parametrize("strategy", EAGER_AND_COOPERATIVE)
-async def test_consumers_stop_at_once_while_others_are_slow_to_join(
-    strategy: list[Any], proxied_broker: Cluster
-) -> None:
-    topic = create_topic(proxied_broker, 6)
-    members = Members.on(proxied_broker, topic, proxied=True)
-
-    def made(name: str) -> Member:
-        return members.member(name, partition_assignment_strategy=strategy, rebalance_timeout_ms=60_000)
-
-    a, slow, late = made("a"), made("slow"), made("late")
-    async with reading(a, slow):
-        await members.settled({"a": 3, "slow": 3})
-        cut = proxied_broker.network.half_open(client="slow")
-        starting = asyncio.create_task(late.consumer.start())
-        await until(lambda: a.joining and late.joining, "both to join")
-        starting.cancel()
-        for member in (a, late):
-            await asyncio.wait_for(member.__aexit__(), 20)
-        cut.heal()
-        # They have left: nobody waits for their sessions to end, of 30 s.
-        await asyncio.wait_for(members.settled({"slow": 6}), 20)
-
-
 async def test_a_consumer_that_is_cancelled_while_it_starts_leaves_nothing_behind(
     proxied_broker: Cluster,
 ) -> None:
@@ -162,44 +132,11 @@ async def test_a_consumer_that_is_cancelled_while_it_starts_leaves_nothing_behin
         await members.settled({"a": 2})
 
 
-async def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_listener_is_done(
-    topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    with Load(kafka_cluster, topic, rate=200):
-        a, b = members.member("a"), members.member("b")
-        committed: list[int] = []
-        seen: list[int] = []
-
-        async def commit() -> None:
-            await a.consumer.commit()
-            committed.append(a.generation)
-            await until(
-                lambda: bool(b.told), "the first round of the newcomer"
-            )  # else the second overtakes it
-
-        async def look() -> None:
-            for number in b.told[-1].partitions:
-                await b.consumer.position(partition(topic, number))
-            await asyncio.sleep(0.5)
-            seen.append(b.count)
-
-        a.hooks["revoked"] = commit
-        b.hooks["assigned"] = look
-        async with reading(a):
-            await members.settled({"a": 6})
-            await until(lambda: len(a.read) == 6, "records of all partitions")
-            async with reading(b):
-                await members.settled({"a": 3, "b": 3})
-                await until(lambda: b.count > 0, "records of the new ones")
-                assert len(committed) == 1
-                assert seen == [0, 0]  # in the first round it got nothing
-                # What a had read and committed, b does not get again.
-                for number in b.read.keys() & a.read.keys():
-                    assert b.read[number][0] > a.read[number][-1]
-        assert len(committed) == 2  # as it stops, too
-
-
-@pytest.mark.parametrize("strategy", EAGER_AND_COOPERATIVE)
+@pytest.mark.parametrize(
+    "strategy",
+    [[CooperativeStickyAssignor, RangeAssignor], [CooperativeStickyAssignor]],
+    ids=["eager", "cooperative"],
+)
 async def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
     strategy: list[Any], topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
@@ -228,30 +165,6 @@ async def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
     assert (a.error, b.error) == (None, None)
 
 
-@pytest.mark.parametrize("strategy", EAGER_AND_COOPERATIVE)
-async def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
-    strategy: list[Any], topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    a, b = (members.member(name, partition_assignment_strategy=strategy) for name in "ab")
-    async with a:
-        await members.settled({"a": 6})
-        partitions = [partition(topic, number) for number in range(6)]
-        waiting = {one: asyncio.create_task(a.consumer.getone(one)) for one in partitions}
-        async with reading(b):
-            await members.settled({"a": 3, "b": 3})
-            gone = set(partitions) - a.consumer.assignment()
-            await until(lambda: all(waiting[one].done() for one in gone), "who waits to hear")
-            for one in gone:
-                with pytest.raises(IllegalStateError, match=r"Partitions \[.* are not assigned"):
-                    waiting[one].result()
-                with pytest.raises(IllegalStateError):
-                    await a.consumer.getone(one)
-                assert await a.consumer.getmany(one, timeout_ms=10) == {}
-            with Load(kafka_cluster, topic, rate=200):
-                for one in a.consumer.assignment():
-                    assert (await waiting[one]).partition == one.partition
-
-
 async def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_listener_hears_of_them(
     topic: str, kafka_cluster: Cluster, members: Members
 ) -> None:
@@ -273,79 +186,6 @@ async def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_list
             assert {one: await b.consumer.position(one) for one in ends} == ends
 
 
-async def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
-    topic: str, kafka_cluster: Cluster, members: Members
-) -> None:
-    with Load(kafka_cluster, topic, rate=200):
-        a, b = members.member("a"), members.member("b")
-        async with reading(a, b):
-            await members.settled({"a": 3, "b": 3})
-            before, count = b.has, {}
-
-            async def counted() -> None:
-                count[b.told[-1].kind] = b.count
-
-            b.hooks = {"lost": counted, "assigned": counted}
-            await asyncio.to_thread(expelled, kafka_cluster, members, b)
-            await until(lambda: bool(b.kinds("lost")), "b to hear")
-            await members.settled({"a": 3, "b": 3})
-            assert b.kinds("lost") == [before]
-            await until(lambda: "assigned" in count, "the listener to hear")
-            # Nothing came between the loss and the next assignment.
-            assert count["lost"] == count["assigned"]
-            read = b.count
-            await until(lambda: b.count > read, "records again")
-        assert a.kinds("lost") == []
-
-
-async def test_a_static_member_comes_back_without_a_rebalance_and_a_second_one_ends_the_first(
-    members: Members,
-) -> None:
-    a = members.member("a", group_instance_id="one")
-    b = members.member("b", group_instance_id="two")
-    async with reading(a):
-        async with reading(b):
-            await members.settled({"a": 3, "b": 3})
-            generation, had = a.generation, b.has
-        again = members.member("again", group_instance_id="two")
-        async with reading(again):
-            await members.settled({"a": 3, "again": 3})
-            assert (a.generation, again.has) == (generation, had)
-            assert len(a.kinds("revoked")) == 1
-            usurper = members.member("usurper", group_instance_id="two")
-            async with reading(usurper):
-                await until(lambda: again.error is not None, "the first holder's error")
-                assert isinstance(again.error, FencedInstanceIdError)
-                assert "another consumer has joined" in str(again.error)
-                assert "as 'two': give each consumer a group_instance_id of its own" in str(again.error)
-                assert again.kinds("lost") == [had]
-                assert usurper.has == had
-
-
-async def test_lists_and_patterns_change_without_revoking_what_stays(kafka_cluster: Cluster) -> None:
-    one = create_topic(kafka_cluster, 2)
-    two = create_topic(kafka_cluster, 2, name=f"{one}-two")
-    members = Members.on(kafka_cluster, one)
-    a = members.member("a")
-    async with reading(a):
-        await members.settled({"a": 2})
-        a.consumer.subscribe([one, two], listener=a)
-        await until(lambda: len(a.consumer.assignment()) == 4, "both topics")
-        assert a.kinds("revoked") == []
-        a.consumer.subscribe([two], listener=a)
-        await until(lambda: len(a.consumer.assignment()) == 2, "one topic")
-        assert [len(told) for told in a.kinds("revoked")] == [2]
-        assert {tp.topic for tp in a.consumer.assignment()} == {two}
-        a.consumer.unsubscribe()
-        assert a.consumer.assignment() == set()
-        a.consumer.subscribe(pattern=f"^{one}.*", listener=a)
-        await until(lambda: len(a.consumer.assignment()) == 4, "all that match")
-        create_topic(kafka_cluster, 1, name=f"{one}-three")
-        await until(lambda: len(a.consumer.assignment()) == 5, "a new topic")
-        assert [len(told) for told in a.kinds("revoked")] == [2, 2]  # by unsubscribing, too
-        assert a.kinds("lost") == []
-
-
 @pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.slow)])
 async def test_many_consumers_of_one_process_share_a_topic_and_leave_nothing_behind(
     count: int, kafka_cluster: Cluster
@@ -358,9 +198,6 @@ async def test_many_consumers_of_one_process_share_a_topic_and_leave_nothing_beh
     await members.settled(dict.fromkeys(members.made, 2))
     await asyncio.gather(*(member.__aexit__() for member in many))
     assert {member.error for member in many} == {None}
-
-
-# aiokafka's own consumer
 
 
 async def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
