@@ -1,16 +1,10 @@
-"""Assignors to replay a course with, by name.
+"""Assignors to replay a course with, by name; docs/history.md says what is left out.
 
 Ours, Kafka's own sticky algorithm and the models of KIP-848 are called as planners. What each member had
 after the rebalance before is its claim. Members of one group that take part in each rebalance have no others.
 Cooperative ones are called again until nothing is held back any more, as the members would join again.
 
-A class that implements kafka-python's contract is called by that contract, one assignor for each member. The
-bytes are those that members and leader would send: `metadata`, `assign` on the leader, `on_assignment`.
-
-`load-aware` plans by rates (`commits`). A record of each partition costs the same, and members are equally
-fast: no record of a history says otherwise. Nor are there lags in it.
-
-Left out are the racks of replicas and topic ids, which no record has, and weights and priorities of members.
+A class that implements kafka-python's contract is called by that contract, one assignor for each member.
 """
 
 from __future__ import annotations

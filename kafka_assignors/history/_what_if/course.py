@@ -1,19 +1,12 @@
 """The course of a group: its rebalances one after the other, who was in it then, and how long each took.
 
 What a rebalance is, `SpanFinder` says, for all commands; what happened in it, `_groups` counts. What is
-replayed is who was in the group, not what its assignor made of it. So
-
-- a rebalance of a classic group, which may be several generations of a cooperative hand-over, has a step for
-  each membership. Members that join or leave during the hand-over are a step of their own, as the assignor
-  has to see them. Steps of one rebalance have its number, and count as one;
-- a rebalance of a group of KIP-848 is one step: what it came to;
-- a rebalance of the same members for any other reason (new partitions, say) is a step;
-- a static member that comes back to its generation is none.
+replayed is who was in the group, not what its assignor made of it. So a rebalance of a classic group has a
+step for each membership, and one of KIP-848 one step: what it came to. The first step is no rebalance: it
+only says who was there when the history begins.
 
 If a clock was set back, times continue from where they were: how long it was until then is unknown, and
 counts as no time.
-
-The first step is no rebalance: it only says who was there when the history begins.
 """
 
 from __future__ import annotations
@@ -63,10 +56,6 @@ class CourseStep(NamedTuple):
         return self.members == other.members or [_subscriber(one) for one in self.members] == [
             _subscriber(one) for one in other.members
         ]
-
-    def is_like(self, other: CourseStep) -> bool:
-        """Whether besides there are the same partitions."""
-        return self.has_members_of(other) and self.partitions == other.partitions
 
 
 def _subscriber(member: SnapshotMember) -> tuple[str, frozenset[str], str | None]:

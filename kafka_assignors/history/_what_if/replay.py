@@ -1,12 +1,8 @@
-"""A group's history once more, with another assignor.
+"""A group's history once more, with another assignor; docs/history.md says what is counted.
 
-Each step of the course (`course`) is given to the assignor with what members had after the step before. A
-partition has *moved* as `find_owner_moves` counts it, from before the first step of a rebalance to after the
-last: it had an owner, and has another.
-
-A rebalance has *failed* if the assignor raised, or left partitions out. If it raised, members keep what they
-had, and the rest is left out. So has a first step, of which nothing else counts: nobody knows what there was
-before.
+Each step of the course (`course`) is given to the assignor with what members had after the step before. If it
+raises, members keep what they had, and the rest is left out. Of the first step nothing counts but a failure:
+nobody knows what there was before.
 """
 
 from __future__ import annotations

@@ -1,26 +1,14 @@
 """A course as it was, or as it would have been if members were static.
 
-*Who is the same.* A static member goes by its instance id. With `static members` each other member gets one:
-its client id, if members of that client id were never in the group together. Else it is client id and host,
-if that is so of these. Else the member stays as it was. So does one that came back with what it had: it was
-not restarted, but removed or lost. A member that was lost and is replaced is still in the group until its
-session is over. So one that leaves within its own session timeout after the other came does not count as
-together with it.
+docs/history.md says under "What if?" who is the same member, and what comes of it. Besides:
 
-*What comes of it.* Records show when a group rebalanced without a member, not why; it is taken to have gone
-then. The timeout is the member's own. Of members without one, as those of KIP-848, it is the brokers' default
-of 45 s.
-
-- A static member that is back before the timeout is over was never gone: no rebalance.
-- One that is not: the rebalance comes when the timeout is over, and takes as long as the one that it stands
-  for. If the records end before, it stays as it was: nobody knows whether the member came back.
-- A rebalance is left out if it only was about such members. What had another cause (a changed subscription,
-  new partitions) stays.
-- As long as a member is away and the group does not know, nobody reads its partitions: the price of static
-  members.
-
-What is not seen in records cannot be replayed: absences that were over before the session was. Nor can it be
-that a classic group which rebalances while a static member is away waits for it, up to its rebalance timeout.
+- A member that was lost and is replaced is still in the group until its session is over. So one that leaves
+  within its own session timeout after the other came does not count as together with it.
+- The timeout of members without one, as those of KIP-848, is the brokers' default of 45 s.
+- A rebalance is left out if it only was about members that were never gone. What had another cause (a changed
+  subscription, new partitions) stays.
+- Absences that were over before the session was are in no record. Nor is it replayed that a classic group
+  which rebalances while a static member is away waits for it, up to its rebalance timeout.
 """
 
 from collections import defaultdict
@@ -186,7 +174,8 @@ def _steps(
             began_us=time,
             ended_us=time + step.ended_us - step.began_us,
         )
-        if has_other_cause or not steps or not made.is_like(steps[-1]):
+        is_new = not (steps and partitions == steps[-1].partitions and made.has_members_of(steps[-1]))
+        if has_other_cause or is_new:
             steps.append(made)
     return steps
 
