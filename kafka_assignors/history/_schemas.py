@@ -1,6 +1,7 @@
 """What is in the archive, in the tables made of it, and in what is worked out of them: one Arrow schema each.
 
-Times are UTC to the microsecond. A record is known by its `partition` and `offset` in `__consumer_offsets`.
+docs/history_tables.md says what has a row in each. Times are UTC to the microsecond. A record is known by its
+`partition` and `offset` in `__consumer_offsets`.
 """
 
 import re
@@ -34,10 +35,10 @@ _NESTED: Final = {
 }
 
 
-def _schema(*tables: str) -> pa.Schema:
+def _schema(table: str) -> pa.Schema:
     """Columns, one a line: name, type (with ? if it may be null), and what it is, which may go on below."""
     fields = []
-    for line in filter(None, re.sub(r"\n +", " ", "".join(tables)).split("\n")):
+    for line in filter(None, re.sub(r"\n +", " ", table).split("\n")):
         name, kind, comment = line.split(maxsplit=2)
         plain = kind.rstrip("?")
         type_ = _NESTED[plain] if plain in _NESTED else pa.type_for_alias(plain)
@@ -92,23 +93,15 @@ seen        time    when the cluster said so
 """)
 """The cluster's topics at each capture: records have ids alone (KIP-848), or no numbers of partitions."""
 
-RECORDS: Final = _schema(
-    _OF_GENERATION,
-    _LEADER_EPOCH,
-    """\
+TABLES: Final = {
+    "records": _schema(f"""{_OF_GENERATION}{_LEADER_EPOCH}\
 type       int16    the number of the record's type
 name       string   Kafka's name of the type
 member_id  string?  the member that the record is about; null if it is about the group
 tombstone  bool     whether it says that the group, or the member, is gone
 size       int32    bytes of its key and value
-""",
-)
-"""One row for each record that was decoded; with `REJECTED` as many as were read."""
-
-GENERATIONS: Final = _schema(
-    _OF_GENERATION,
-    _LEADER_EPOCH,
-    """\
+"""),
+    "generations": _schema(f"""{_OF_GENERATION}{_LEADER_EPOCH}\
 protocol_type  string   consumer; connect of Kafka Connect's workers; kip848
 protocol       string?  the strategy that the group assigns by; null without members, and of KIP-848
 leader         string?  the leader's member id; null without members, and of KIP-848
@@ -118,14 +111,8 @@ first_time     time     when the first of them was written
 state_time     time?    when the group's state last changed, by its coordinator's clock; null below v2
 size           int32    bytes of the record: above the topic's max.message.bytes the group cannot settle
 version        int16    the version of the record's value
-""",
-)
-"""One row for each group and generation. Several records of one generation are, most often, a static member
-that came back: its member id is new, and the generation is not."""
-
-MEMBERS: Final = _schema(
-    _OF_GENERATION,
-    """\
+"""),
+    "members": _schema(f"""{_OF_GENERATION}\
 member_id             string    the id that the coordinator gave it
 instance_id           string?   its group.instance.id; null of a dynamic member
 client_id             string    its client.id
@@ -139,67 +126,37 @@ rebalance_timeout_ms  int32?    how long others wait for it: max.poll.interval.m
 subscription_version  int16?    the version of its subscription; null if unreadable, and of KIP-848
 user_data             binary?   what its assignor added
 problem               string?   why its subscription or assignment cannot be read; null if both can
-""",
-)
-"""One row for each member of each record of a group, and for each KIP-848 member's own record."""
-
-ASSIGNMENTS: Final = _schema(
-    _OF_GENERATION,
-    """\
+"""),
+    "assignments": _schema(f"""{_OF_GENERATION}\
 member_id   string   the member
 stage       string   assigned (classic); target, current, revoking (KIP-848)
 topic       string?  the topic; null of a KIP-848 topic id whose name is not known
 topic_id    string?  of KIP-848 the topic's id
 partitions  ids      partition ids, in the record's order
-""",
-)
-"""What each member was given: one row for each topic."""
-
-CLAIMS: Final = _schema(
-    _OF_GENERATION,
-    """\
+"""),
+    "claims": _schema(f"""{_OF_GENERATION}\
 member_id           string   the member
 source              string   owned (the subscription's own field), sticky (user data in Java's layout, or
                              kafka-python's)
 claimed_generation  int32    the generation that it had them in; -1 if it does not say
 topic               string?  the topic; null if it claims nothing, but names a generation
 partitions          ids      partition ids, in the record's order
-""",
-)
-"""What each member said that it owned when it joined: one row for each topic and source."""
-
-MOVES: Final = _schema(
-    _OF_GENERATION,
-    """\
+"""),
+    "moves": _schema(f"""{_OF_GENERATION}\
 topic            string   the topic
 moved_partition  int32    the partition that went elsewhere
 source           string?  who had it before the rebalance; null if nobody had
 target           string?  who has it after it; null if nobody does
 before           int32    the generation before the rebalance
-""",
-)
-"""Partitions whose owner differs after a rebalance from before it: the same as `moves` of `rebalances`. The
-record is the one that ended the rebalance. Owners are instance ids of static members and member ids of
-others. What one of several owners keeps has not moved."""
-
-REJECTED: Final = _schema("""\
+"""),
+    "rejected": _schema("""\
 partition  int32    its partition in __consumer_offsets
 offset     int64    its offset
 time       time     when the broker wrote it
 reason     string   why it cannot be read
 key        binary?  its key, as it was
 value      binary?  its value, as it was
-""")
-"""Records that are not what their key says, to the last byte."""
-
-TABLES: Final = {
-    "records": RECORDS,
-    "generations": GENERATIONS,
-    "members": MEMBERS,
-    "assignments": ASSIGNMENTS,
-    "claims": CLAIMS,
-    "moves": MOVES,
-    "rejected": REJECTED,
+"""),
 }
 """The tables made of an archive, by name."""
 
@@ -224,7 +181,6 @@ best_imbalance    int32?   the same of the best balance; null if that is unknown
 unowned_seconds   float64  partition-seconds that were certainly without an owner, mostly far too few
 moves             moves    what changed its owner
 """)
-"""One row for each rebalance of a group: the generations of one cooperative hand-over are one."""
 
 GROUPS: Final = _schema("""\
 group            string   the group
@@ -245,4 +201,3 @@ flapping         strings  members by client id or instance id that came and went
 reasons          counts   how many rebalances had each reason; member restarted also if one joined within 10
                           minutes after one of its name was gone
 """)
-"""One row for each group: how restless it was."""

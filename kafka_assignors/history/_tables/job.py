@@ -23,7 +23,7 @@ from kafka_assignors.history._arrow import batch_of, decode, number
 from kafka_assignors.history._decoded import read_batch
 from kafka_assignors.history._engine import Engine
 from kafka_assignors.history._records import Selection, begun
-from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES, TIME
+from kafka_assignors.history._schemas import TABLES, TIME
 from kafka_assignors.history._snapshots import SnapshotReader, follow
 from kafka_assignors.history._store.location import locate
 from kafka_assignors.history._store.log import Log
@@ -33,6 +33,8 @@ from kafka_assignors.history._tables import fast
 from kafka_assignors.history._tables.replaced import read_versions, replacing
 
 MANIFEST: Final = "tables.json"
+GENERATIONS: Final = TABLES["generations"]
+MOVES: Final = TABLES["moves"]
 _UNIT: Final = 8 * 2**20
 """Bytes of the archive that are decoded at once: a row group of each large table. Memory for twice as much
 comes fresh from the system each time; with a quarter, each step of numpy takes in too few records.
@@ -176,7 +178,7 @@ _GROUP, _GENERATION, _RECORDS, _FIRST_TIME = map(
 def moves_of(
     named: Iterable[tuple[str | None, ArchivedRecord]], names: Mapping[str, str], since_us: int | None = None
 ) -> Iterator[tuple[Any, ...]]:
-    """Rows of MOVES: the moves of each rebalance of sorted records, with the record that ended it."""
+    """Rows of `moves`: the moves of each rebalance of sorted records, with the record that ended it."""
     for _, its in groupby(named, itemgetter(0)):
         records = begun(map(itemgetter(1), its), since_us)
         for span in _spans(records, SnapshotReader(names)):

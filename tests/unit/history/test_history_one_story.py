@@ -36,7 +36,7 @@ from kafka_assignors.history._metrics import rebalances_of
 from kafka_assignors.history._report.drawing import Drawing
 from kafka_assignors.history._report.job import report_group
 from kafka_assignors.history._report.sentences import change
-from kafka_assignors.history._schemas import MOVES
+from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._snapshots import SnapshotReader
 from kafka_assignors.history._tables.job import moves_of
 from kafka_assignors.history._watch import watch_records
@@ -287,7 +287,7 @@ def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command() -> No
 def moves_table(records: Sequence[ArchivedRecord]) -> list[dict[str, Any]]:
     """The table `moves`."""
     rows = moves_of((("g", record) for record in decoded(records)), NAMES)
-    return arrow_batch_of([*rows], MOVES).to_pylist()  # type: ignore[no-any-return]
+    return arrow_batch_of([*rows], TABLES["moves"]).to_pylist()  # type: ignore[no-any-return]
 
 
 def test_moves_of_the_tables_are_those_of_metrics(records: list[ArchivedRecord]) -> None:
