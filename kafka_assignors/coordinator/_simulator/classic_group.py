@@ -119,9 +119,6 @@ class HostedClassicGroup(Rounds):
 
     def sync(self, request: Sync, reply: SyncReply) -> None:
         """SyncGroup; the answer comes with the leader's."""
-        if self._moves:
-            reply(Synced(error=Error.NOT_COORDINATOR))
-            return
         error = self._check(request.member_id, request.instance_id, request.generation)
         if error:
             reply(Synced(error=error))
@@ -148,8 +145,6 @@ class HostedClassicGroup(Rounds):
             reply(Synced(assignment=member.assignment))
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> Error:
-        if self._moves:
-            return Error.NOT_COORDINATOR
         error = self._check(member_id, instance_id, generation)
         if error:
             return error
@@ -158,9 +153,7 @@ class HostedClassicGroup(Rounds):
 
     def commit(self, member_id: str, instance_id: str | None, generation: int) -> Error:
         """OffsetCommit, without the offsets. It renews the session, as a heartbeat does."""
-        if self._moves:
-            return Error.NOT_COORDINATOR
-        if generation < 0 and self.state == State.EMPTY:
+        if generation < 0 and self.state == State.EMPTY and not self._moves:
             return Error.NONE
         error = self._check(member_id, instance_id, generation)
         if error:
@@ -172,8 +165,6 @@ class HostedClassicGroup(Rounds):
 
     def leave(self, member_id: str, instance_id: str | None = None) -> Error:
         """LeaveGroup: of a member by its id, or of a static one by its instance id."""
-        if self._moves:
-            return Error.NOT_COORDINATOR
         if instance_id is not None and not member_id:
             member_id = self._members.of_instance(instance_id) or ""
         if member_id in self._pending:
@@ -284,6 +275,8 @@ class HostedClassicGroup(Rounds):
         self._joins[member.member_id] = reply
 
     def _check(self, member_id: str, instance_id: str | None, generation: int | None = None) -> Error:
+        if self._moves:
+            return Error.NOT_COORDINATOR
         if instance_id is not None:
             known = self._members.of_instance(instance_id)
             if known is None:

@@ -107,16 +107,12 @@ class HostedConsumerGroup:
     # Requests
 
     def heartbeat(self, request: ConsumerHeartbeat) -> ConsumerHeartbeatAnswer:
-        error = self._invalid(request)
+        leaves = request.epoch in {LEAVE, LEAVE_STATIC}
+        error = self._invalid(request) or (self._unknown(request) if leaves else self._refused(request))
         if error:
             return ConsumerHeartbeatAnswer(error=error)
-        if request.epoch in {LEAVE, LEAVE_STATIC}:
+        if leaves:
             return self._leave(request)
-        if len(self.members) >= self.settings.max_size and request.member_id not in self.members:
-            return ConsumerHeartbeatAnswer(error=Error.GROUP_MAX_SIZE_REACHED)
-        error = self._fenced(request)
-        if error:
-            return ConsumerHeartbeatAnswer(error=error)
         self._exists = True
         replaced = self._static_member(request.instance_id) if request.epoch == JOIN else None
         if replaced is None:
@@ -160,8 +156,10 @@ class HostedConsumerGroup:
             return Error.INVALID_REQUEST
         return Error.NONE if request.assignor in {None, *ASSIGNORS} else Error.UNSUPPORTED_ASSIGNOR
 
-    def _fenced(self, request: ConsumerHeartbeat) -> Error:
-        """Whether the request comes from a member that is in the group, or may come into it."""
+    def _refused(self, request: ConsumerHeartbeat) -> Error:
+        """Whether the request comes from no member that is in the group, or may come into it."""
+        if len(self.members) >= self.settings.max_size and request.member_id not in self.members:
+            return Error.GROUP_MAX_SIZE_REACHED
         if request.epoch == JOIN:
             old = self._static_member(request.instance_id)
             return (
@@ -193,9 +191,6 @@ class HostedConsumerGroup:
         return None if instance_id is None else self.members.get(self._static.get(instance_id, ""))
 
     def _leave(self, request: ConsumerHeartbeat) -> ConsumerHeartbeatAnswer:
-        error = self._unknown(request)
-        if error:
-            return ConsumerHeartbeatAnswer(error=error)
         member = self.members[request.member_id]
         if request.epoch == LEAVE:
             self._remove_and_go_on(member.member_id, "member left")

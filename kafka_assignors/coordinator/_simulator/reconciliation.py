@@ -54,21 +54,14 @@ def reconcile(
     What it no longer subscribes to is taken from it at once, without a new target. If it does not say what it
     has, that is taken for everything that it had.
     """
-    if member.state == "STABLE" and member.epoch == target_epoch:
-        return _drop_topics(member, topic_ids, owned) if subscription_changed else member
-    if member.state == "UNREVOKED_PARTITIONS" and _still_owned(owned, member.pending_revocation):
+    revokes = member.state == "UNREVOKED_PARTITIONS" and _still_owned(owned, member.pending_revocation)
+    if revokes or member.reconciled_to(target_epoch):
         return _drop_topics(member, topic_ids, owned) if subscription_changed else member
     wanted = {partition for partition in target if partition.topic_id in topic_ids}
     kept = {partition: epoch for partition, epoch in member.assigned.items() if partition in wanted}
     revoked = {partition: epoch for partition, epoch in member.assigned.items() if partition not in wanted}
     if revoked and _still_owned(owned, revoked):
-        return replace(
-            member,
-            state="UNREVOKED_PARTITIONS",
-            previous_epoch=member.epoch,
-            assigned=kept,
-            pending_revocation=revoked,
-        )
+        return _to_revoke(member, kept, revoked)
     missing = wanted - kept.keys()
     # What it has just let go of itself is nobody else's.
     free = {p for p in missing if p in member.pending_revocation or not is_owned(p)}
@@ -86,6 +79,18 @@ def _still_owned(owned: Collection[TopicIdPartition] | None, pending: Mapping[To
     return owned is None or any(partition in pending for partition in owned)
 
 
+def _to_revoke(
+    member: GroupMember, kept: Mapping[TopicIdPartition, int], pending: Mapping[TopicIdPartition, int]
+) -> GroupMember:
+    return replace(
+        member,
+        state="UNREVOKED_PARTITIONS",
+        previous_epoch=member.epoch,
+        assigned=kept,
+        pending_revocation=pending,
+    )
+
+
 def _drop_topics(
     member: GroupMember, topic_ids: Collection[UUID], owned: Collection[TopicIdPartition] | None
 ) -> GroupMember:
@@ -97,11 +102,5 @@ def _drop_topics(
     kept = {p: epoch for p, epoch in member.assigned.items() if p not in dropped}
     pending = {**member.pending_revocation, **dropped}
     if pending and _still_owned(owned, pending):
-        return replace(
-            member,
-            state="UNREVOKED_PARTITIONS",
-            previous_epoch=member.epoch,
-            assigned=kept,
-            pending_revocation=pending,
-        )
+        return _to_revoke(member, kept, pending)
     return replace(member, previous_epoch=member.epoch, assigned=kept)
