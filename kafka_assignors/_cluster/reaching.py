@@ -30,6 +30,8 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
+from kafka_assignors._cluster.requests import ssl_context
+
 REACHED_SECONDS: Final = 3.0
 """What all of it may take: a command should answer within five, also beside a server that hangs."""
 
@@ -90,11 +92,8 @@ class _Server:
 
     def look(self) -> Found:
         try:
-            with self.connect() as plain:
-                if not self.encrypted:
-                    return Found(advertised=self.ask(plain))
-                with self.encrypt(plain) as encrypted:
-                    return Found(advertised=self.ask(encrypted))
+            with self.connect() as plain, self.encrypt(plain) if self.encrypted else plain as connection:
+                return Found(advertised=self.ask(connection))
         except _Wrong as error:
             return Found(str(error))
 
@@ -114,7 +113,7 @@ class _Server:
 
     def encrypt(self, plain: socket.socket) -> ssl.SSLSocket:
         try:
-            context = _context(self.settings)
+            context = ssl_context(self.settings)
         except OSError as error:  # as ssl.SSLError is
             raise _Wrong(f"the certificates to connect with cannot be used: {error}") from error
         plain.settimeout(_left(self.end))
@@ -128,7 +127,7 @@ class _Server:
         except TimeoutError:
             raise _Wrong(f"no answer to TLS within {REACHED_SECONDS:.0f} s: {_PLAIN_HINT}") from None
         except OSError:
-            wrong = f"it does not speak TLS: {_PLAIN_HINT}" if self.answers_plainly() else _NO_BROKER
+            wrong = f"it does not speak TLS: {_PLAIN_HINT}" if self.speaks_otherwise() else _NO_BROKER
             raise _Wrong(wrong) from None
 
     def ask(self, connection: socket.socket) -> dict[int, Address]:
@@ -145,7 +144,7 @@ class _Server:
                 self.authenticate(connection)
             asked = exchange(connection, MetadataRequest(topics=[]), MetadataResponse, 1, self.end)
         except (OSError, ValueError, struct.error) as error:
-            raise _Wrong(self.why_no_answer(error, connection)) from error
+            raise _Wrong(self.why_no_answer(error)) from error
         return {broker.node_id: (broker.host, broker.port) for broker in asked.brokers}
 
     def check_sasl(self, shaken: Any) -> None:
@@ -179,30 +178,27 @@ class _Server:
                 )
             dialogue.receive(answer.auth_bytes)
 
-    def why_no_answer(self, error: Exception, connection: socket.socket) -> str:
+    def why_no_answer(self, error: Exception) -> str:
         if isinstance(error, ssl.SSLError):
             reason = error.reason or str(error)
             if "CERTIFICATE_REQUIRED" in reason or "BAD_CERTIFICATE" in reason:
                 return "it wants a certificate of the client: name one (ssl.keystore.location, as PEM)"
             return f"it closes the connection: {reason}"
-        if not isinstance(connection, ssl.SSLSocket) and self.speaks_tls():
+        if not self.encrypted and self.speaks_otherwise():
             return f"it speaks TLS, and was spoken to in plain text: {_TLS_HINT}"
         if isinstance(error, TimeoutError):
             return f"it does not answer within {REACHED_SECONDS:.0f} s (a wrong port, or a broker that hangs)"
         return _NO_BROKER
 
-    def answers_plainly(self) -> bool:
+    def speaks_otherwise(self) -> bool:
+        """Whether it speaks plain text where TLS was tried, or TLS, whoever's certificate it is."""
         with suppress(OSError, ValueError, struct.error, _Wrong), self.connect() as plain:
-            exchange(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, self.end)
-            return True
-        return False
-
-    def speaks_tls(self) -> bool:
-        """Whether TLS is spoken there, whoever's certificate it is; nothing is sent over it."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        with suppress(OSError, _Wrong), self.connect() as plain:
+            if self.encrypted:
+                exchange(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, self.end)
+                return True
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
             plain.settimeout(_left(self.end))
             context.wrap_socket(plain).close()
             return True
@@ -235,25 +231,6 @@ def _read(connection: socket.socket, size: int, end: float) -> bytes:
             raise ConnectionError("the connection was closed")
         found += part
     return found
-
-
-def _context(settings: Mapping[str, Any]) -> ssl.SSLContext:
-    """As kafka-python makes it."""
-    given = settings.get("ssl_context")
-    if isinstance(given, ssl.SSLContext):
-        return given
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.check_hostname = settings.get("ssl_check_hostname", True)
-    if settings.get("ssl_cafile"):
-        context.load_verify_locations(settings["ssl_cafile"])
-    else:
-        context.load_default_certs()
-    if settings.get("ssl_certfile"):
-        context.load_cert_chain(
-            settings["ssl_certfile"], settings.get("ssl_keyfile"), settings.get("ssl_password")
-        )
-    return context
 
 
 def _left(end: float) -> float:

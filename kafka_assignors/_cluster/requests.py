@@ -4,6 +4,7 @@ All that is relied on of that client's private parts is here. A test finds priva
 elsewhere. Other tests call these functions on a client of the release that is installed.
 """
 
+import ssl
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.errors import GroupAuthorizationFailedError
+from kafka.net.transport import KafkaSSLTransport
 
 _LEFT_OUT_SECONDS: Final = 60.0
 _TIMEOUTS: Final = ("request_timeout_ms", "socket_connection_setup_timeout_ms")
@@ -35,6 +37,13 @@ def _limit(client: KafkaAdminClient, limits: Mapping[str, float]) -> None:
     manager.config.update(limits)
     for connection in [*manager._conns.values()]:  # noqa: SLF001 - those made from now on have it as well
         connection._timeout_secs = limits["request_timeout_ms"] / 1000  # noqa: SLF001
+
+
+def ssl_context(settings: Mapping[str, Any]) -> ssl.SSLContext:
+    """What a client with such settings encrypts by; raises OSError if a certificate cannot be used."""
+    config = {name: settings.get(name, usual) for name, usual in KafkaSSLTransport.DEFAULT_CONFIG.items()}
+    context: ssl.SSLContext = KafkaSSLTransport._build_ssl_context(config)  # noqa: SLF001
+    return context
 
 
 def send(

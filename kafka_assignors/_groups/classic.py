@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, SnapshotMember
-from kafka_assignors._model.claims import ClaimTable
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import read_assignments, read_subscriptions
@@ -53,12 +52,17 @@ def decode_members(value: GroupMetadataValue) -> tuple[list[SnapshotMember], lis
     each = zip(
         columns.racks,
         columns.topics_of.tolist(),
-        _by_topic(claimed.claims),
+        claimed.claims.claims(),
         _read_assignments([member.assignment for member in value.members]),
         strict=True,
     )
     decoded = [
-        member._replace(rack=rack, topics=columns.topics[topics], claims=claims, assignment=assignment)
+        member._replace(
+            rack=rack,
+            topics=columns.topics[topics],
+            claims={topic: tuple(ids) for topic, ids in claims.items()},
+            assignment=assignment,
+        )
         for member, (rack, topics, claims, assignment) in zip(members, each, strict=True)
     ]
     return decoded, [*map(int, claimed.generations)]
@@ -67,7 +71,7 @@ def decode_members(value: GroupMetadataValue) -> tuple[list[SnapshotMember], lis
 def _read_assignments(blobs: list[bytes]) -> list[Partitions]:
     """The partitions in each assignment; none in one that cannot be read."""
     table, unreadable = read_assignments(blobs)
-    assigned = [flat(partitions) for partitions in _by_topic(table)]
+    assigned = [*map(flat, table.claims())]
     for number in unreadable:
         assigned[number] = frozenset()
         with suppress(RecordError):
@@ -78,16 +82,3 @@ def _read_assignments(blobs: list[bytes]) -> list[Partitions]:
 
 def flat(partitions: Mapping[str, Sequence[int]]) -> Partitions:
     return frozenset((topic, partition) for topic, ids in partitions.items() for partition in ids)
-
-
-def _by_topic(table: ClaimTable) -> list[dict[str, tuple[int, ...]]]:
-    found: list[dict[str, tuple[int, ...]]] = [{} for _ in range(table.claimants)]
-    ids = table.ids.tolist()
-    at = 0
-    for number, topic, size in zip(
-        table.claimant.tolist(), table.topic.tolist(), table.sizes.tolist(), strict=True
-    ):
-        mine, name = found[number], table.names[topic]
-        mine[name] = (*mine.get(name, ()), *ids[at : at + size])
-        at += size
-    return found

@@ -142,23 +142,15 @@ def _account(
             decode_assignment(sent.assignment)
         except RecordError as error:
             unreadable = str(error)
+    same = {**member._asdict(), "topics": tuple(sorted(member.topics)), "claims": flat(member.claims)}
     return MemberAccount(
+        **same,
         name=name,
-        member_id=member.member_id,
-        client_id=member.client_id,
-        host=member.host,
-        instance_id=member.instance_id,
         leads=member.member_id == value.leader,
-        rack=member.rack,
-        topics=tuple(sorted(member.topics)),
         version=version,
         layout=layout,
-        claims=flat(member.claims),
         claimed_generation=generation,
         priority=priority,
-        assignment=member.assignment,
-        session_timeout_ms=member.session_timeout_ms,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
         unreadable=unreadable,
     )
 

@@ -13,8 +13,9 @@ Racks are left out of account. No protocol says which client leads: it is guesse
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 from itertools import combinations, groupby
+from operator import attrgetter
 from typing import Final
 
 from kafka_assignors._common.strategies import Client
@@ -22,7 +23,6 @@ from kafka_assignors._groups.classic import flat
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
-    MemberMetadata,
     RecordError,
     decode_subscription,
 )
@@ -71,11 +71,9 @@ def predict(
 
 def guess_client(value: GroupMetadataValue) -> Client | None:
     """The client that leads a group, by the bytes that it sent and its client id; None if they do not say."""
-    leader = next((member for member in value.members if member.member_id == value.leader), None)
-    return None if leader is None else _guess(leader)
-
-
-def _guess(member: MemberMetadata) -> Client | None:
+    member = next((member for member in value.members if member.member_id == value.leader), None)
+    if member is None:
+        return None
     for name in ("kafka-python", "aiokafka"):  # their client ids, if the application chose none
         if member.client_id.startswith(f"{name}-"):
             return "aiokafka" if name == "aiokafka" else "kafka-python"
@@ -88,14 +86,6 @@ def _guess(member: MemberMetadata) -> Client | None:
     if subscription.version >= _RACKS_SINCE and subscription.rack_id == "" and subscription.user_data == b"":
         return "librdkafka"
     return "java" if subscription.version > 0 and subscription.user_data is None else None
-
-
-def _java(members: Sequence[Member]) -> list[Member]:
-    return sorted(members, key=lambda one: (one.instance_id is None, one.instance_id or one.member_id))
-
-
-def _aiokafka(members: Sequence[Member]) -> list[Member]:
-    return sorted(members, key=lambda one: one.member_id)
 
 
 def _kafka_python(members: Sequence[Member]) -> list[Member]:
@@ -124,8 +114,8 @@ def _compare(one: Member, other: Member) -> int:
 
 
 _ORDERS: Final[Mapping[Client, Callable[[Sequence[Member]], list[Member] | None]]] = {
-    "java": _java,
+    "java": partial(sorted, key=lambda one: (one.instance_id is None, one.instance_id or one.member_id)),
     "librdkafka": _librdkafka,
     "kafka-python": _kafka_python,
-    "aiokafka": _aiokafka,
+    "aiokafka": partial(sorted, key=attrgetter("member_id")),
 }

@@ -27,7 +27,15 @@ from kafka_assignors._cluster.requests import (
 from tests.support.sources import private_names
 from tests.support.unconnected import Unconnected
 
-RELIED_ON = {"_backoff", "_conns", "_find_coordinator_ids", "_manager", "_net", "_timeout_secs"}
+RELIED_ON = {
+    "_backoff",
+    "_build_ssl_context",
+    "_conns",
+    "_find_coordinator_ids",
+    "_manager",
+    "_net",
+    "_timeout_secs",
+}
 """The private names."""
 
 CONSUMERS = {"aio", "_assignors", "testing"}

@@ -49,7 +49,7 @@ def strictly(member: MemberMetadata, strategy: str | None) -> tuple[SnapshotMemb
         said = said._replace(
             rack=read.rack_id or None,
             topics=frozenset(read.topics),
-            claims=classic._by_topic(claimed.claims)[0],
+            claims={topic: tuple(ids) for topic, ids in claimed.claims.claims()[0].items()},
         )
         generation = int(claimed.generations[0])
     try:
