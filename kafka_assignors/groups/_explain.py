@@ -11,8 +11,7 @@ from kafka_assignors._common.plain import fields_of
 from kafka_assignors._groups.joining import joining_problem
 from kafka_assignors._groups.lag import find_lag, lag_owners
 from kafka_assignors._groups.problems import find_lag_problems, in_order
-from kafka_assignors.groups._hidden import name_hidden
-from kafka_assignors.groups._lag_seconds import with_seconds
+from kafka_assignors.groups._completed import completed
 from kafka_assignors.groups._live import read_group, read_rebalances
 
 if TYPE_CHECKING:
@@ -142,7 +141,4 @@ def explain(
         explained = ExplainedGroup.of(
             live, lambda partitions: find_extents(admin, partitions, live.topics), leader_client
         )
-        (explained,) = name_hidden(admin, live.topics, [explained])
-        if max_lag_seconds is not None:
-            (explained,) = with_seconds(admin, live.topics, [explained], max_lag_seconds)
-        return explained
+        return completed(admin, live.topics, [explained], max_lag_seconds)[0]

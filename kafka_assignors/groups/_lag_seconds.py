@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import KafkaError, NoError, for_code
 from kafka.protocol.consumer import FetchRequest
@@ -13,10 +12,9 @@ from kafka.record.default_records import DefaultRecordBatch
 
 from kafka_assignors._cluster.requests import send
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors._groups.problems import find_lag_seconds_problems, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from kafka import KafkaAdminClient
 
@@ -30,22 +28,6 @@ READ_SECONDS: Final = 10.0
 
 _WAIT_MS: Final = 500  # for what a broker has to get from elsewhere
 _BY_NAME: Final = 12  # the last version of Fetch that has the names of topics
-
-_Group = TypeVar("_Group")
-"""A result with `lag` and `problems`."""
-
-
-def with_seconds(admin: Admin, topics: Leaders, groups: Iterable[_Group], most: float) -> list[_Group]:
-    """The same groups with how many seconds they lag; more than `most` are an error."""
-    listed: list[Any] = [*groups]
-    lagging = (one for group in listed if group.lag for one in group.lag.partitions if one.lag)
-    ages = read_ages(admin, topics, {one.position for one in lagging})
-    for number, group in enumerate(listed):
-        if group.lag is not None:
-            lag = group.lag.dated(ages)
-            problems = in_order([*group.problems, *find_lag_seconds_problems(lag, most)])
-            listed[number] = replace(group, lag=lag, problems=problems)
-    return listed
 
 
 def read_ages(admin: Admin, topics: Leaders, positions: Collection[Position]) -> dict[Position, float | str]:

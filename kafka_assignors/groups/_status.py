@@ -28,8 +28,7 @@ from kafka_assignors._groups.epochs import explain_epochs
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.lag import find_lag, lag_owners
 from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
-from kafka_assignors.groups._hidden import name_hidden
-from kafka_assignors.groups._lag_seconds import with_seconds
+from kafka_assignors.groups._completed import completed
 from kafka_assignors.groups._live import is_rebalancing
 
 if TYPE_CHECKING:
@@ -154,11 +153,10 @@ def read_groups(
         ]
         extents = find_extents(admin, {one for group in found for one in group.owners}, topics)
         read = (group.status(extents, seconds.get(group.listed.group_id), max_lag) for group in found)
-        known = name_hidden(admin, topics, [one for one in read if one is not None])
+        there = [one for one in read if one is not None]
+        known = completed(admin, topics, there, max_lag_seconds)
     except KafkaError as error:
         raise ClusterError(f"cannot read the cluster's groups: {reason(error)}") from error
-    if max_lag_seconds is not None:
-        known = with_seconds(admin, topics, known, max_lag_seconds)
     return tuple(sorted(known, key=lambda one: one.badness))
 
 
