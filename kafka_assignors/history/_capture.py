@@ -120,8 +120,6 @@ def capture(
 
 @dataclass
 class _Job:
-    """A capture, batch by batch."""
-
     engine: Engine
     archive: Archive
     client: Mapping[str, Any]
@@ -152,7 +150,6 @@ class _Job:
             self.archive.add_topics(read_topics(admin))
 
     def write_batch(self, left: Sequence[Stretch]) -> None:
-        """Write the next batch of what is left."""
         batch = advance(left, self.max_records)
         ends = {log_of(one.partition): one.end for one in batch}
         known = self._known(batch)

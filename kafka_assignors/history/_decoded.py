@@ -214,7 +214,6 @@ def _table(columns: Mapping[str, bytes], prefix: str, names: Sequence[str], memb
 
 
 def _assignments(table: ClaimTable) -> list[Partitions]:
-    """What each member was given."""
     one_of = dict[tuple[str, int], tuple[str, int]]().setdefault  # sets of the same tuples compare by `is`
 
     def partitions(lists: Mapping[str, tuple[int, ...]]) -> Partitions:

@@ -174,7 +174,6 @@ class _Share:
         self._writer.write_batch(batch)
 
     def rows(self) -> Any:
-        """All of them, as a table."""
         self._writer.close()
         return pa.ipc.open_stream(self._sink.getvalue()).read_all()
 

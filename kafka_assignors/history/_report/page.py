@@ -107,7 +107,6 @@ def _of_drawing(
 
 
 def _reason(summary: GroupSummary) -> str:
-    """Why it rebalanced most often."""
     titles = [reason_words(kind).title for kind in summary.mostly]
     return ", ".join(titles) if len(titles) < 2 else f"Equally often: {', '.join(titles)}"  # noqa: PLR2004
 

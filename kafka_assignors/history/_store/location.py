@@ -200,22 +200,18 @@ class _StoreFiles(DeltaStorageHandler):
         self._uri = uri
 
     def open_input_file(self, path: str) -> Any:
-        """For reading, here and there."""
         doing = f"read {self._uri}/{path}"
         return pa.PythonFile(_File(_asked(self._handler.open_input_file, path, doing=doing), doing), mode="r")
 
     open_input_stream = open_input_file
 
     def open_output_stream(self, path: str, metadata: Any = None) -> Any:
-        """For writing."""
         doing = f"write {self._uri}/{path}"
         opened = _asked(self._handler.open_output_stream, path, metadata, doing=doing)
         return pa.PythonFile(_File(opened, doing), mode="w")
 
 
 class _File:
-    """A file of a store; see `_StoreFiles`."""
-
     def __init__(self, file: Any, doing: str) -> None:
         self._file = file
         self._doing = doing

@@ -123,8 +123,6 @@ class TaskFiles:
 
 
 class _OpenFile:
-    """A file that is being written."""
-
     def __init__(self, where: Location, path: str) -> None:
         self.path = path
         self._writer: Any = None

@@ -79,7 +79,6 @@ def read_versions(where: Location, manifest: str) -> dict[str, int]:
 
 
 def _described(name: str) -> str:
-    """What each table says of itself."""
     return f"{name}: made of an archive of groups' history"
 
 

@@ -210,7 +210,6 @@ class ByContract:
         return has
 
     def _round(self, situation: Situation, order: Sequence[int]) -> IntArray:
-        """One generation."""
         from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment  # noqa: PLC0415 - slow to import
 
         from kafka_assignors.coordinator._simulator.exchange import lead_by_contract  # noqa: PLC0415 - as above
